@@ -1,0 +1,12 @@
+"""cselab: a research workbook for contrastive sentence embeddings. See README.md and notebooks/00_start_here.ipynb."""
+
+from typing import Any
+
+__version__ = "0.1.0"
+
+
+def open_lab(notebook: str, **parameters: Any):
+    """Set up a notebook and return its lab; see `cselab.lab.open_lab`, imported late so that the command line is quick."""
+    from cselab.lab import open_lab
+
+    return open_lab(notebook, **parameters)

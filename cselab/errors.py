@@ -1,0 +1,28 @@
+"""The errors a user can meet: one line each, saying what is wrong, what was expected and what to do."""
+
+import difflib
+from collections.abc import Iterable
+
+
+class CselabError(ValueError):
+    """Bad input, in one clear line. The command line prints it without a traceback and exits with 2."""
+
+
+class SettingsError(CselabError):
+    """A setting or parameter is unknown, of the wrong type or out of range."""
+
+
+class DataError(CselabError):
+    """A file, folder or text is missing, truncated or malformed."""
+
+
+class ModelError(CselabError):
+    """A backbone or twin cannot be built from what was given."""
+
+
+def suggest(name: str, valid: Iterable[str]) -> str:
+    """`did you mean 'x'? ` when something valid is near `name`, then the valid names."""
+    names = sorted(valid)
+    near = difflib.get_close_matches(name, names, n=1, cutoff=0.5)
+    hint = f"did you mean {near[0]!r}? " if near else ""
+    return f"{hint}valid: {', '.join(names)}"

@@ -1,0 +1,156 @@
+"""`open_lab`: the one set-up call of a notebook. It gives back the lab: settings, device, folders, stages, results."""
+
+import errno
+import hashlib
+import json
+import logging
+import os
+import random
+import shutil
+import tempfile
+import time
+import warnings
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from filelock import FileLock
+
+from cselab.environment import PACKAGE, environment_stamp, source_hash
+from cselab.errors import CselabError, SettingsError
+from cselab.settings import Settings
+
+
+class Lab:
+    """What a notebook works with: `settings`, `device`, `run_dir`, `environment`, `stage(...)`, `record(...)`."""
+
+    def __init__(self, notebook: str, settings: Settings):
+        import torch
+
+        self.notebook = notebook
+        self.settings = settings
+        self.device = _device(settings.device)
+        self.dtype = torch.bfloat16 if settings.bf16 else torch.float32
+        self.environment = environment_stamp(self.device)
+        outputs = project_path(settings.outputs)
+        self.run_dir = Path(os.environ.get("CSELAB_RUN_DIR") or outputs / "runs" / "interactive")
+        self.stages_dir = outputs / "stages"
+        self.cache_dir = outputs / "cache"
+        for folder in (self.run_dir, self.stages_dir, self.cache_dir):
+            try:
+                folder.mkdir(parents=True, exist_ok=True)
+            except OSError as error:
+                raise SettingsError(f"outputs: cannot write to {folder} ({error.strerror}); choose another folder") from None
+
+    def stage(self, name: str, inputs: dict[str, Any], compute: Callable[[Path], None]) -> Path:
+        """The folder of a finished step, computed once and shared by all notebooks.
+
+        `compute(folder)` fills an empty folder; it runs only if no folder with the same `inputs` (any JSON-able
+        values) and the same library source exists. The folder appears under its name only when complete.
+        """
+        inputs = json.loads(json.dumps({**inputs, "source": source_hash()}, sort_keys=True, default=str))
+        key = hashlib.sha256(json.dumps(inputs, sort_keys=True).encode()).hexdigest()[:12]
+        final = self.stages_dir / f"{name}-{key}"
+        with FileLock(f"{final}.lock"):
+            if final.is_dir():
+                print(f"stage {name}: reused {final.name}")
+                return final
+            started = time.perf_counter()
+            with _work_folder(self.stages_dir, name) as folder:
+                compute(folder)
+                seconds = time.perf_counter() - started
+                stamp = {"name": name, "inputs": inputs, "seconds": round(seconds, 1), "environment": self.environment}
+                (folder / "stage.json").write_text(json.dumps(stamp, indent=1))
+                os.replace(folder, final)
+        print(f"stage {name}: computed in {seconds:.0f} s, kept as {final.name}")
+        return final
+
+    def record(self, rows: Iterable[dict[str, Any]]) -> None:
+        """Append result rows (method, task, score, n, ...) with settings hash, seed and environment to results.jsonl."""
+        common = {
+            "notebook": self.notebook,
+            "seed": self.settings.seed,
+            "profile": self.settings.profile,
+            "settings": settings_hash(self.settings),
+            **self.environment,
+        }
+        lines = [json.dumps({**common, **row}, default=str) + "\n" for row in rows]
+        path = self.run_dir / "results.jsonl"
+        with FileLock(f"{path}.lock"), path.open("a") as file:
+            file.writelines(lines)
+
+    def with_settings(self, **overrides: Any) -> "Lab":
+        """The same lab with some settings changed, for a comparison inside one notebook."""
+        given = self.settings.model_dump(exclude={"profile"}, exclude_unset=True)
+        return Lab(self.notebook, Settings.of(self.settings.profile, **{**given, **overrides}))
+
+    def __repr__(self) -> str:
+        env = self.environment
+        return (
+            f"{self.notebook}: profile {self.settings.profile}, seed {self.settings.seed}, {self.device}"
+            f" ({env['hardware']}), torch {env['torch']}, transformers {env['transformers']}, results in {self.run_dir}"
+        )
+
+
+def open_lab(notebook: str, **parameters: Any) -> Lab:
+    """Set up a notebook: settings from `parameters` (a profile and overrides), seeds, device, plots.
+
+    Raises SettingsError with the nearest valid name for an unknown profile or setting.
+    """
+    settings = Settings.of(**parameters)
+    import numpy
+    import torch
+
+    from cselab.views.theme import use_theme
+
+    _quiet()
+    random.seed(settings.seed)
+    numpy.random.seed(settings.seed)  # noqa: NPY002  scikit-learn and transformers read the legacy state
+    torch.manual_seed(settings.seed)
+    use_theme()
+    return Lab(notebook, settings)
+
+
+def project_path(path: Path) -> Path:
+    """Relative folders are relative to the project, also for a notebook opened in `notebooks/`."""
+    root = PACKAGE.parent if (PACKAGE.parent / "pyproject.toml").is_file() else Path.cwd()
+    return (root / path.expanduser()).resolve()
+
+
+def settings_hash(settings: Settings) -> str:
+    """Twelve hex digits that change when anything that can change a result does (not the folders)."""
+    text = settings.model_dump_json(exclude={"outputs", "data_dir"})
+    return hashlib.sha256(text.encode()).hexdigest()[:12]
+
+
+@contextmanager
+def _work_folder(parent: Path, name: str) -> Iterator[Path]:
+    """An empty folder beside its final place; gone whatever happens, and a full disk said in one line."""
+    folder = Path(tempfile.mkdtemp(dir=parent, prefix=f".{name}-"))
+    try:
+        yield folder
+    except OSError as error:
+        if error.errno != errno.ENOSPC:
+            raise
+        raise CselabError(f"no space left on the disk of {parent}: free some, or set `outputs` elsewhere") from None
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _device(wanted: str):
+    import torch
+
+    found = {"cpu": True, "cuda": torch.cuda.is_available(), "mps": torch.backends.mps.is_available()}
+    if wanted == "auto":
+        wanted = next(name for name in ("cuda", "mps", "cpu") if found[name])
+    if not found[wanted]:
+        raise SettingsError(f"device {wanted!r} is not on this machine; use device='auto' or one of {[d for d in found if found[d]]}")
+    return torch.device(wanted)
+
+
+def _quiet() -> None:
+    """Library chatter that a reader of a notebook should not have to scroll past."""
+    os.environ.setdefault("TOKENIZERS_PARALLELISM", "true")
+    logging.getLogger("transformers").setLevel(logging.ERROR)
+    warnings.filterwarnings("ignore", message=".*pin_memory.*")

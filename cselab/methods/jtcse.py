@@ -1,0 +1,32 @@
+"""JTCSE: TNCSE with cross-attention layers between the towers, a training-time stream (METHODS 4)."""
+
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from cselab.errors import SettingsError
+from cselab.methods.base import StepContext, register
+from cselab.methods.tncse import TNCSE
+from cselab.models import TwinOutput, cael_positions
+from cselab.settings import Settings
+
+
+@register("jtcse")
+class JTCSE(TNCSE):
+    """TNCSE with cross-attention layers (CAELs): ICNCE also holds between the cross streams' [CLS] (Eq. 12, 15)."""
+
+    @staticmethod
+    def cross_attention(settings: Settings, tower: nn.Module) -> dict:
+        depth = tower.config.num_hidden_layers
+        if settings.caels and depth % settings.caels:
+            counts = [n for n in range(1, depth + 1) if depth % n == 0]
+            raise SettingsError(f"caels={settings.caels} does not divide the {depth} layers of {settings.backbone}; use 0 or one of {counts}")
+        cael = cael_positions(depth, depth // settings.caels) if settings.caels else ()
+        return {"cael": cael, "cross_stream": settings.cross_stream}
+
+    def icnce(self, views: TwinOutput, context: StepContext) -> Float[Tensor, ""]:
+        """Eq. 12: one fair coin a step says which tower is the anchor, for both streams."""
+        x, y = (0, 1) if context.coin else (1, 0)
+        own = (views.cls_i, views.cls_ii)
+        cross = (views.cross_i, views.cross_ii)
+        loss = self.across(own[x], own[y])
+        return loss if cross[0] is None else loss + self.across(cross[x], cross[y])

@@ -1,0 +1,42 @@
+"""Unsupervised SimCSE (Gao et al. 2021): two dropout views of a sentence are positives, the batch is negatives."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from einops import rearrange
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from cselab.losses import info_nce
+from cselab.methods.base import Batch, Method, StepContext, register
+from cselab.models import SentenceEncoder
+from cselab.settings import Settings
+
+
+@register("simcse")
+class SimCSE(Method):
+    """InfoNCE over the two views (Eq. 4 of the paper). Also stage 1 of TNCSE and JTCSE, one tower at a time.
+
+    With `head="mlp_train_only"` a Linear + tanh stands on the pooled state in training only, as in SimCSE.
+    """
+
+    def __init__(self, encoder: SentenceEncoder, *, temperature: float, layout: str = "cross", head: str = "none"):
+        super().__init__(encoder)
+        self.temperature = temperature
+        self.layout = layout
+        width = encoder.backbone.config.hidden_size
+        self.head = nn.Sequential(nn.Linear(width, width), nn.Tanh()) if head == "mlp_train_only" else nn.Identity()
+
+    @classmethod
+    def build(cls, settings: Settings, towers: Sequence[str | Path]) -> "SimCSE":
+        encoder = SentenceEncoder.load(towers[0], pooling=settings.pooling, dropout=settings.dropout)
+        return cls(
+            encoder,
+            temperature=settings.temperature,
+            layout="all" if "info_nce_layout" in settings.released_rows else "cross",
+            head=settings.head,
+        )
+
+    def losses(self, batch: Batch, context: StepContext) -> dict[str, Float[Tensor, ""]]:
+        a, b = rearrange(self.head(self.encoder(batch)), "(v n) d -> v n d", v=2)
+        return {"nce": info_nce(a, b, temperature=self.temperature, layout=self.layout)}

@@ -1,0 +1,156 @@
+"""Settings: one frozen object for everything a run depends on. A profile fills it, parameters override it.
+
+Profiles
+    tiny   the default workbook: embedded data, the small backbone, minutes on a CPU
+    small  real sentences and the seven STS tests, the small backbone; some CPU hours or minutes on a GPU
+    paper  BERT-base on one million Wikipedia sentences with the papers' hyperparameters; a GPU
+"""
+
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from cselab.errors import SettingsError, suggest
+
+LEDGER_ROWS = frozenset({"info_nce_layout", "icnce_candidates", "modulus"})
+"""Rows of the ledger (differences between papers and released code) that a switch can turn on."""
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """How one stage is trained: what `cselab.training.fit` needs to know and nothing else."""
+
+    steps: int
+    batch_size: int
+    learning_rate: float
+    max_length: int
+    eval_every: int
+    decay: Literal["linear", "constant"] = "linear"
+    weight_decay: float = 0.0
+    max_grad_norm: float = 0.0  # 0: no clipping
+    bf16: bool = False
+
+    def as_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+class Settings(BaseModel):
+    """Every knob of a run. Build it with `Settings.of("tiny", seed=1, ...)`; it is frozen and hashable by value."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    profile: Literal["tiny", "small", "paper"]
+
+    # Where things are.
+    data_dir: Path | None = None  # a folder laid out like data/README.md says; CSELAB_DATA if unset
+    hub: bool = False  # may a missing piece be fetched from the Hugging Face hub?
+    outputs: Path = Path("outputs")
+
+    # The machine.
+    seed: int = Field(42, ge=0)  # TNCSE supplement, App. I: seed 42
+    device: Literal["auto", "cpu", "cuda", "mps"] = "auto"
+    bf16: bool = False  # autocast matrix products to bfloat16
+
+    # Data.
+    corpus: tuple[str, ...] = ()  # names in data_dir/corpus, or paths; empty: the source's default
+    sentences: int = Field(1_000_000, ge=2)  # SimCSE: one million Wikipedia sentences
+    tasks: tuple[str, ...] = ()  # test tasks; empty: the seven STS tasks if a folder or hub has them, else World
+    dev_task: str = ""  # empty: STSBenchmark dev with real data, World dev otherwise
+    rtt_mode: Literal["append", "replace", "pair"] = "append"  # METHODS 3: the papers' wording is ambiguous
+    pivot_i: str = "fr"  # TNCSE Table: BERT I en-fr-en
+    pivot_ii: str = "ru"  # TNCSE Table: BERT II en-ru-en
+
+    # Model.
+    backbone: str = "tiny-bert"
+    dropout: float = Field(0.1, ge=0, lt=1)  # BERT default; released TNCSE stage 2 uses 0.00025 (a ledger row)
+    pooling: Literal["cls", "mean", "first_last", "last_two"] = "cls"  # SimCSE and the twins: [CLS]
+    head: Literal["none", "mlp_train_only"] = "none"  # which one TNCSE/JTCSE's stage 1 used is not released
+
+    # Losses.
+    temperature: float = Field(0.05, gt=0)  # SimCSE Table D.1; released TNCSE/JTCSE the same
+    terms: tuple[Literal["nce", "icnce", "ictm"], ...] = ("nce", "icnce", "ictm")  # JTCSE Eq. 15; Table X drops some
+    released_rows: frozenset[str] = frozenset()  # ledger rows that follow the released code, not the paper
+    caels: int = Field(3, ge=0)  # JTCSE Table IX: 6 of BERT-base's 12 layers is best, so every 2nd; 3 of 6 here
+    cross_stream: Literal["parallel", "last_only", "fused"] = "parallel"  # METHODS 4: the released layer code is missing
+
+    # Stage 1: each tower alone by SimCSE.
+    stage1_steps: int = Field(..., ge=1)
+    stage1_batch_size: int = Field(64, ge=2)  # SimCSE Table D.1, BERT-base
+    stage1_learning_rate_i: float = Field(1.5e-5, gt=0)  # TNCSE Table: BERT I
+    stage1_learning_rate_ii: float = Field(2e-5, gt=0)  # TNCSE Table: BERT II
+    stage1_max_length: int = Field(32, ge=4)  # SimCSE: 32
+    stage1_eval_every: int = Field(100, ge=1)  # TNCSE supplement: STS-B dev every 100 steps
+
+    # Stage 2: the two towers together.
+    stage2_steps: int = Field(..., ge=1)
+    stage2_batch_size: int = Field(64, ge=2)  # TNCSE, JTCSE: BERT 64 (RoBERTa released 256)
+    stage2_learning_rate: float = Field(1e-6, gt=0)  # TNCSE Table; JTCSE "as TNCSE"; released JTCSE 1.3e-6
+    stage2_max_length: int = Field(64, ge=4)  # released JTCSE: 64
+    stage2_eval_every: int = Field(100, ge=1)  # released JTCSE: every 100 steps
+
+    @model_validator(mode="after")
+    def _known_rows(self) -> "Settings":
+        for row in self.released_rows - LEDGER_ROWS:
+            raise ValueError(f"unknown ledger row {row!r}; {suggest(row, LEDGER_ROWS)}")
+        return self
+
+    @classmethod
+    def of(cls, profile: str = "tiny", **overrides: Any) -> "Settings":
+        """The profile's values with `overrides` on top; None means "as the profile has it".
+
+        Raises SettingsError, naming the nearest valid name, for an unknown profile or key, and for a bad value.
+        """
+        if profile not in PROFILES:
+            raise SettingsError(f"unknown profile {profile!r}; {suggest(profile, PROFILES)}")
+        given = {key: value for key, value in overrides.items() if value is not None}
+        for key in given:
+            if key not in cls.model_fields:
+                raise SettingsError(f"unknown setting {key!r}; {suggest(key, cls.model_fields)}")
+        for key in ("corpus", "tasks", "terms", "released_rows"):  # one name, or several with commas, from a command line
+            if isinstance(given.get(key), str):
+                given[key] = tuple(part.strip() for part in given[key].split(",") if part.strip())
+        if "all" in given.get("released_rows", ()):
+            given["released_rows"] = LEDGER_ROWS
+        try:
+            return cls(profile=profile, **{**PROFILES[profile], **given})
+        except ValidationError as error:
+            first = error.errors()[0]
+            where = ".".join(str(part) for part in first["loc"][:1]) or "settings"
+            value = f" (got {first['input']!r})" if first["loc"] else ""
+            raise SettingsError(f"{where}: {first['msg'].removeprefix('Value error, ')}{value}") from None
+
+    def stage1(self, tower: Literal["i", "ii"]) -> Schedule:
+        """SimCSE of one tower: linear decay, no weight decay, clipping at 1 (SimCSE uses the Trainer's defaults)."""
+        rate = self.stage1_learning_rate_i if tower == "i" else self.stage1_learning_rate_ii
+        return Schedule(
+            self.stage1_steps, self.stage1_batch_size, rate, self.stage1_max_length, self.stage1_eval_every,
+            decay="linear", weight_decay=0.0, max_grad_norm=1.0, bf16=self.bf16,
+        )  # fmt: skip
+
+    def stage2(self) -> Schedule:
+        """The twin: constant rate, weight decay 0.01 on everything, no clipping (released TNCSE and JTCSE)."""
+        return Schedule(
+            self.stage2_steps, self.stage2_batch_size, self.stage2_learning_rate, self.stage2_max_length,
+            self.stage2_eval_every, decay="constant", weight_decay=0.01, max_grad_norm=0.0, bf16=self.bf16,
+        )  # fmt: skip
+
+
+PROFILES: dict[str, dict[str, Any]] = {
+    # Rates for the small backbone are ours: an order of magnitude above BERT-base's, as its width asks for.
+    "tiny": dict(
+        sentences=6_000, stage1_steps=100, stage1_learning_rate_i=3e-4, stage1_learning_rate_ii=4e-4,
+        stage1_eval_every=25, stage2_steps=60, stage2_learning_rate=3e-5, stage2_max_length=32, stage2_eval_every=20,
+    ),
+    "small": dict(
+        sentences=100_000, stage1_steps=1500, stage1_batch_size=128, stage1_learning_rate_i=1.5e-4,
+        stage1_learning_rate_ii=2e-4, stage2_steps=780, stage2_batch_size=128, stage2_learning_rate=1.5e-5,
+        stage2_max_length=32,
+    ),
+    "paper": dict(
+        hub=True, backbone="google-bert/bert-base-uncased", caels=6, bf16=True,
+        stage1_steps=31_000,  # one epoch of a million sentences and their round trips at batch 64 (SimCSE: 1 epoch)
+        stage2_steps=15_600,  # one epoch of a million sentences at batch 64; JTCSE trains stage 2 without round trips
+    ),
+}  # fmt: skip

@@ -1,0 +1,214 @@
+"""The workbook's expensive steps, each computed once and shared: text, round trips, towers, twins, scores.
+
+Notebooks call these with their lab. What a step depends on is its key, so notebook 03 run first trains the towers that
+notebook 02 shows, and run second finds them.
+"""
+
+import json
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
+
+import torch
+
+from cselab.data import (
+    STS7,
+    Corpus,
+    RoundTrip,
+    data_folder,
+    embedded_dir,
+    load_corpus,
+    load_sts,
+    tokenize_corpus,
+)
+from cselab.evaluation import StsReport, alignment, evaluate_sts, uniformity
+from cselab.lab import Lab
+from cselab.methods import Method, create
+from cselab.models import SentenceEncoder, TwinEncoder, load_backbone, load_tokenizer
+from cselab.settings import Schedule
+from cselab.training import fit
+
+Encode = Callable[[list[str]], torch.Tensor]
+
+
+class Trained(NamedTuple):
+    """A trained encoder and what its training did (`FitResult` as a dict)."""
+
+    encoder: SentenceEncoder | TwinEncoder
+    fit: dict[str, Any]
+
+
+# ---------------------------------------------------------------------------------------------------- data
+
+
+def real_data(lab: Lab) -> bool:
+    """Whether there is a data folder, or the profile may ask the hub."""
+    return data_folder(lab.settings.data_dir) is not None or lab.settings.hub
+
+
+def test_tasks(lab: Lab) -> tuple[str, ...]:
+    """The tasks that scores are reported on."""
+    return lab.settings.tasks or (STS7 if real_data(lab) else ("World",))
+
+
+def dev_task(lab: Lab) -> str:
+    """The task whose dev split picks checkpoints; never a test."""
+    return lab.settings.dev_task or ("STSBenchmark" if real_data(lab) else "World")
+
+
+def sentences(lab: Lab) -> Corpus:
+    """The unlabelled training text. The sample does not depend on the seed, so that seeds are paired."""
+    s = lab.settings
+    return load_corpus(s.corpus or None, folder=s.data_dir, hub=s.hub, limit=s.sentences)
+
+
+def round_trip_file(lab: Lab, pivot: str) -> Path:
+    """One round trip a line, in the order of `sentences(lab)`."""
+    text = sentences(lab)
+
+    def compute(folder: Path) -> None:
+        with (folder / "round-trips.txt").open("w", encoding="utf-8") as file:
+            file.writelines(line + "\n" for line in RoundTrip(pivot)(text))
+
+    return lab.stage("round-trip", {"pivot": pivot, "text": text.fingerprint}, compute) / "round-trips.txt"
+
+
+def round_trips(lab: Lab, pivot: str) -> list[str]:
+    return round_trip_file(lab, pivot).read_text(encoding="utf-8").splitlines()
+
+
+def training_rows(lab: Lab, tokenizer, pivot: str | None, max_length: int):
+    """Tokenised training rows: the text alone (pivot None), or with its round trip as `settings.rtt_mode` says."""
+    options = {"max_length": max_length, "cache_dir": lab.cache_dir / "tokenised"}
+    rows = tokenize_corpus(sentences(lab), tokenizer, **options)
+    if pivot is None:
+        return rows
+    trips = tokenize_corpus(load_corpus([str(round_trip_file(lab, pivot))]), tokenizer, **options)
+    return combine(rows, trips, lab.settings.rtt_mode)
+
+
+def combine(rows, trips, mode: Literal["append", "replace", "pair"]):
+    """`append`: both are sentences; `replace`: only the round trips; `pair`: the round trip is the second view."""
+    import datasets
+
+    if mode == "append":
+        return datasets.concatenate_datasets([rows, trips])
+    if mode == "replace":
+        return trips
+    second = trips.select_columns(["input_ids"]).rename_column("input_ids", "input_ids_b")
+    return datasets.concatenate_datasets([rows, second], axis=1)
+
+
+# --------------------------------------------------------------------------------------------------- models
+
+
+def backbone(lab: Lab) -> str:
+    """Folder or hub name of the backbone; `tiny-bert` is the one this project ships."""
+    name = lab.settings.backbone
+    return str(embedded_dir() / "backbones" / "tiny-bert") if name == "tiny-bert" else name
+
+
+def backbone_encoder(lab: Lab, pooling: str | None = None) -> SentenceEncoder:
+    """The untrained backbone as a sentence encoder, on the lab's device."""
+    path = backbone(lab)
+    encoder = SentenceEncoder(load_backbone(path), load_tokenizer(path), pooling=pooling or lab.settings.pooling)
+    return encoder.to(lab.device).eval()
+
+
+def dev_score(lab: Lab) -> Callable[[Method], float]:
+    """Spearman x100 on the dev split, for `fit`."""
+    return lambda method: evaluate_sts(
+        method.encoder.encode, (dev_task(lab),), split="dev", folder=lab.settings.data_dir, hub=lab.settings.hub
+    ).average
+
+
+def _train(lab: Lab, stage: str, name: str, towers: list[str], schedule: Schedule, rows, seed: int, **inputs) -> Path:
+    """One stage of training: build the method from `towers`, fit it, keep encoder and history."""
+    s = lab.settings
+    depends = {"seed", "dropout", "pooling", "head", "temperature", "terms", "released_rows", "caels", "cross_stream"}
+    inputs |= {
+        "method": name,
+        "towers": [str(tower) for tower in towers],
+        "schedule": schedule.as_dict(),
+        "dev": dev_task(lab),
+        **s.model_dump(mode="json", include=depends),
+    }
+
+    def compute(folder: Path) -> None:
+        method = create(name, s, towers)
+        result = fit(method, rows(), schedule, dev=dev_score(lab), seed=seed, device=lab.device, name=stage)
+        method.encoder.save_pretrained(folder / "encoder")
+        (folder / "fit.json").write_text(json.dumps(result.as_dict(), indent=1))
+
+    return lab.stage(stage, inputs, compute)
+
+
+def _tower_folder(lab: Lab, which: Literal["i", "ii"]) -> Path:
+    s = lab.settings
+    pivot = s.pivot_i if which == "i" else s.pivot_ii
+    base = backbone(lab)
+    schedule = s.stage1(which)
+    return _train(
+        lab, f"simcse-{which}", "simcse", [base], schedule,
+        lambda: training_rows(lab, load_tokenizer(base), pivot, schedule.max_length),
+        seed=2 * s.seed + (which == "ii"),  # the towers of one seed never share batches or dropout masks
+        text=sentences(lab).fingerprint, pivot=pivot, rtt_mode=s.rtt_mode,
+    )  # fmt: skip
+
+
+def tower(lab: Lab, which: Literal["i", "ii"]) -> Trained:
+    """Stage 1: one tower by SimCSE on the text and its round trip through this tower's pivot."""
+    folder = _tower_folder(lab, which)
+    encoder = SentenceEncoder.from_pretrained(folder / "encoder").to(lab.device).eval()
+    return Trained(encoder, json.loads((folder / "fit.json").read_text()))
+
+
+def tower_sum(lab: Lab) -> TwinEncoder:
+    """The two towers of stage 1 as a twin that nobody trained jointly: the fair ensemble."""
+    one, two = tower(lab, "i").encoder, tower(lab, "ii").encoder
+    return TwinEncoder(one.backbone, two.backbone, tokenizer=one.tokenizer).to(lab.device).eval()
+
+
+def joint(lab: Lab, method: str, **overrides: Any) -> Trained:
+    """Stage 2: `method` ("tncse", "jtcse") from the two towers; `overrides` are settings, e.g. `caels=1`."""
+    lab = lab.with_settings(**overrides) if overrides else lab
+    s = lab.settings
+    towers = [str(_tower_folder(lab, which) / "encoder") for which in ("i", "ii")]
+    schedule = s.stage2()
+    folder = _train(
+        lab, method, method, towers, schedule,
+        lambda: training_rows(lab, load_tokenizer(towers[0]), None, schedule.max_length),
+        seed=s.seed, text=sentences(lab).fingerprint,
+    )  # fmt: skip
+    encoder = TwinEncoder.from_pretrained(folder / "encoder").to(lab.device).eval()
+    return Trained(encoder, json.loads((folder / "fit.json").read_text()))
+
+
+# --------------------------------------------------------------------------------------------------- scores
+
+
+def evaluate(lab: Lab, method: str, encode: Encode) -> StsReport:
+    """Scores of `encode` on the lab's test tasks, recorded as rows of the run."""
+    report = evaluate_sts(encode, test_tasks(lab), folder=lab.settings.data_dir, hub=lab.settings.hub)
+    lab.record({"method": method, **row} for row in report.to_rows())
+    return report
+
+
+def phenomena(encode: Encode) -> Mapping[str, float]:
+    """Spearman x100 within each phenomenon of the world's test pairs, for any encoder."""
+    return evaluate_sts(encode, ("World",)).by_subset("World")
+
+
+def pair_cosines(lab: Lab, encode: Encode) -> tuple[torch.Tensor, torch.Tensor]:
+    """Cosines and gold ratings of the dev pairs."""
+    pairs = load_sts(dev_task(lab), "dev", folder=lab.settings.data_dir, hub=lab.settings.hub)
+    a, b = encode(pairs.sentences1), encode(pairs.sentences2)
+    return torch.cosine_similarity(a, b), torch.as_tensor(pairs.scores)
+
+
+def geometry(lab: Lab, encode: Encode) -> tuple[float, float]:
+    """(uniformity, alignment) on the dev split: alignment over pairs rated above 4, uniformity over all its sentences."""
+    pairs = load_sts(dev_task(lab), "dev", folder=lab.settings.data_dir, hub=lab.settings.hub)
+    a, b = encode(pairs.sentences1), encode(pairs.sentences2)
+    close = torch.as_tensor(pairs.scores) > 4
+    return uniformity(torch.cat([a, b])).item(), alignment(a[close], b[close]).item()

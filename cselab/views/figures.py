@@ -1,0 +1,107 @@
+"""Static figures over plain numbers: curves of a training run, scores, the modulus surface, geometry."""
+
+from collections.abc import Mapping, Sequence
+
+import plotly.graph_objects as go
+import torch
+from plotly.subplots import make_subplots
+
+from cselab.losses import modulus_surface
+from cselab.views.theme import PALETTE
+
+NOT_TERMS = {"step", "dev", "learning_rate"}
+
+
+def training_curves(runs: Mapping[str, Sequence[Mapping[str, float]]], dev_name: str = "dev") -> go.Figure:
+    """The dev score and the loss terms of each run over its steps; `runs` maps a name to `FitResult.history`."""
+    figure = make_subplots(
+        cols=2, horizontal_spacing=0.12, subplot_titles=(f"Spearman × 100 on {dev_name}", "Mean loss term since the last mark")
+    )  # fmt: skip
+    dashes = ("solid", "dash", "dot", "dashdot")
+    for colour, (name, history) in zip(PALETTE, runs.items(), strict=False):
+        steps = [row["step"] for row in history]
+        dev = [row["dev"] for row in history]
+        line = dict(color=colour)
+        figure.add_scatter(x=steps, y=dev, name=name, legendgroup=name, line=line, mode="lines+markers", col=1, row=1)
+        terms = [key for key in history[-1] if key not in NOT_TERMS]
+        for dash, term in zip(dashes, terms, strict=False):
+            values = [row.get(term) for row in history]
+            figure.add_scatter(
+                x=steps[1:], y=values[1:], name=f"{name}: {term}", line=dict(color=colour, dash=dash), mode="lines",
+                col=2, row=1,
+            )  # fmt: skip
+    figure.update_xaxes(title="step")
+    figure.update_layout(legend=dict(orientation="h", y=-0.25, yanchor="top"), margin=dict(b=130), height=460)
+    return figure
+
+
+def score_bars(scores: Mapping[str, Mapping[str, float]], title: str = "") -> go.Figure:
+    """Grouped bars: `scores[method][task]` in Spearman × 100, one colour a method."""
+    figure = go.Figure(layout=dict(title=title, yaxis_title="Spearman × 100", barmode="group", legend=dict(y=1.0)))
+    for method, by_task in scores.items():
+        figure.add_bar(name=method, x=list(by_task), y=list(by_task.values()), hovertemplate="%{x}: %{y:.2f}")
+    return figure
+
+
+def score_heatmap(scores: Mapping[str, Mapping[str, float]], title: str = "", x_title: str = "") -> go.Figure:
+    """`scores[row][column]` in Spearman × 100 as coloured cells with their numbers."""
+    rows, columns = list(scores), list(next(iter(scores.values())))
+    values = [[scores[row][column] for column in columns] for row in rows]
+    figure = go.Figure(
+        go.Heatmap(
+            x=columns, y=rows, z=values, colorscale="Cividis", texttemplate="%{z:.0f}", colorbar=dict(title="Spearman × 100")
+        )
+    )  # fmt: skip
+    return figure.update_layout(
+        title=title, xaxis_title=x_title, yaxis=dict(autorange="reversed"), height=160 + 42 * len(rows)
+    )
+
+
+def modulus_surface_figure(points: Sequence[tuple[float, float]] = ()) -> go.Figure:
+    """`l_TN(k, t)` over the norm ratio k and the cosine t, with its minimum 0 at (1, 1); `points` are drawn on it."""
+    k = torch.linspace(0.1, 3, 60)
+    t = torch.linspace(-1, 1, 60)
+    surface = modulus_surface(k[None, :], t[:, None])
+    figure = go.Figure(go.Surface(x=k, y=t, z=surface, colorscale="Cividis", colorbar=dict(title="l_TN"), opacity=0.9))
+    for name, marks, colour in (("minimum (1, 1)", [(1.0, 1.0)], PALETTE[1]), ("pairs", points, PALETTE[3])):
+        if marks:
+            x, y = (torch.tensor(column) for column in zip(*marks, strict=True))
+            z = modulus_surface(x, y)
+            figure.add_scatter3d(x=x, y=y, z=z, mode="markers", marker=dict(size=5, color=colour), name=name)
+    scene = dict(xaxis_title="k = ‖h⁺‖ / ‖h‖", yaxis_title="t = cos γ", zaxis_title="l_TN")
+    return figure.update_layout(scene=scene, height=520, margin=dict(l=0, r=0, t=40, b=0))
+
+
+def alignment_uniformity(points: Mapping[str, tuple[float, float]], title: str = "") -> go.Figure:
+    """Each method as a point (uniformity, alignment); lower is better on both axes (Wang and Isola 2020)."""
+    figure = go.Figure(
+        layout=dict(title=title, xaxis_title="uniformity (lower: more spread out)", yaxis_title="alignment (lower: closer)")
+    )  # fmt: skip
+    for name, (uniformity, alignment) in points.items():
+        figure.add_scatter(x=[uniformity], y=[alignment], mode="markers", marker=dict(size=14), name=name)
+    return figure
+
+
+def cosine_by_rating(cosines: torch.Tensor, ratings: torch.Tensor, title: str = "") -> go.Figure:
+    """The spread of cosines in five groups of gold rating 0–1, …, 4–5: groups that overlap cannot be ranked."""
+    figure = go.Figure(
+        layout=dict(title=title, xaxis_title="gold rating", yaxis_title="cosine of the pair", showlegend=False)
+    )
+    group = ratings.clamp(max=4.999).floor().long()
+    for g in range(5):
+        values = cosines[group == g]
+        figure.add_violin(
+            y=values, name=f"{g}–{g + 1} (n={len(values)})", line_color=PALETTE[0], box_visible=True, points=False
+        )
+    return figure
+
+
+def overlap_histogram(pairs: Mapping[str, Sequence[tuple[str, str]]]) -> go.Figure:
+    """How many sentences keep which share of their words (Jaccard index of the word sets), one colour a pivot."""
+    figure = go.Figure(
+        layout=dict(xaxis_title="token overlap with the original", yaxis_title="share of sentences (%)", barmode="group")
+    )  # fmt: skip
+    for pivot, couples in pairs.items():
+        overlaps = [token_overlap(a, b) for a, b in couples]
+        figure.add_histogram(x=overlaps, name=pivot, histnorm="percent", xbins=dict(start=0, end=1.05, size=0.1))
+    return figure

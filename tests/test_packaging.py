@@ -1,0 +1,49 @@
+"""The three lists of packages (pyproject.toml, environment.yml, constraints.txt) say the same."""
+
+import re
+import tomllib
+from pathlib import Path
+
+import yaml
+
+ROOT = Path(__file__).resolve().parents[1]
+CONDA_NAMES = {"pytorch": "torch"}
+USER_FIXED = {
+    "jupyterlab", "torch", "transformers", "datasets", "papermill", "ipywidgets", "plotly", "mteb", "scikit-learn",
+    "bertviz",
+}  # fmt: skip
+
+
+def _split(requirement: str) -> tuple[str, str]:
+    name, bound = re.fullmatch(r"([A-Za-z0-9_.-]+)(.*)", requirement).groups()
+    return CONDA_NAMES.get(name, name).lower(), bound
+
+
+def _pyproject() -> dict:
+    return tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+
+
+def test_conda_and_pip_name_the_same_packages_and_bounds():
+    """Prevents a conda user from getting another set of packages than a pip user."""
+    listed = yaml.safe_load((ROOT / "environment.yml").read_text())["dependencies"]
+    by_pip = next(entry["pip"] for entry in listed if isinstance(entry, dict))
+    assert "-e .[dev]" in by_pip
+    conda = {entry for entry in listed if isinstance(entry, str)} | {entry for entry in by_pip if entry[0] != "-"}
+    conda = dict(_split(entry) for entry in conda - {"pip"})
+    assert conda.pop("python") == _pyproject()["requires-python"]
+    assert conda == dict(_split(entry) for entry in _pyproject()["dependencies"])
+
+
+def test_the_fixed_packages_are_dependencies():
+    assert {_split(entry)[0] for entry in _pyproject()["dependencies"]} >= USER_FIXED
+
+
+def test_constraints_pin_every_direct_dependency_and_no_index():
+    """Prevents an untested version from arriving unnoticed, and an address that works in one place only."""
+    text = (ROOT / "constraints.txt").read_text()
+    assert "://" not in text
+    assert "--" not in text
+    pinned = {line.partition("==")[0].lower().replace("_", "-") for line in text.splitlines() if "==" in line}
+    project = _pyproject()
+    direct = {_split(entry)[0] for entry in project["dependencies"] + project["optional-dependencies"]["dev"]}
+    assert direct <= pinned
