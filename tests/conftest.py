@@ -15,3 +15,73 @@ def data_dir() -> Path:
         if candidate and (Path(candidate) / "sts" / "stsb-dev.tsv.gz").is_file():
             return Path(candidate)
     pytest.skip("no evaluation data: set CSELAB_DATA to a folder that holds sts/stsb-dev.tsv.gz")
+
+
+WORDS = (
+    "a the man woman dog cat boy girl is are was not playing eating running sleeping guitar ball fish bread quickly big small "
+    "red in on under park house table . , ? of and"
+).split()
+
+
+@pytest.fixture(scope="session")
+def word_tokenizer():
+    """A whole-word tokenizer over `WORDS`, saved and loaded like a real one."""
+    from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors
+    from transformers import PreTrainedTokenizerFast
+
+    special = {"pad_token": "[PAD]", "unk_token": "[UNK]", "cls_token": "[CLS]", "sep_token": "[SEP]", "mask_token": "[MASK]"}
+    vocabulary = {word: i for i, word in enumerate([*special.values(), *WORDS])}
+    tokenizer = Tokenizer(models.WordLevel(vocabulary, unk_token="[UNK]"))
+    tokenizer.normalizer = normalizers.Lowercase()
+    tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    tokenizer.post_processor = processors.TemplateProcessing(
+        single="[CLS] $A [SEP]", pair="[CLS] $A [SEP] $B:1 [SEP]:1", special_tokens=[("[CLS]", 2), ("[SEP]", 3)]
+    )
+    return PreTrainedTokenizerFast(tokenizer_object=tokenizer, model_max_length=64, **special)
+
+
+def _config(word_tokenizer, **changes) -> dict:
+    return {
+        "vocab_size": len(word_tokenizer),
+        "hidden_size": 32,
+        "num_hidden_layers": 4,
+        "num_attention_heads": 4,
+        "intermediate_size": 64,
+        "max_position_embeddings": 66,
+        "pad_token_id": word_tokenizer.pad_token_id,
+        **changes,
+    }
+
+
+@pytest.fixture(scope="session")
+def make_bert(word_tokenizer):
+    """`make_bert(seed=0, **config changes)`: a random BERT of 4 layers, 32 wide, with LayerNorms and biases off their defaults."""
+    from transformers import BertConfig, BertModel
+
+    return lambda seed=0, **changes: _random(BertModel, BertConfig(**_config(word_tokenizer, **changes)), seed)
+
+
+@pytest.fixture(scope="session")
+def make_roberta(word_tokenizer):
+    """The same for RoBERTa, whose positions start after the padding index."""
+    from transformers import RobertaConfig, RobertaModel
+
+    return lambda seed=0, **changes: _random(RobertaModel, RobertaConfig(**_config(word_tokenizer, **changes)), seed)
+
+
+@pytest.fixture(params=["bert", "roberta"])
+def make_tower(request):
+    """Both families, one after the other."""
+    return request.getfixturevalue(f"make_{request.param}")
+
+
+def _random(model_class, config, seed):
+    import torch
+
+    with torch.random.fork_rng():
+        torch.manual_seed(seed)
+        model = model_class._from_config(config, attn_implementation="sdpa")
+        with torch.no_grad():
+            for parameter in model.parameters():  # default biases of 0 and gains of 1 would hide a missing term
+                parameter.add_(0.05 * torch.randn_like(parameter))
+    return model.eval()

@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from cselab.losses import info_nce
 from cselab.methods.base import Batch, Method, StepContext, register
-from cselab.models import SentenceEncoder
+from cselab.models import SentenceEncoder, load_backbone, load_tokenizer
 from cselab.settings import Settings
 
 
@@ -29,7 +29,8 @@ class SimCSE(Method):
 
     @classmethod
     def build(cls, settings: Settings, towers: Sequence[str | Path]) -> "SimCSE":
-        encoder = SentenceEncoder.load(towers[0], pooling=settings.pooling, dropout=settings.dropout)
+        backbone = load_backbone(towers[0], dropout=settings.dropout)
+        encoder = SentenceEncoder(backbone, load_tokenizer(towers[0]), pooling=settings.pooling)
         return cls(
             encoder,
             temperature=settings.temperature,

@@ -40,7 +40,8 @@ class TNCSE(Method):
 
     @classmethod
     def build(cls, settings: Settings, towers: Sequence[str | Path]) -> "TNCSE":
-        tower_i, tower_ii = (load_backbone(tower, dropout=settings.dropout) for tower in towers)
+        pooler = "required" if "ictm" in settings.terms else "if_present"
+        tower_i, tower_ii = (load_backbone(tower, dropout=settings.dropout, pooler=pooler) for tower in towers)
         tokenizer = load_tokenizer(towers[0])
         encoder = TwinEncoder(tower_i, tower_ii, tokenizer=tokenizer, **cls.cross_attention(settings, tower_i))
         return cls(encoder, temperature=settings.temperature, terms=settings.terms, released=settings.released_rows)

@@ -1,0 +1,21 @@
+"""Models: stock transformers backbones, poolings, the twin and its cross-attention layers."""
+
+from cselab.models.backbone import load_backbone, load_tokenizer, longest_input
+from cselab.models.cross_attention import cael_positions
+from cselab.models.encode import encode
+from cselab.models.pooling import POOLINGS, pool
+from cselab.models.sentence import SentenceEncoder
+from cselab.models.twin import TwinEncoder, TwinOutput
+
+__all__ = [
+    "POOLINGS",
+    "SentenceEncoder",
+    "TwinEncoder",
+    "TwinOutput",
+    "cael_positions",
+    "encode",
+    "load_backbone",
+    "load_tokenizer",
+    "longest_input",
+    "pool",
+]

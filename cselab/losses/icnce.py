@@ -1,0 +1,33 @@
+"""InfoNCE across two towers: TNCSE's L_ICNCE, one stream of JTCSE Eq. 12."""
+
+from typing import Literal
+
+from einops import rearrange
+from jaxtyping import Float
+from torch import Tensor
+
+from cselab.losses._checks import check
+from cselab.losses.info_nce import cosines, info_nce, other_view_cross_entropy
+
+
+def icnce(
+    cls_i: Float[Tensor, "2 N d"],
+    cls_ii: Float[Tensor, "2 N d"],
+    *,
+    temperature: float = 0.05,
+    variant: Literal["paper", "released"] = "paper",
+) -> Float[Tensor, ""]:
+    """Each sentence of tower I finds itself among the sentences of tower II.
+
+    cls_i, cls_ii: the towers' [CLS], two views each; the first argument is the anchor.
+    variant: "paper": the mean over the two views of `info_nce(cls_i[v], cls_ii[v])`. "released": 2N x 2N between the
+        towers' views with the diagonal left out, so the same view of the same sentence in the other tower is neither
+        positive nor negative, and the positive is the other view of the same sentence.
+
+    Raises DataError for unequal shapes or N < 2, SettingsError for a temperature that is not positive.
+    """
+    check(temperature, cls_i.shape[1], cls_i=cls_i, cls_ii=cls_ii)
+    if variant == "paper":
+        return sum(info_nce(i, ii, temperature=temperature) for i, ii in zip(cls_i, cls_ii, strict=True)) / 2
+    rows, columns = (rearrange(cls, "v n d -> (v n) d") for cls in (cls_i, cls_ii))
+    return other_view_cross_entropy(cosines(rows, columns) / temperature)

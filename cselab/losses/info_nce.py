@@ -1,0 +1,49 @@
+"""InfoNCE over in-batch negatives: SimCSE Eq. 4, and the NT-Xent layout of the released TNCSE and JTCSE code."""
+
+from typing import Literal
+
+import torch
+import torch.nn.functional as F
+from jaxtyping import Float
+from torch import Tensor
+
+from cselab.losses._checks import check
+
+
+def info_nce(
+    a: Float[Tensor, "N d"],
+    b: Float[Tensor, "N d"],
+    *,
+    temperature: float = 0.05,
+    layout: Literal["cross", "all"] = "cross",
+) -> Float[Tensor, ""]:
+    """Cross-entropy of finding each sentence's other view by cosine / temperature, a mean over rows.
+
+    a, b: two views of the same N sentences, row i of one the positive of row i of the other.
+    layout: "cross" (SimCSE, ImSimCSE): rows a, columns b, positives on the diagonal, not symmetrised; N - 1 negatives.
+        "all" (released TNCSE, JTCSE): the 2N rows of cat([a, b]) against themselves, own entry left out, positive the
+        other view; 2N - 2 negatives, mean over 2N.
+
+    Raises DataError for unequal shapes or N < 2, SettingsError for a temperature that is not positive.
+    """
+    check(temperature, len(a), a=a, b=b)
+    if layout == "cross":
+        logits = cosines(a, b) / temperature
+        return F.cross_entropy(logits, torch.arange(len(a), device=a.device))
+    both = torch.cat([a, b])
+    return other_view_cross_entropy(cosines(both, both) / temperature)
+
+
+def cosines(rows: Float[Tensor, "R d"], columns: Float[Tensor, "C d"]) -> Float[Tensor, "R C"]:
+    """Every row's cosine with every column, in float32 or better: half precision is too coarse to divide by 0.05."""
+    dtype = torch.promote_types(rows.dtype, torch.float32)
+    with torch.autocast(rows.device.type, enabled=False):
+        return F.normalize(rows.to(dtype), dim=-1) @ F.normalize(columns.to(dtype), dim=-1).T
+
+
+def other_view_cross_entropy(logits: Float[Tensor, "B B"]) -> Float[Tensor, ""]:
+    """Rows and columns are view-major; the diagonal is no candidate, the positive is the same sentence's other view."""
+    n = len(logits) // 2
+    own = torch.eye(2 * n, dtype=torch.bool, device=logits.device)
+    positive = torch.arange(2 * n, device=logits.device).roll(n)
+    return F.cross_entropy(logits.masked_fill(own, -torch.inf), positive)

@@ -1,0 +1,79 @@
+"""The modulus constraint: two vectors should agree in length as well as in direction (TNCSE L_TN, JTCSE L_TMC)."""
+
+from typing import Literal
+
+import torch
+import torch.nn.functional as F
+from jaxtyping import Float
+from torch import Tensor
+
+from cselab.losses._checks import check
+
+LINEAR_BELOW = 0.05
+"""Cosine under which -log continues as its tangent: the paper's -log is undefined for a cosine <= 0."""
+
+
+def modulus_ratio(p: Float[Tensor, "N d"], q: Float[Tensor, "N d"]) -> Float[Tensor, " N"]:
+    """`||p - q|| / (||p|| + ||q||)` row by row, from 0 (equal) to 1 (opposite); 0 where both rows are 0 (TNCSE l_TN).
+
+    Its gradient is finite everywhere, also at p = q and at 0, where the norm itself has none: there it is 0.
+    """
+    check(None, None, p=p, q=q)
+    dtype = torch.promote_types(p.dtype, torch.float32)
+    p, q = p.to(dtype), q.to(dtype)
+    lengths = _norm(p) + _norm(q)
+    return _norm(p - q) / torch.where(lengths > 0, lengths, 1)
+
+
+def modulus_surface(k: Float[Tensor, "*#shape"], t: Float[Tensor, "*#shape"]) -> Float[Tensor, "*#shape"]:
+    """The same ratio from the norms' ratio k and the cosine t: `sqrt(1 + k^2 - 2kt) / (1 + k)`; minimum 0 at (1, 1)."""
+    return (1 + k**2 - 2 * k * t).clamp(min=0).sqrt() / (1 + k)
+
+
+def ictm(
+    cls_i: Float[Tensor, "2 N d"],
+    cls_ii: Float[Tensor, "2 N d"],
+    pooled_i: Float[Tensor, "2 N d"],
+    pooled_ii: Float[Tensor, "2 N d"],
+    *,
+    variant: Literal["paper", "released"] = "paper",
+) -> Float[Tensor, ""]:
+    """Inter-tower modulus constraint: the pooled outputs' ratio, weighted by -log of the [CLS] cosine (TNCSE L_ICTN).
+
+    cls_*: [CLS] of the last layer, pooled_*: the pooler's output; two views each. A mean over the N sentences.
+    variant: "paper": `-log s * (ratio(p_i[0], p_ii[1]) + ratio(p_ii[0], p_i[1]))` with s = sim(cls_i[0], cls_ii[0]), the
+        same view of both towers. Below s = 0.05, -log continues as its tangent, so that the loss falls with s
+        everywhere. "released": s between view a of one tower and view b of the other, 1e-4 where it is negative (which
+        cuts the gradient there), and half the ratio.
+
+    Raises DataError for unequal shapes.
+    """
+    check(None, None, cls_i=cls_i, cls_ii=cls_ii)
+    check(None, None, pooled_i=pooled_i, pooled_ii=pooled_ii)
+    there = modulus_ratio(pooled_i[0], pooled_ii[1])
+    back = modulus_ratio(pooled_ii[0], pooled_i[1])
+    if variant == "paper":
+        return (_extended_neg_log(_cosine(cls_i[0], cls_ii[0])) * (there + back)).mean()
+    weights = [
+        -torch.where(s < 0, torch.full_like(s, 1e-4), s).log()
+        for s in (_cosine(cls_i[0], cls_ii[1]), _cosine(cls_ii[0], cls_i[1]))
+    ]
+    return (weights[0] * there + weights[1] * back).mean() / 2
+
+
+def _extended_neg_log(s: Float[Tensor, " N"]) -> Float[Tensor, " N"]:
+    tangent = (LINEAR_BELOW - s) / LINEAR_BELOW - torch.tensor(LINEAR_BELOW, dtype=s.dtype).log()
+    # The clamp keeps the unused branch finite: where() would otherwise multiply its infinite gradient by 0 into NaN.
+    return torch.where(s < LINEAR_BELOW, tangent, -s.clamp(min=LINEAR_BELOW).log())
+
+
+def _cosine(a: Float[Tensor, "N d"], b: Float[Tensor, "N d"]) -> Float[Tensor, " N"]:
+    dtype = torch.promote_types(a.dtype, torch.float32)
+    return F.cosine_similarity(a.to(dtype), b.to(dtype), dim=-1)
+
+
+def _norm(x: Float[Tensor, "N d"]) -> Float[Tensor, " N"]:
+    """Euclidean norm whose gradient at 0 is 0 instead of NaN."""
+    squared = x.square().sum(-1)
+    zero = squared == 0
+    return torch.where(zero, 0, torch.where(zero, 1, squared).sqrt())

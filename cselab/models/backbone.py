@@ -1,0 +1,92 @@
+"""Loading stock transformers encoders (BERT, RoBERTa) and their tokenizers, with the silent failures made loud."""
+
+from pathlib import Path
+from typing import Literal
+
+import torch
+from transformers import AutoConfig, AutoModel, AutoTokenizer, PreTrainedModel, PreTrainedTokenizerBase
+
+from cselab.errors import ModelError
+
+ENCODERS = ("bert", "roberta", "xlm-roberta", "camembert")
+"""Model types whose layers the twin can call: `embeddings`, `encoder.layer[i].attention.self.{query,key,value}`."""
+
+
+def load_backbone(
+    name_or_path: str | Path,
+    *,
+    pooler: Literal["if_present", "required", "fresh"] = "if_present",
+    dropout: float | None = None,
+    attn_implementation: str = "sdpa",
+) -> PreTrainedModel:
+    """A stock encoder in float32 and evaluation mode, whatever precision the file has.
+
+    pooler: "if_present" gives `model.pooler = None` when the checkpoint has none. "required" is for whoever reads it (the
+        modulus loss): a checkpoint without one is an error. "fresh" asks for a newly initialised one by name.
+    dropout: probability for hidden states and attention; None keeps the checkpoint's.
+    attn_implementation: "eager" where attentions are read, "sdpa" everywhere else.
+
+    Raises ModelError for a missing path, a decoder, an unsupported architecture or missing weights.
+    """
+    config = _config(name_or_path)
+    if dropout is not None:
+        config.hidden_dropout_prob = config.attention_probs_dropout_prob = dropout
+    model, info = AutoModel.from_pretrained(
+        name_or_path,
+        config=config,
+        dtype=torch.float32,  # from_pretrained keeps the file's dtype: an fp16 file would train in fp16
+        attn_implementation=attn_implementation,
+        use_safetensors=True,
+        output_loading_info=True,
+    )
+    missing = set(info["missing_keys"])
+    no_pooler = {key for key in missing if key.startswith("pooler.")}
+    if missing - no_pooler:
+        raise ModelError(f"{name_or_path} lacks weights of its own architecture: {', '.join(sorted(missing - no_pooler)[:3])}, …")
+    if no_pooler and pooler == "required":
+        raise ModelError(
+            f"{name_or_path} has no trained pooler, but it would be read here; use a checkpoint with one, "
+            "leave out what reads it (the term 'ictm'), or ask for a new one with pooler='fresh'"
+        )
+    if no_pooler and pooler == "if_present":
+        model.pooler = None
+    return model.eval()
+
+
+def _config(name_or_path: str | Path):
+    try:
+        config = AutoConfig.from_pretrained(name_or_path)
+    except (OSError, ValueError) as error:
+        first_line = str(error).strip().splitlines()[0]
+        raise ModelError(
+            f"no backbone at {str(name_or_path)!r}: expected a folder with config.json and model.safetensors, or a hub name "
+            f"({first_line})"
+        ) from None
+    if getattr(config, "is_decoder", False) or config.model_type not in ENCODERS:
+        raise ModelError(
+            f"{name_or_path} is a {config.model_type!r} {'decoder' if getattr(config, 'is_decoder', False) else 'model'}; "
+            f"expected an encoder of type {', '.join(ENCODERS)}"
+        )
+    return config
+
+
+def load_tokenizer(name_or_path: str | Path) -> PreTrainedTokenizerBase:
+    """The backbone's tokenizer. Raises ModelError if there is none, or if it maps plain words to the unknown token."""
+    try:
+        tokenizer = AutoTokenizer.from_pretrained(name_or_path)
+    except (OSError, ValueError) as error:
+        raise ModelError(f"no tokenizer at {str(name_or_path)!r}: {str(error).strip().splitlines()[0]}") from None
+    words = tokenizer("the of and in a", add_special_tokens=False)["input_ids"]
+    if all(token == tokenizer.unk_token_id for token in words):
+        raise ModelError(
+            f"the tokenizer at {str(name_or_path)!r} maps every common English word to {tokenizer.unk_token}: its vocabulary "
+            "was not loaded; save it again as tokenizer.json"
+        )
+    return tokenizer
+
+
+def longest_input(model: PreTrainedModel) -> int:
+    """Tokens a sentence may have: RoBERTa's positions start after its padding index."""
+    config = model.config
+    offset = 0 if config.model_type == "bert" else config.pad_token_id + 1
+    return config.max_position_embeddings - offset

@@ -1,0 +1,46 @@
+"""From token states to one vector a sentence."""
+
+from collections.abc import Sequence
+from typing import Literal, get_args
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from cselab.errors import ModelError, suggest
+
+Pooling = Literal["cls", "mean", "first_last", "last_two", "last_token"]
+POOLINGS: tuple[str, ...] = get_args(Pooling)
+
+
+def pool(
+    hidden_states: Sequence[Float[Tensor, "B L d"]], mask: Int[Tensor, "B L"], how: Pooling
+) -> Float[Tensor, "B d"]:
+    """One vector a sentence from the states of all layers (index 0 is the embedding layer, as transformers gives them).
+
+    how: "cls": first token of the last layer. "mean": mean over tokens of the last layer. "first_last": mean over tokens
+        of layer 1 and the last, averaged (the papers' "first-last avg."; layer 1, not the embedding layer, as SimCSE's
+        evaluation does since its fix). "last_two": the same of the last two layers. "last_token": the last real token,
+        whichever side the padding is on.
+    mask: 1 for tokens, 0 for padding; padding takes part in nothing.
+
+    Raises ModelError for an unknown pooling.
+    """
+    last = hidden_states[-1]
+    if how == "cls":
+        return last[:, 0]
+    if how == "mean":
+        return _mean(last, mask)
+    if how == "first_last":
+        return (_mean(hidden_states[1], mask) + _mean(last, mask)) / 2
+    if how == "last_two":
+        return (_mean(hidden_states[-2], mask) + _mean(last, mask)) / 2
+    if how == "last_token":
+        position = (mask * torch.arange(1, mask.shape[1] + 1, device=mask.device)).argmax(dim=1)
+        return last[torch.arange(len(last), device=last.device), position]
+    raise ModelError(f"unknown pooling {how!r}; {suggest(how, POOLINGS)}")
+
+
+def _mean(states: Float[Tensor, "B L d"], mask: Int[Tensor, "B L"]) -> Float[Tensor, "B d"]:
+    weights = mask.unsqueeze(-1).to(states.dtype)
+    return (states * weights).sum(1) / weights.sum(1)
