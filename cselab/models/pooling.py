@@ -1,7 +1,6 @@
 """From token states to one vector a sentence."""
 
 from collections.abc import Sequence
-from typing import Literal, get_args
 
 import torch
 from jaxtyping import Float, Int
@@ -9,12 +8,11 @@ from torch import Tensor
 
 from cselab.errors import ModelError, suggest
 
-Pooling = Literal["cls", "mean", "first_last", "last_two", "last_token"]
-POOLINGS: tuple[str, ...] = get_args(Pooling)
+POOLINGS = ("cls", "mean", "first_last", "last_two", "last_token")
 
 
 def pool(
-    hidden_states: Sequence[Float[Tensor, "B L d"]], mask: Int[Tensor, "B L"], how: Pooling
+    hidden_states: Sequence[Float[Tensor, "B L d"]], mask: Int[Tensor, "B L"], how: str
 ) -> Float[Tensor, "B d"]:
     """One vector a sentence from the states of all layers (index 0 is the embedding layer, as transformers gives them).
 

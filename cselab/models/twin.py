@@ -2,7 +2,7 @@
 
 import json
 from pathlib import Path
-from typing import Literal, NamedTuple, get_args
+from typing import NamedTuple
 
 from jaxtyping import Float, Int
 from torch import Tensor, nn
@@ -14,7 +14,7 @@ from cselab.models.cross_attention import context, cross_stream, embed_tokens, f
 from cselab.models.encode import encode
 from cselab.models.folder import new_folder
 
-CrossStream = Literal["parallel", "last_only", "fused"]
+CROSS_STREAMS = ("parallel", "last_only", "fused")
 Vectors = Float[Tensor, "B d"]
 
 
@@ -47,14 +47,14 @@ class TwinEncoder(nn.Module):
         tower_ii: PreTrainedModel,
         *,
         cael: tuple[int, ...] = (),
-        cross_stream: CrossStream = "parallel",
+        cross_stream: str = "parallel",
         tokenizer: PreTrainedTokenizerBase | None = None,
     ):
         super().__init__()
         _check_towers(tower_i, tower_ii)
         depth = tower_i.config.num_hidden_layers
-        if cross_stream not in get_args(CrossStream):
-            raise ModelError(f"unknown cross stream {cross_stream!r}; {suggest(cross_stream, get_args(CrossStream))}")
+        if cross_stream not in CROSS_STREAMS:
+            raise ModelError(f"unknown cross stream {cross_stream!r}; {suggest(cross_stream, CROSS_STREAMS)}")
         if list(cael) != sorted(set(cael)) or not all(1 <= layer <= depth for layer in cael):
             raise ModelError(f"cael={cael} must be rising layer numbers from 1 to {depth}; cael_positions gives them")
         self.tower_i = tower_i

@@ -1,0 +1,160 @@
+"""Loading, pooling and encoding: the silent failures of everyday use."""
+
+import inspect
+import json
+
+import pytest
+import torch
+from cselab.errors import DataError, ModelError
+from cselab.models import POOLINGS, SentenceEncoder, encode, load_backbone, load_tokenizer, longest_input, pool
+from safetensors.torch import load_file, save_file
+from transformers import LlamaConfig, LlamaModel, PreTrainedTokenizerFast
+
+SENTENCES = ["a man is playing guitar .", "the dog", "the big red ball was not under the table , in the house .", "dog"]
+
+
+@pytest.fixture
+def saved(make_tower, word_tokenizer, tmp_path):
+    """A saved encoder folder, and the model that was saved."""
+    encoder = SentenceEncoder(make_tower(3), word_tokenizer, pooling="mean")
+    encoder.save_pretrained(tmp_path / "encoder")
+    return tmp_path / "encoder", encoder
+
+
+# ------------------------------------------------------------------------------------------- loading
+
+
+def test_a_half_precision_file_is_loaded_in_single_precision(saved):
+    """from_pretrained keeps the file's dtype, so an fp16 file would silently train in fp16."""
+    folder, encoder = saved
+    encoder.backbone.half().save_pretrained(folder)
+    assert load_backbone(folder).dtype == torch.float32
+
+
+def _drop(folder, prefix):
+    path = folder / "model.safetensors"
+    save_file({k: v for k, v in load_file(path).items() if not k.startswith(prefix)}, path, metadata={"format": "pt"})
+
+
+def test_a_missing_pooler_is_an_error_where_it_is_read(saved):
+    """The commonest wrong number of this field: a pooler that transformers re-initialised with a warning."""
+    folder, _ = saved
+    _drop(folder, "pooler.")
+    with pytest.raises(ModelError, match="has no trained pooler, but it would be read here"):
+        load_backbone(folder, pooler="required")
+    assert load_backbone(folder).pooler is None
+    assert load_backbone(folder, pooler="fresh").pooler is not None
+
+
+def test_other_missing_weights_are_an_error(saved):
+    folder, _ = saved
+    _drop(folder, "encoder.layer.2.")
+    with pytest.raises(ModelError, match="lacks weights of its own architecture: encoder.layer.2"):
+        load_backbone(folder)
+
+
+def test_dropout_is_set_everywhere(saved):
+    folder, _ = saved
+    model = load_backbone(folder, dropout=0.25)
+    assert {module.p for module in model.modules() if isinstance(module, torch.nn.Dropout)} == {0.25}
+
+
+def test_a_path_without_a_model_is_one_line(tmp_path):
+    with pytest.raises(ModelError, match="no backbone at .*expected a folder with config.json") as caught:
+        load_backbone(tmp_path)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_decoder_is_refused(tmp_path):
+    config = LlamaConfig(hidden_size=32, intermediate_size=64, num_hidden_layers=1, num_attention_heads=2, vocab_size=50)
+    LlamaModel(config).save_pretrained(tmp_path)
+    with pytest.raises(ModelError, match="is a 'llama' model; expected an encoder of type bert, roberta"):
+        load_backbone(tmp_path)
+
+
+def test_a_tokenizer_that_knows_no_word_is_refused(tmp_path):
+    """BertTokenizerFast(vocab_file=...) maps every word to [UNK] in transformers 5, and training runs on happily."""
+    from tokenizers import Tokenizer, models
+
+    empty = Tokenizer(models.WordLevel({"[UNK]": 0}, unk_token="[UNK]"))
+    PreTrainedTokenizerFast(tokenizer_object=empty, unk_token="[UNK]").save_pretrained(tmp_path)
+    with pytest.raises(ModelError, match=r"maps every common English word to \[UNK\]"):
+        load_tokenizer(tmp_path)
+
+
+# ------------------------------------------------------------------------------------------- pooling
+
+
+def test_poolings_on_numbers_that_can_be_checked_by_hand():
+    """Layer 0 is the embedding layer and takes part in no pooling; padding takes part in none."""
+    layers = [torch.full((2, 3, 1), 100.0), torch.tensor([[[1.0], [3.0], [50.0]], [[2.0], [4.0], [6.0]]])]
+    layers += [layers[1] + 10, layers[1] * 2]
+    mask = torch.tensor([[1, 1, 0], [1, 1, 1]])
+    expected = {"cls": [2, 4], "mean": [4, 8], "first_last": [3, 6], "last_two": [8, 11], "last_token": [6, 12]}
+    assert expected.keys() == set(POOLINGS)
+    for how, values in expected.items():
+        assert pool(layers, mask, how).flatten().tolist() == values, how
+    left = torch.tensor([[0, 1, 1], [1, 1, 1]])
+    assert pool(layers, left, "last_token").flatten().tolist() == [100, 12]
+    with pytest.raises(ModelError, match="unknown pooling 'maen'; did you mean 'mean'"):
+        pool(layers, mask, "maen")
+
+
+def test_the_pooling_is_saved_with_the_model(saved):
+    """Prevents the same checkpoint from scoring 57 with one pooler and 76 with another, depending on who loads it."""
+    folder, encoder = saved
+    again = SentenceEncoder.from_pretrained(folder)
+    assert again.pooling == "mean"
+    assert torch.equal(again.encode(SENTENCES), encoder.encode(SENTENCES))
+    assert json.loads((folder / "cselab.json").read_text())["pooling"] == "mean"
+    with pytest.raises(ModelError, match="unknown pooling 'pool'"):
+        SentenceEncoder(encoder.backbone, None, pooling="pool")
+
+
+def test_a_folder_without_an_encoder_is_one_line(tmp_path):
+    with pytest.raises(ModelError, match="no cselab.json in .*: expected a folder that SentenceEncoder.save_pretrained wrote"):
+        SentenceEncoder.from_pretrained(tmp_path)
+
+
+# ------------------------------------------------------------------------------------------- encoding
+
+
+@pytest.mark.parametrize("pooling", POOLINGS)
+@pytest.mark.parametrize("tokens_per_batch", [1, 24, 8192])
+def test_encoding_together_equals_encoding_alone_in_order(make_tower, word_tokenizer, pooling, tokens_per_batch):
+    encoder = SentenceEncoder(make_tower(3).double(), word_tokenizer, pooling=pooling)
+    alone = torch.cat([encoder.encode([sentence]) for sentence in SENTENCES])
+    together = encoder.encode(SENTENCES, tokens_per_batch=tokens_per_batch)
+    torch.testing.assert_close(together, alone, rtol=0, atol=1e-6)
+
+
+def test_encoding_leaves_mode_and_random_state_alone(make_bert, word_tokenizer):
+    """Prevents an evaluation from switching dropout off for the rest of training, or from moving its masks."""
+    encoder = SentenceEncoder(make_bert(), word_tokenizer).train()
+    state = torch.get_rng_state()
+    first = encoder.encode(SENTENCES)
+    assert encoder.training
+    assert torch.equal(state, torch.get_rng_state())
+    assert torch.equal(first, encoder.encode(SENTENCES))
+    assert first.dtype == torch.float32
+
+
+def test_a_sentence_longer_than_the_backbone_reads_is_cut(make_tower, word_tokenizer):
+    """RoBERTa's positions start after the padding index: 66 positions hold 65 tokens with padding index 0."""
+    model = make_tower()
+    assert longest_input(model) == (66 if model.config.model_type == "bert" else 65)
+    encoder = SentenceEncoder(model, word_tokenizer)
+    assert encoder.encode(["dog " * 500]).isfinite().all()
+    assert torch.equal(encoder.encode(["dog " * 500], max_length=4), encoder.encode(["dog dog"]))
+
+
+def test_bad_sentences_are_one_clear_line(make_bert, word_tokenizer):
+    encoder = SentenceEncoder(make_bert(), word_tokenizer)
+    assert encoder.encode([]).shape == (0, 32)
+    unchecked = inspect.unwrap(encode)  # without the tests' own type checker
+    with pytest.raises(DataError, match=r"got one string; wrap it: encode\(\[sentence\]\)"):
+        unchecked(encoder, "a dog")
+    with pytest.raises(DataError, match="got NoneType at position 1: None"):
+        unchecked(encoder, ["a dog", None])
+    with pytest.raises(DataError, match="built without a tokenizer"):
+        SentenceEncoder(make_bert(), None).encode(["a dog"])

@@ -1,0 +1,276 @@
+"""The twin: untouched towers, cross-attention that is what the equation says, no leak from padding."""
+
+import math
+
+import pytest
+import torch
+import torch.nn.functional as F
+from cselab.errors import ModelError
+from cselab.models import TwinEncoder, cael_positions
+from transformers import AutoModel, LlamaConfig, LlamaModel
+
+SENTENCES = ["a man is playing guitar .", "the dog", "the big red ball was not under the table , in the house ."]
+
+
+@pytest.fixture
+def batch(word_tokenizer):
+    return dict(word_tokenizer(SENTENCES, padding=True, return_tensors="pt", return_token_type_ids=False))
+
+
+@pytest.fixture
+def make_twin(make_tower, word_tokenizer):
+    def make(*cael, cross_stream="parallel", dtype=torch.float32, **changes):
+        towers = (make_tower(seed, **changes).to(dtype) for seed in (1, 2))
+        return TwinEncoder(*towers, cael=cael, cross_stream=cross_stream, tokenizer=word_tokenizer).eval()
+
+    return make
+
+
+# ------------------------------------------------------------------------------------------- the towers are untouched
+
+
+def test_in_evaluation_each_tower_is_the_stock_model_bit_for_bit(make_twin, batch):
+    twin = make_twin(2, 4)
+    with torch.no_grad():
+        output = twin(**batch)
+        for tower, cls, pooled in zip(twin.backbones, output[:2], output[2:4], strict=True):
+            alone = tower(**batch)
+            assert torch.equal(cls, alone.last_hidden_state[:, 0])
+            assert torch.equal(pooled, alone.pooler_output)
+
+
+@pytest.mark.parametrize("cross_stream", ["parallel", "last_only"])
+def test_in_training_the_cross_stream_moves_no_dropout_mask_of_the_towers(make_twin, batch, cross_stream):
+    """Prevents an ablation of the CAELs from changing the towers through the random numbers."""
+    twin = make_twin(2, 4, cross_stream=cross_stream).train()
+    torch.manual_seed(0)
+    output = twin(**batch)
+    torch.manual_seed(0)
+    for tower, cls, pooled in zip(twin.backbones, output[:2], output[2:4], strict=True):
+        alone = tower(**batch)
+        assert torch.equal(cls, alone.last_hidden_state[:, 0])
+        assert torch.equal(pooled, alone.pooler_output)
+    assert output.cross_i is not None
+    assert not torch.equal(output.cls_i, twin(**batch).cls_i)  # dropout was on
+
+
+def test_inference_is_the_sum_of_two_plain_encoders(make_twin, batch):
+    twin = make_twin(2, 4)
+    with torch.no_grad():
+        expected = sum(tower(**batch).last_hidden_state[:, 0] for tower in twin.backbones)
+        assert torch.equal(twin.embed(batch), expected)
+    torch.testing.assert_close(twin.encode(SENTENCES), expected)
+
+
+# ------------------------------------------------------------------------------------------- the equation
+
+
+def reference_context(layer, other, states, other_states, mask):
+    """Eq. of METHODS 4 with loops over sentences, heads and query positions: own Q and K, the other tower's V."""
+    own, heads = layer.attention.self, layer.attention.self.num_attention_heads
+    q, k = own.query(states), own.key(states)
+    v = other.attention.self.value(other_states)
+    size = q.shape[-1] // heads
+    out = torch.zeros_like(q)
+    for b in range(q.shape[0]):
+        real = [j for j in range(q.shape[1]) if mask[b, j]]
+        for h in range(heads):
+            cut = slice(h * size, (h + 1) * size)
+            for i in range(q.shape[1]):
+                scores = torch.stack([q[b, i, cut] @ k[b, j, cut] for j in real]) / math.sqrt(size)
+                weights = scores.exp() / scores.exp().sum()
+                out[b, i, cut] = sum(w * v[b, j, cut] for w, j in zip(weights, real, strict=True))
+    return out
+
+
+def reference_layer(layer, context, residual):
+    """Post-LayerNorm block, written out: LN(residual + O context), then LN(x + W2 gelu(W1 x))."""
+    attention, feed = layer.attention.output, layer.output
+    x = attention.LayerNorm(residual + attention.dense(context))
+    return feed.LayerNorm(x + feed.dense(F.gelu(layer.intermediate.dense(x))))
+
+
+def reference_cross(twin, batch):
+    """The parallel stream from scratch, for both towers."""
+    mask = batch["attention_mask"]
+    inputs = []
+    for tower in twin.backbones:
+        states = [tower.embeddings(input_ids=batch["input_ids"])]
+        for layer in tower.encoder.layer:
+            states.append(reference_layer(layer, reference_context(layer, layer, states[-1], states[-1], mask), states[-1]))
+        inputs.append(states)
+    outputs = []
+    for a, b in ((0, 1), (1, 0)):
+        stream = None
+        for j in range(1, max(twin.cael) + 1):
+            layer, other = (twin.backbones[t].encoder.layer[j - 1] for t in (a, b))
+            if j in twin.cael:
+                crossed = reference_context(layer, other, inputs[a][j - 1], inputs[b][j - 1], mask)
+                stream = reference_layer(layer, crossed, inputs[a][j - 1] if stream is None else stream)
+            elif stream is not None:
+                stream = reference_layer(layer, reference_context(layer, layer, stream, stream, mask), stream)
+        outputs.append(stream[:, 0])
+    return outputs
+
+
+@pytest.mark.parametrize("cael", [(4,), (2, 4), (1, 3), (2,), (1, 2, 3, 4)])
+def test_the_parallel_stream_equals_a_per_head_reference(make_twin, batch, cael):
+    """Among what this catches: values of the wrong tower, residual of the wrong stream, scale by width instead of head."""
+    twin = make_twin(*cael, dtype=torch.float64)
+    with torch.no_grad():
+        output = twin(**batch)
+        for got, expected in zip((output.cross_i, output.cross_ii), reference_cross(twin, batch), strict=True):
+            torch.testing.assert_close(got, expected, rtol=0, atol=1e-10)
+
+
+def test_fused_adds_the_cross_context_inside_the_towers(make_twin, batch):
+    twin = make_twin(2, 4, cross_stream="fused", dtype=torch.float64)
+    mask = batch["attention_mask"]
+    with torch.no_grad():
+        x, y = (tower.embeddings(input_ids=batch["input_ids"]) for tower in twin.backbones)
+        for j, (one, two) in enumerate(zip(*(tower.encoder.layer for tower in twin.backbones), strict=True), 1):
+            own_x, own_y = reference_context(one, one, x, x, mask), reference_context(two, two, y, y, mask)
+            if j in twin.cael:
+                own_x, own_y = (
+                    own_x + reference_context(one, two, x, y, mask),
+                    own_y + reference_context(two, one, y, x, mask),
+                )
+            x, y = reference_layer(one, own_x, x), reference_layer(two, own_y, y)
+        output = twin(**batch)
+        torch.testing.assert_close(output.cls_i, x[:, 0], rtol=0, atol=1e-10)
+        torch.testing.assert_close(twin.embed(batch), x[:, 0] + y[:, 0], rtol=0, atol=1e-10)
+    assert output.cross_i is None
+
+
+@pytest.mark.parametrize("every", [1, 2, 4])
+def test_last_only_does_not_depend_on_the_number_of_caels(make_twin, batch, every):
+    """Every k that divides the depth ends at the last layer, so it equals `parallel` with k = depth."""
+    with torch.no_grad():
+        last_only = make_twin(*cael_positions(4, every), cross_stream="last_only")(**batch)
+        single = make_twin(*cael_positions(4, 4))(**batch)
+    assert torch.equal(last_only.cross_i, single.cross_i)
+    assert torch.equal(last_only.cross_ii, single.cross_ii)
+
+
+def test_equal_towers_make_the_cross_stream_the_own_stream(make_tower, word_tokenizer, batch):
+    tower = make_tower(1)
+    twin = TwinEncoder(tower, tower, cael=(1, 2, 3, 4), tokenizer=word_tokenizer).eval()
+    with torch.no_grad():
+        output = twin(**batch)
+    torch.testing.assert_close(output.cross_i, output.cls_i)
+
+
+@pytest.mark.parametrize("which", ["cross_i", "cross_ii"])
+def test_the_cross_loss_reaches_both_towers(make_twin, batch, which):
+    """Own queries and keys, the other's values, and all three of both below the first CAEL."""
+    twin = make_twin(2, 4)
+    getattr(twin(**batch), which).square().sum().backward()
+    for tower in twin.backbones:
+        for name in ("query", "key", "value"):
+            gradient = getattr(tower.encoder.layer[0].attention.self, name).weight.grad
+            assert gradient.abs().sum() > 0, name
+    own, other = twin.backbones if which == "cross_i" else twin.backbones[::-1]
+    assert own.encoder.layer[3].attention.self.query.weight.grad.abs().sum() > 0
+    assert other.encoder.layer[3].attention.self.value.weight.grad.abs().sum() > 0
+    assert own.encoder.layer[3].attention.self.value.weight.grad is None
+
+
+# ------------------------------------------------------------------------------------------- padding and attention kinds
+
+
+@pytest.mark.parametrize("cross_stream", ["parallel", "fused"])
+def test_padding_never_leaks(make_twin, batch, word_tokenizer, cross_stream):
+    twin = make_twin(2, 4, cross_stream=cross_stream, dtype=torch.float64)
+    with torch.no_grad():
+        together = twin(**batch)
+        for i, sentence in enumerate(SENTENCES):
+            alone = twin(**word_tokenizer(sentence, return_tensors="pt", return_token_type_ids=False))
+            for a, b in zip(together, alone, strict=True):
+                if a is not None:
+                    torch.testing.assert_close(a[i : i + 1], b, rtol=0, atol=1e-10)
+
+
+def test_eager_and_sdpa_attention_agree(make_twin, batch):
+    twin = make_twin(2, 4)
+    with torch.no_grad():
+        sdpa = twin(**batch)
+        for tower in twin.backbones:
+            tower.set_attn_implementation("eager")
+        eager = twin(**batch)
+    for a, b in zip(sdpa, eager, strict=True):
+        torch.testing.assert_close(a, b, rtol=0, atol=1e-5)
+
+
+# ------------------------------------------------------------------------------------------- saving
+
+
+def test_a_saved_twin_is_the_same_and_its_towers_are_stock_models(make_twin, batch, tmp_path):
+    twin = make_twin(2, 4)
+    twin.save_pretrained(tmp_path / "twin")
+    again = TwinEncoder.from_pretrained(tmp_path / "twin").eval()
+    with torch.no_grad():
+        for a, b in zip(twin(**batch), again(**batch), strict=True):
+            assert torch.equal(a, b)
+        stock = AutoModel.from_pretrained(tmp_path / "twin" / "tower_ii").eval()
+        assert torch.equal(stock(**batch).last_hidden_state[:, 0], twin(**batch).cls_ii)
+    assert (again.cael, again.cross_stream) == ((2, 4), "parallel")
+    assert {path.suffix for path in tmp_path.rglob("*") if path.is_file()} <= {".json", ".safetensors", ".jinja"}
+
+
+def test_a_save_that_fails_leaves_the_old_twin(make_twin, tmp_path, monkeypatch):
+    twin = make_twin(2)
+    twin.save_pretrained(tmp_path / "twin")
+    before = sorted(path.name for path in tmp_path.rglob("*"))
+    monkeypatch.setattr(type(twin.tower_ii), "save_pretrained", lambda self, folder: (_ for _ in ()).throw(OSError("disk")))
+    with pytest.raises(OSError, match="disk"):
+        twin.save_pretrained(tmp_path / "twin")
+    assert sorted(path.name for path in tmp_path.rglob("*")) == before
+
+
+# ------------------------------------------------------------------------------------------- bad input
+
+
+def test_cael_positions():
+    assert cael_positions(12, 2) == (2, 4, 6, 8, 10, 12)
+    assert cael_positions(12, 12) == (12,)
+    assert cael_positions(6, 1) == (1, 2, 3, 4, 5, 6)
+
+
+@pytest.mark.parametrize("every", [5, 0, 13])
+def test_an_interval_that_does_not_divide_lists_what_does(every):
+    with pytest.raises(ModelError, match=f"every={every} does not divide 12 layers; use one of 1, 2, 3, 4, 6, 12"):
+        cael_positions(12, every)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"hidden_size": 16}, "differ in hidden_size: 32 and 16"),
+        ({"num_hidden_layers": 3}, "differ in num_hidden_layers: 4 and 3"),
+        ({"vocab_size": 99}, "differ in vocab_size: .* and 99"),
+        ({"num_attention_heads": 2}, "differ in num_attention_heads: 4 and 2"),
+    ],
+)
+def test_towers_of_different_shape_are_refused(make_tower, change, message):
+    with pytest.raises(ModelError, match=f"the towers {message}; a twin needs two encoders of one shape and vocabulary"):
+        TwinEncoder(make_tower(1), make_tower(2, **change))
+
+
+def test_a_bert_and_a_roberta_are_refused(make_bert, make_roberta):
+    with pytest.raises(ModelError, match="differ in model_type: bert and roberta"):
+        TwinEncoder(make_bert(), make_roberta())
+
+
+def test_a_decoder_is_refused_as_a_tower(make_bert):
+    sizes = dict(hidden_size=32, intermediate_size=64, num_hidden_layers=2, num_attention_heads=2, vocab_size=50)
+    with pytest.raises(ModelError, match="tower II is a 'llama' decoder"):
+        TwinEncoder(make_bert(), LlamaModel(LlamaConfig(**sizes)))
+    with pytest.raises(ModelError, match="tower I is a 'bert' decoder"):
+        TwinEncoder(make_bert(is_decoder=True), make_bert())
+
+
+def test_caels_outside_the_depth_or_an_unknown_stream_are_refused(make_bert):
+    with pytest.raises(ModelError, match=r"cael=\(5,\) must be rising layer numbers from 1 to 4"):
+        TwinEncoder(make_bert(), make_bert(), cael=(5,))
+    with pytest.raises(ModelError, match="unknown cross stream 'paralel'; did you mean 'parallel'"):
+        TwinEncoder(make_bert(), make_bert(), cross_stream="paralel")
