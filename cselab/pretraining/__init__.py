@@ -1,0 +1,5 @@
+"""Pretraining a small BERT from plain sentences, where no published weights can be had."""
+
+from cselab.pretraining.masked_lm import PretrainConfig, pretrain
+
+__all__ = ["PretrainConfig", "pretrain"]
