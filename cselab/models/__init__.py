@@ -2,9 +2,10 @@
 
 from cselab.models.backbone import load_backbone, load_tokenizer, longest_input
 from cselab.models.cross_attention import cael_positions
-from cselab.models.encode import encode
+from cselab.models.encode import encode, evaluating
 from cselab.models.pooling import POOLINGS, pool
 from cselab.models.sentence import SentenceEncoder
+from cselab.models.surgery import remove_layer_norms
 from cselab.models.twin import TwinEncoder, TwinOutput
 
 __all__ = [
@@ -14,8 +15,10 @@ __all__ = [
     "TwinOutput",
     "cael_positions",
     "encode",
+    "evaluating",
     "load_backbone",
     "load_tokenizer",
     "longest_input",
     "pool",
+    "remove_layer_norms",
 ]

@@ -4,12 +4,16 @@ from pathlib import Path
 from typing import Literal
 
 import torch
+from safetensors import SafetensorError
 from transformers import AutoConfig, AutoModel, AutoTokenizer, PreTrainedModel, PreTrainedTokenizerBase
 
-from cselab.errors import ModelError
+from cselab.errors import ModelError, suggest
+from cselab.models.surgery import remove_layer_norms
 
 ENCODERS = ("bert", "roberta", "xlm-roberta", "camembert")
 """Model types whose layers the twin can call: `embeddings`, `encoder.layer[i].attention.self.{query,key,value}`."""
+
+POOLERS = ("if_present", "required", "fresh")
 
 
 def load_backbone(
@@ -26,20 +30,35 @@ def load_backbone(
     dropout: probability for hidden states and attention; None keeps the checkpoint's.
     attn_implementation: "eager" where attentions are read, "sdpa" everywhere else.
 
-    Raises ModelError for a missing path, a decoder, an unsupported architecture or missing weights.
+    LayerNorms that `remove_layer_norms` took out stay out. The random state moves only if a fresh pooler is drawn.
+
+    Raises ModelError for a missing path, a decoder, an unsupported architecture, weights that are missing, damaged, no
+    safetensors or of another shape than the config says, a dropout outside [0, 1) and an unknown `pooler`.
     """
+    if pooler not in POOLERS:  # a typo would otherwise keep a random pooler
+        raise ModelError(f"unknown pooler {pooler!r}; {suggest(pooler, POOLERS)}")
+    if dropout is not None and not 0 <= dropout < 1:
+        raise ModelError(f"dropout={dropout} is no probability below 1; BERT's is 0.1")
     config = _config(name_or_path)
     if dropout is not None:
         config.hidden_dropout_prob = config.attention_probs_dropout_prob = dropout
-    model, info = AutoModel.from_pretrained(
-        name_or_path,
-        config=config,
-        dtype=torch.float32,  # from_pretrained keeps the file's dtype: an fp16 file would train in fp16
-        attn_implementation=attn_implementation,
-        use_safetensors=True,
-        output_loading_info=True,
-    )
-    missing = set(info["missing_keys"])
+    try:
+        with torch.random.fork_rng(devices=[], enabled=pooler != "fresh"):
+            model, info = AutoModel.from_pretrained(
+                name_or_path,
+                config=config,
+                dtype=torch.float32,  # from_pretrained keeps the file's dtype: an fp16 file would train in fp16
+                attn_implementation=attn_implementation,
+                use_safetensors=True,
+                output_loading_info=True,
+            )
+    except (OSError, RuntimeError, SafetensorError) as error:
+        raise ModelError(
+            f"the weights at {str(name_or_path)!r} do not load: expected a model.safetensors that fits its config.json "
+            f"({str(error).strip().splitlines()[0]})"
+        ) from None
+    remove_layer_norms(model, getattr(config, "layer_norms_removed", 0))
+    missing = set(info["missing_keys"]) & model.state_dict().keys()  # a LayerNorm that is out cannot be missing
     no_pooler = {key for key in missing if key.startswith("pooler.")}
     if missing - no_pooler:
         raise ModelError(f"{name_or_path} lacks weights of its own architecture: {', '.join(sorted(missing - no_pooler)[:3])}, …")
@@ -90,3 +109,21 @@ def longest_input(model: PreTrainedModel) -> int:
     config = model.config
     offset = 0 if config.model_type == "bert" else config.pad_token_id + 1
     return config.max_position_embeddings - offset
+
+
+def check_length(model: PreTrainedModel, length: int) -> None:
+    """Raises ModelError for a token batch wider than the backbone has positions."""
+    if length > (longest := longest_input(model)):
+        raise ModelError(f"the batch is {length} tokens wide, the backbone reads at most {longest}; truncate it")
+
+
+def check_tokenizer(tokenizer: PreTrainedTokenizerBase | None, model: PreTrainedModel) -> None:
+    """Raises ModelError if the tokenizer's ids are not the backbone's: more of them, or another padding id."""
+    if tokenizer is None:
+        return
+    tokens, rows = len(tokenizer), model.config.vocab_size
+    if tokens > rows:
+        raise ModelError(f"the tokenizer has {tokens} tokens, the backbone {rows} embeddings; load both together")
+    pads, expected = tokenizer.pad_token_id, model.config.pad_token_id
+    if pads != expected:  # RoBERTa numbers its positions by this id
+        raise ModelError(f"the tokenizer pads with id {pads}, the backbone with {expected}; load both together")

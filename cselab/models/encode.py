@@ -1,6 +1,7 @@
 """Sentences to vectors: sorted by length, batched by a token budget, padded to the batch, order restored."""
 
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 
 import torch
 from jaxtyping import Float
@@ -10,18 +11,19 @@ from cselab.errors import DataError
 from cselab.models.backbone import longest_input
 
 
-@torch.inference_mode()
 def encode(
     encoder: nn.Module, sentences: Sequence[str], *, max_length: int | None = None, tokens_per_batch: int = 8192
 ) -> Float[Tensor, "n d"]:
     """Embeddings of `sentences` in their order, float32 on the CPU.
 
-    encoder: has `embed(batch) -> (B, d)`, `tokenizer` and `backbones`. It runs in evaluation mode and is left in the mode it
-        was in; no random number is drawn.
+    encoder: has `embed(batch) -> (B, d)`, `tokenizer` and `backbones`. It runs in evaluation mode and each of its parts
+        is left in the mode it was in; no random number is drawn.
     max_length: longer sentences are cut; None is as long as the backbone reads.
     tokens_per_batch: padded tokens a batch, the memory knob.
 
-    Raises DataError for a single string, or an entry that is not a string.
+    No gradients; the result may stand as a constant in a loss (a teacher's vectors).
+
+    Raises DataError for a single string, an entry that is not a string, or a max_length with no room for a word.
     """
     if isinstance(sentences, str):
         raise DataError("encode takes a list of sentences, got one string; wrap it: encode([sentence])")
@@ -33,23 +35,31 @@ def encode(
         return torch.empty(0, model.config.hidden_size)
     if encoder.tokenizer is None:
         raise DataError("this encoder was built without a tokenizer; pass tokenizer= when you build it")
+    special = encoder.tokenizer.num_special_tokens_to_add()
+    if max_length is not None and max_length <= special:
+        raise DataError(f"max_length={max_length} leaves no room for a word beside {special} special tokens; give more")
     limit = min(max_length or longest_input(model), longest_input(model))
     ids = encoder.tokenizer(list(sentences), truncation=True, max_length=limit, return_attention_mask=False)["input_ids"]
     order = sorted(range(len(ids)), key=lambda i: -len(ids[i]))  # longest first: memory runs out at once or never
-    was_training = encoder.training
-    encoder.eval()
-    try:
-        parts = []
+    parts = []
+    with evaluating(encoder), torch.inference_mode():
         for chunk in _chunks(order, ids, tokens_per_batch):
             batch = encoder.tokenizer.pad({"input_ids": [ids[i] for i in chunk]}, return_tensors="pt")
             batch = {key: batch[key].to(model.device) for key in ("input_ids", "attention_mask")}
             parts.append(encoder.embed(batch).float().cpu())
+    return torch.cat(parts)[torch.tensor(order).argsort()]  # outside inference mode: autograd refuses its tensors
+
+
+@contextmanager
+def evaluating(module: nn.Module) -> Iterator[None]:
+    """`module` in evaluation mode; afterwards every part is in the mode it was in (a frozen one may be in eval)."""
+    modes = [(part, part.training) for part in module.modules()]
+    module.eval()
+    try:
+        yield
     finally:
-        encoder.train(was_training)
-    vectors = torch.cat(parts)
-    restored = torch.empty_like(vectors)
-    restored[torch.tensor(order)] = vectors
-    return restored
+        for part, training in modes:
+            part.training = training
 
 
 def _chunks(order: list[int], ids: list[list[int]], tokens_per_batch: int) -> Iterator[list[int]]:

@@ -1,23 +1,60 @@
-"""Writing a model folder whole or not at all."""
+"""Saved encoders: a folder that is written whole or not at all, and the card (cselab.json) that says what it holds."""
 
+import json
 import os
 import shutil
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
+
+from cselab.errors import ModelError
+
+CARD = "cselab.json"
 
 
 @contextmanager
 def new_folder(folder: str | Path) -> Iterator[Path]:
-    """A work folder that takes the name `folder` when the block ends well, in place of what stood there."""
+    """A work folder that takes the name `folder` when the block ends well, in place of a saved encoder there.
+
+    Raises ModelError, before anything is touched, if what stands there is neither empty nor a saved encoder.
+    """
     final = Path(folder)
+    stands = final.exists() and not (final.is_dir() and not any(final.iterdir()))
+    if stands and not (final / CARD).is_file():
+        raise ModelError(f"{final} exists and is no saved encoder, so it is not replaced; choose another folder")
     final.parent.mkdir(parents=True, exist_ok=True)
     work = Path(tempfile.mkdtemp(dir=final.parent, prefix=f".{final.name}-"))
+    new, old = work / "new", work / "old"
+    new.mkdir()
     try:
-        yield work
-        work.chmod(0o755)
-        shutil.rmtree(final, ignore_errors=True)
-        os.replace(work, final)
+        yield new
+        if stands:
+            os.replace(final, old)
+        try:
+            os.replace(new, final)
+        except OSError:
+            if stands:
+                os.replace(old, final)
+            raise
     finally:
         shutil.rmtree(work, ignore_errors=True)
+
+
+def write_card(folder: Path, kind: str, **fields: Any) -> None:
+    (folder / CARD).write_text(json.dumps({"kind": kind, **fields}))
+
+
+def read_card(folder: str | Path, kind: str, writer: str, *fields: str) -> list[Any]:
+    """The values of `fields`. Raises ModelError if `folder` holds no card, a damaged one, or that of another kind."""
+    path = Path(folder) / CARD
+    if not path.is_file():
+        raise ModelError(f"no {CARD} in {folder}: expected a folder that {writer}.save_pretrained wrote")
+    try:
+        card = json.loads(path.read_text())
+        if (there := card["kind"]) != kind:
+            raise ModelError(f"{folder} holds a {there}: expected a folder that {writer}.save_pretrained wrote")
+        return [card[field] for field in fields]
+    except (json.JSONDecodeError, KeyError, TypeError) as error:
+        raise ModelError(f"{path} is damaged ({type(error).__name__}: {error}); save the encoder again") from None

@@ -12,9 +12,11 @@ POOLINGS = ("cls", "mean", "first_last", "last_two", "last_token")
 
 
 def pool(
-    hidden_states: Sequence[Float[Tensor, "B L d"]], mask: Int[Tensor, "B L"], how: str
+    hidden_states: Sequence[Tensor] | Float[Tensor, "B L d"], mask: Int[Tensor, "B L"], how: str
 ) -> Float[Tensor, "B d"]:
     """One vector a sentence from the states of all layers (index 0 is the embedding layer, as transformers gives them).
+
+    hidden_states: (B, L, d) each; a tensor instead of a sequence is the last layer's.
 
     how: "cls": first token of the last layer. "mean": mean over tokens of the last layer. "first_last": mean over tokens
         of layer 1 and the last, averaged (the papers' "first-last avg."; layer 1, not the embedding layer, as SimCSE's
@@ -22,8 +24,12 @@ def pool(
         whichever side the padding is on.
     mask: 1 for tokens, 0 for padding; padding takes part in nothing.
 
-    Raises ModelError for an unknown pooling.
+    Raises ModelError for an unknown pooling, or one that needs two layers where one tensor is given.
     """
+    if isinstance(hidden_states, Tensor):  # indexed like a sequence it would give the last sentence, not the last layer
+        if how in ("first_last", "last_two"):
+            raise ModelError(f"pooling {how!r} needs the states of all layers, got one tensor; pass hidden_states")
+        hidden_states = (hidden_states,)
     last = hidden_states[-1]
     if how == "cls":
         return last[:, 0]

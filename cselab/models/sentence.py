@@ -1,6 +1,5 @@
 """A single tower as a sentence encoder: a stock backbone, its tokenizer, and the pooling that belongs to it."""
 
-import json
 from pathlib import Path
 
 from jaxtyping import Float
@@ -8,9 +7,9 @@ from torch import Tensor, nn
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from cselab.errors import ModelError, suggest
-from cselab.models.backbone import load_backbone, load_tokenizer
+from cselab.models.backbone import check_length, check_tokenizer, load_backbone, load_tokenizer
 from cselab.models.encode import encode
-from cselab.models.folder import new_folder
+from cselab.models.folder import new_folder, read_card, write_card
 from cselab.models.pooling import POOLINGS, pool
 
 
@@ -21,6 +20,7 @@ class SentenceEncoder(nn.Module):
         super().__init__()
         if pooling not in POOLINGS:
             raise ModelError(f"unknown pooling {pooling!r}; {suggest(pooling, POOLINGS)}")
+        check_tokenizer(tokenizer, backbone)
         self.backbone = backbone
         self.tokenizer = tokenizer
         self.pooling = pooling
@@ -31,6 +31,7 @@ class SentenceEncoder(nn.Module):
 
     def forward(self, batch: dict[str, Tensor]) -> Float[Tensor, "B d"]:
         """batch: `input_ids` and `attention_mask`, (B, L) each."""
+        check_length(self.backbone, batch["input_ids"].shape[1])
         all_layers = self.pooling in ("first_last", "last_two")
         output = self.backbone(
             input_ids=batch["input_ids"], attention_mask=batch["attention_mask"], output_hidden_states=all_layers
@@ -48,14 +49,14 @@ class SentenceEncoder(nn.Module):
         """A stock transformers folder (AutoModel loads it) plus cselab.json; safetensors, whole or not at all."""
         with new_folder(folder) as target:
             self.backbone.save_pretrained(target)
-            self.tokenizer.save_pretrained(target)
-            (target / "cselab.json").write_text(json.dumps({"kind": "sentence", "pooling": self.pooling}))
+            if self.tokenizer is not None:
+                self.tokenizer.save_pretrained(target)
+            write_card(target, "sentence", pooling=self.pooling)
 
     @classmethod
     def from_pretrained(cls, folder: str | Path, **options) -> "SentenceEncoder":
         """What `save_pretrained` wrote, with its pooling; options as in `load_backbone`."""
-        path = Path(folder) / "cselab.json"
-        if not path.is_file():
-            raise ModelError(f"no cselab.json in {folder}: expected a folder that SentenceEncoder.save_pretrained wrote")
-        pooling = json.loads(path.read_text())["pooling"]
-        return cls(load_backbone(folder, **options), load_tokenizer(folder), pooling=pooling)
+        (pooling,) = read_card(folder, "sentence", "SentenceEncoder", "pooling")
+        has_tokenizer = (Path(folder) / "tokenizer.json").is_file()
+        tokenizer = load_tokenizer(folder) if has_tokenizer else None
+        return cls(load_backbone(folder, **options), tokenizer, pooling=pooling)

@@ -1,6 +1,5 @@
 """Two towers read the same batch; cross-attention layers may let each read the other's values while training."""
 
-import json
 from pathlib import Path
 from typing import NamedTuple
 
@@ -9,10 +8,10 @@ from torch import Tensor, nn
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from cselab.errors import ModelError, suggest
-from cselab.models.backbone import ENCODERS, load_backbone, load_tokenizer
+from cselab.models.backbone import ENCODERS, check_length, check_tokenizer, load_backbone, load_tokenizer
 from cselab.models.cross_attention import context, cross_stream, embed_tokens, feed_forward
 from cselab.models.encode import encode
-from cselab.models.folder import new_folder
+from cselab.models.folder import new_folder, read_card, write_card
 
 CROSS_STREAMS = ("parallel", "last_only", "fused")
 Vectors = Float[Tensor, "B d"]
@@ -37,8 +36,8 @@ class TwinEncoder(nn.Module):
         output, without a running stream. "fused": the cross context is added to the own context inside the towers, which
         then must run together at inference too. METHODS 4: the paper does not say which.
 
-    Raises ModelError for towers that differ in type, width, depth, heads or vocabulary, for a decoder, and for CAELs
-    outside the depth.
+    Raises ModelError for towers that differ in type, width, depth, heads or vocabulary, for a decoder, for CAELs
+    outside the depth, and for a tokenizer that is not the towers'.
     """
 
     def __init__(
@@ -57,6 +56,7 @@ class TwinEncoder(nn.Module):
             raise ModelError(f"unknown cross stream {cross_stream!r}; {suggest(cross_stream, CROSS_STREAMS)}")
         if list(cael) != sorted(set(cael)) or not all(1 <= layer <= depth for layer in cael):
             raise ModelError(f"cael={cael} must be rising layer numbers from 1 to {depth}; cael_positions gives them")
+        check_tokenizer(tokenizer, tower_i)
         self.tower_i = tower_i
         self.tower_ii = tower_ii
         self.cael = tuple(cael)
@@ -67,9 +67,14 @@ class TwinEncoder(nn.Module):
     def backbones(self) -> tuple[PreTrainedModel, ...]:
         return (self.tower_i, self.tower_ii)
 
-    def forward(self, input_ids: Int[Tensor, "B L"], attention_mask: Int[Tensor, "B L"]) -> TwinOutput:
-        """Both towers on the same batch. The cross stream draws its dropout after both towers have drawn theirs, so
-        that with and without it the towers compute the same, bit for bit."""
+    def forward(self, input_ids: Int[Tensor, "B L"], attention_mask: Int[Tensor, "B L"] | None = None) -> TwinOutput:
+        """Both towers on the same batch; without a mask nothing is padding. The cross stream draws its dropout after
+        both towers have drawn theirs, so that with and without it the towers compute the same, bit for bit.
+
+        Raises ModelError for a batch wider than the towers have positions.
+        """
+        for tower in self.backbones:
+            check_length(tower, input_ids.shape[1])
         if self.cross_stream == "fused" and self.cael:
             last = self._fused(input_ids, attention_mask)
             cross = (None, None)
@@ -90,7 +95,7 @@ class TwinEncoder(nn.Module):
         two = cross_stream(self.tower_ii, self.tower_i, cael, inputs_ii, inputs_i, mask_ii)
         return one[:, 0], two[:, 0]
 
-    def _fused(self, input_ids: Tensor, attention_mask: Tensor) -> list[Float[Tensor, "B L d"]]:
+    def _fused(self, input_ids: Tensor, attention_mask: Tensor | None) -> list[Float[Tensor, "B L d"]]:
         (x, mask_x), (y, mask_y) = (embed_tokens(tower, input_ids, attention_mask) for tower in self.backbones)
         layers = zip(self.tower_i.encoder.layer, self.tower_ii.encoder.layer, strict=True)
         for number, (one, two) in enumerate(layers, 1):
@@ -124,23 +129,19 @@ class TwinEncoder(nn.Module):
                 tower.save_pretrained(target / name)
                 if self.tokenizer is not None:
                     self.tokenizer.save_pretrained(target / name)
-            about = {"kind": "twin", "cael": self.cael, "cross_stream": self.cross_stream}
-            (target / "cselab.json").write_text(json.dumps(about))
+            write_card(target, "twin", cael=self.cael, cross_stream=self.cross_stream)
 
     @classmethod
     def from_pretrained(cls, folder: str | Path, **options) -> "TwinEncoder":
         """What `save_pretrained` wrote; options as in `load_backbone`."""
-        path = Path(folder) / "cselab.json"
-        about = json.loads(path.read_text()) if path.is_file() else {}
-        if about.get("kind") != "twin":
-            raise ModelError(f"no twin in {folder}: expected a folder that TwinEncoder.save_pretrained wrote")
+        cael, cross_stream = read_card(folder, "twin", "TwinEncoder", "cael", "cross_stream")
         towers = [load_backbone(Path(folder) / name, **options) for name in ("tower_i", "tower_ii")]
         has_tokenizer = (Path(folder) / "tower_i" / "tokenizer.json").is_file()
         tokenizer = load_tokenizer(Path(folder) / "tower_i") if has_tokenizer else None
-        return cls(*towers, cael=tuple(about["cael"]), cross_stream=about["cross_stream"], tokenizer=tokenizer)
+        return cls(*towers, cael=tuple(cael), cross_stream=cross_stream, tokenizer=tokenizer)
 
 
-def _run(tower: PreTrainedModel, input_ids: Tensor, attention_mask: Tensor, keep: tuple[int, ...]):
+def _run(tower: PreTrainedModel, input_ids: Tensor, attention_mask: Tensor | None, keep: tuple[int, ...]):
     """The tower's own stream: last states, the inputs of the layers in `keep` (HD^{j-1}), and the mask."""
     states, mask = embed_tokens(tower, input_ids, attention_mask)
     inputs = {}

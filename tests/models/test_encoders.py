@@ -6,7 +6,16 @@ import json
 import pytest
 import torch
 from cselab.errors import DataError, ModelError
-from cselab.models import POOLINGS, SentenceEncoder, encode, load_backbone, load_tokenizer, longest_input, pool
+from cselab.models import (
+    POOLINGS,
+    SentenceEncoder,
+    TwinEncoder,
+    encode,
+    load_backbone,
+    load_tokenizer,
+    longest_input,
+    pool,
+)
 from safetensors.torch import load_file, save_file
 from transformers import LlamaConfig, LlamaModel, PreTrainedTokenizerFast
 
@@ -51,6 +60,52 @@ def test_other_missing_weights_are_an_error(saved):
     _drop(folder, "encoder.layer.2.")
     with pytest.raises(ModelError, match="lacks weights of its own architecture: encoder.layer.2"):
         load_backbone(folder)
+
+
+@pytest.mark.parametrize("damage", ["pickle only", "truncated", "other shape"])
+def test_weights_that_do_not_load_are_one_line(saved, damage):
+    folder, encoder = saved
+    weights = folder / "model.safetensors"
+    if damage == "pickle only":
+        torch.save(encoder.backbone.state_dict(), folder / "pytorch_model.bin")
+        weights.unlink()
+    elif damage == "truncated":
+        weights.write_bytes(weights.read_bytes()[:5000])
+    else:
+        config = json.loads((folder / "config.json").read_text())
+        (folder / "config.json").write_text(json.dumps({**config, "intermediate_size": 48}))
+    with pytest.raises(ModelError, match="do not load: expected a model.safetensors that fits") as caught:
+        load_backbone(folder)
+    assert "\n" not in str(caught.value)
+
+
+def test_loading_moves_the_random_state_only_for_a_fresh_pooler(saved):
+    """Prevents a checkpoint without a pooler from shifting every later dropout mask of a seeded run."""
+    folder, _ = saved
+    _drop(folder, "pooler.")
+    state = torch.get_rng_state()
+    load_backbone(folder)
+    assert torch.equal(state, torch.get_rng_state())
+    first, second = (load_backbone(folder, pooler="fresh").pooler.dense.weight for _ in range(2))
+    assert not torch.equal(first, second)
+
+
+def test_a_mistyped_pooler_or_dropout_is_refused(saved):
+    """A typo in `pooler` used to keep a randomly initialised one."""
+    folder, _ = saved
+    unchecked = inspect.unwrap(load_backbone)  # without the tests' own type checker
+    with pytest.raises(ModelError, match="unknown pooler 'requird'; did you mean 'required'"):
+        unchecked(folder, pooler="requird")
+    with pytest.raises(ModelError, match=r"dropout=1.5 is no probability below 1"):
+        load_backbone(folder, dropout=1.5)
+
+
+def test_a_tokenizer_of_another_backbone_is_refused(make_tower, word_tokenizer):
+    """A RoBERTa with another padding id numbers its positions wrongly, without a word."""
+    with pytest.raises(ModelError, match="the tokenizer pads with id 0, the backbone with 1"):
+        SentenceEncoder(make_tower(pad_token_id=1), word_tokenizer)
+    with pytest.raises(ModelError, match=f"the tokenizer has {len(word_tokenizer)} tokens, the backbone 10 embeddings"):
+        SentenceEncoder(make_tower(vocab_size=10), word_tokenizer)
 
 
 def test_dropout_is_set_everywhere(saved):
@@ -100,6 +155,15 @@ def test_poolings_on_numbers_that_can_be_checked_by_hand():
         pool(layers, mask, "maen")
 
 
+def test_one_tensor_is_the_last_layer():
+    """Indexed like a sequence of layers, a (B, L, d) tensor would give its last sentence."""
+    states, mask = torch.arange(12.0).view(2, 3, 2), torch.tensor([[1, 1, 0], [1, 1, 1]])
+    for how in ("cls", "mean", "last_token"):
+        assert torch.equal(pool(states, mask, how), pool([states], mask, how))
+    with pytest.raises(ModelError, match="pooling 'last_two' needs the states of all layers, got one tensor"):
+        pool(states, mask, "last_two")
+
+
 def test_the_pooling_is_saved_with_the_model(saved):
     """Prevents the same checkpoint from scoring 57 with one pooler and 76 with another, depending on who loads it."""
     folder, encoder = saved
@@ -114,6 +178,33 @@ def test_the_pooling_is_saved_with_the_model(saved):
 def test_a_folder_without_an_encoder_is_one_line(tmp_path):
     with pytest.raises(ModelError, match="no cselab.json in .*: expected a folder that SentenceEncoder.save_pretrained wrote"):
         SentenceEncoder.from_pretrained(tmp_path)
+
+
+def test_a_damaged_card_is_one_line(saved):
+    folder, _ = saved
+    for text, message in (
+        ("{", r"is damaged \(JSONDecodeError"),
+        ('{"kind": "sentence"}', r"is damaged \(KeyError: 'pooling'\)"),
+        ('{"kind": "twin"}', "holds a twin: expected a folder that SentenceEncoder.save_pretrained wrote"),
+    ):
+        (folder / "cselab.json").write_text(text)
+        with pytest.raises(ModelError, match=message):
+            SentenceEncoder.from_pretrained(folder)
+
+
+def test_saving_never_deletes_a_folder_that_is_no_encoder(saved, tmp_path):
+    """save_pretrained("outputs") used to remove everything in it."""
+    folder, encoder = saved
+    (tmp_path / "work").mkdir()
+    (tmp_path / "work" / "thesis.txt").write_text("years")
+    with pytest.raises(ModelError, match="exists and is no saved encoder, so it is not replaced"):
+        encoder.save_pretrained(tmp_path / "work")
+    assert (tmp_path / "work" / "thesis.txt").read_text() == "years"
+    encoder.save_pretrained(folder)  # a saved encoder is replaced, an empty folder filled
+    (tmp_path / "empty").mkdir()
+    encoder.save_pretrained(tmp_path / "empty")
+    assert SentenceEncoder.from_pretrained(tmp_path / "empty").pooling == "mean"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["empty", "encoder", "work"]
 
 
 # ------------------------------------------------------------------------------------------- encoding
@@ -139,6 +230,35 @@ def test_encoding_leaves_mode_and_random_state_alone(make_bert, word_tokenizer):
     assert first.dtype == torch.float32
 
 
+def test_a_part_that_was_in_eval_mode_stays_so(make_bert, word_tokenizer):
+    """Prevents a frozen part from getting dropout after the first evaluation."""
+    encoder = SentenceEncoder(make_bert(), word_tokenizer).train()
+    encoder.backbone.embeddings.eval()
+    encoder.encode(SENTENCES)
+    assert encoder.training
+    assert encoder.backbone.encoder.training
+    assert not encoder.backbone.embeddings.training
+    assert not encoder.backbone.embeddings.dropout.training
+
+
+def test_vectors_can_be_constants_in_a_loss(make_bert, word_tokenizer):
+    """A distillation teacher's vectors made in inference mode would make backward() raise."""
+    teacher = SentenceEncoder(make_bert(), word_tokenizer).encode(SENTENCES)
+    student = torch.ones_like(teacher, requires_grad=True)
+    (student * teacher).sum().backward()
+    assert torch.equal(student.grad, teacher)
+
+
+def test_a_batch_wider_than_the_positions_is_one_line(make_tower):
+    model = make_tower()
+    ids = torch.full((2, 70), 7)
+    message = f"the batch is 70 tokens wide, the backbone reads at most {longest_input(model)}; truncate it"
+    with pytest.raises(ModelError, match=message):
+        SentenceEncoder(model, None)({"input_ids": ids, "attention_mask": torch.ones_like(ids)})
+    with pytest.raises(ModelError, match=message):
+        TwinEncoder(model, make_tower(1))(ids)
+
+
 def test_a_sentence_longer_than_the_backbone_reads_is_cut(make_tower, word_tokenizer):
     """RoBERTa's positions start after the padding index: 66 positions hold 65 tokens with padding index 0."""
     model = make_tower()
@@ -156,5 +276,7 @@ def test_bad_sentences_are_one_clear_line(make_bert, word_tokenizer):
         unchecked(encoder, "a dog")
     with pytest.raises(DataError, match="got NoneType at position 1: None"):
         unchecked(encoder, ["a dog", None])
+    with pytest.raises(DataError, match="max_length=2 leaves no room for a word beside 2 special tokens"):
+        encoder.encode(["a dog"], max_length=2)
     with pytest.raises(DataError, match="built without a tokenizer"):
         SentenceEncoder(make_bert(), None).encode(["a dog"])

@@ -190,6 +190,25 @@ def test_padding_never_leaks(make_twin, batch, word_tokenizer, cross_stream):
                     torch.testing.assert_close(a[i : i + 1], b, rtol=0, atol=1e-10)
 
 
+def test_no_mask_is_a_mask_of_ones(make_twin, batch):
+    twin = make_twin(2, 4)
+    ids = batch["input_ids"][2:]
+    with torch.no_grad():
+        for a, b in zip(twin(ids), twin(ids, torch.ones_like(ids)), strict=True):
+            assert torch.equal(a, b)
+
+
+@pytest.mark.parametrize("which", [0, 1])
+def test_at_a_cael_exactly_own_queries_and_keys_and_foreign_values_are_read(make_twin, batch, which):
+    """Layer 1 as the only CAEL: nothing below it can carry a gradient to the weights that must not take part."""
+    twin = make_twin(1)
+    twin(**batch)[4 + which].square().sum().backward()
+    own, other = (twin.backbones[t].encoder.layer[0].attention.self for t in (which, 1 - which))
+    reached = {(t, n) for t, a in (("own", own), ("other", other)) for n in ("query", "key", "value")
+               if (g := getattr(a, n).weight.grad) is not None and g.abs().sum() > 0}  # fmt: skip
+    assert reached == {("own", "query"), ("own", "key"), ("other", "value")}
+
+
 def test_eager_and_sdpa_attention_agree(make_twin, batch):
     twin = make_twin(2, 4)
     with torch.no_grad():
