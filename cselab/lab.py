@@ -33,7 +33,7 @@ class Lab:
         self.device = _device(settings.device)
         self.dtype = torch.bfloat16 if settings.bf16 else torch.float32
         self.environment = environment_stamp(self.device)
-        outputs = project_path(settings.outputs)
+        outputs = project_path(Path(os.environ.get("CSELAB_OUTPUTS") or settings.outputs))
         self.run_dir = Path(os.environ.get("CSELAB_RUN_DIR") or outputs / "runs" / "interactive")
         self.stages_dir = outputs / "stages"
         self.cache_dir = outputs / "cache"

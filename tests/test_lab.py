@@ -13,7 +13,8 @@ from cselab.errors import CselabError, SettingsError
 
 @pytest.fixture
 def lab(tmp_path, monkeypatch):
-    monkeypatch.delenv("CSELAB_RUN_DIR", raising=False)
+    for variable in ("CSELAB_RUN_DIR", "CSELAB_OUTPUTS"):
+        monkeypatch.delenv(variable, raising=False)
     return cselab.open_lab("test", outputs=tmp_path, device="cpu")
 
 

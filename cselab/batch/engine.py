@@ -1,0 +1,91 @@
+"""One notebook through papermill, in a kernel of this very interpreter, with a log and a report of each cell."""
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TextIO
+
+import papermill
+from jupyter_client.kernelspec import KernelSpec, KernelSpecManager
+from jupyter_client.manager import AsyncKernelManager
+from nbclient.exceptions import CellTimeoutError, DeadKernelError
+from papermill.engines import NBClientEngine, papermill_engines
+from papermill.exceptions import PapermillExecutionError
+from traitlets import default
+
+from cselab.errors import CselabError
+
+OnCell = Callable[[int, int], None]
+"""Called as a cell starts: its index, and how many cells there are."""
+
+
+class NotebookFailed(CselabError):
+    """A notebook did not finish: a cell raised, the kernel died, or time ran out. `detail` is what a person needs to see."""
+
+    def __init__(self, summary: str, detail: str):
+        super().__init__(summary)
+        self.detail = detail
+
+
+class _ThisInterpreter(KernelSpecManager):
+    """Whatever kernel a notebook names, and whatever a user's own `python3` kernel points to."""
+
+    def get_kernel_spec(self, kernel_name: str) -> KernelSpec:
+        argv = [sys.executable, "-m", "ipykernel_launcher", "-f", "{connection_file}"]
+        return KernelSpec(argv=argv, display_name="Python 3", language="python")
+
+
+class _Engine(NBClientEngine):
+    @classmethod
+    def execute_managed_notebook(cls, nb_man, kernel_name, *, on_cell: OnCell, stdout_file: TextIO, **options):
+        start = nb_man.cell_start
+
+        def cell_start(cell, cell_index=None, **more):
+            on_cell(cell_index, len(nb_man.nb.cells))
+            return start(cell, cell_index, **more)
+
+        class Kernel(AsyncKernelManager):
+            transport = "tcp" if sys.platform == "win32" else "ipc"  # ports of parallel runs would clash
+
+            @default("kernel_spec_manager")
+            def _spec_manager(self):
+                return _ThisInterpreter()
+
+            async def _async_launch_kernel(self, kernel_cmd, **kw):
+                await super()._async_launch_kernel(kernel_cmd, **{**kw, "stdout": stdout_file, "stderr": stdout_file})
+
+            _launch_kernel = _async_launch_kernel
+
+        nb_man.cell_start = cell_start
+        return super().execute_managed_notebook(
+            nb_man, kernel_name, kernel_manager_class=Kernel, stdout_file=stdout_file, **options
+        )
+
+
+papermill_engines.register("cselab", _Engine)
+
+
+def execute(
+    notebook: Path, output: Path, parameters: dict[str, Any], *, log: Path, cwd: Path, timeout: int | None, on_cell: OnCell
+) -> None:
+    """Run `notebook` in its own kernel process and save it, cell by cell, as `output`.
+
+    timeout: seconds a cell may take. Raises NotebookFailed.
+    """
+    with log.open("w", encoding="utf-8") as file:
+        try:
+            papermill.execute_notebook(
+                notebook, output, parameters, engine_name="cselab", kernel_name="python3", progress_bar=False, cwd=cwd,
+                on_cell=on_cell, stdout_file=file, stderr_file=file, execution_timeout=timeout, autosave_cell_every=30,
+            )  # fmt: skip
+        except PapermillExecutionError as error:
+            where = f"cell {error.exec_count}: {error.ename}: {error.evalue}".splitlines()[0]
+            raise NotebookFailed(where, "\n".join(error.traceback)) from None
+        except DeadKernelError:
+            raise NotebookFailed("the kernel died (out of memory, or the process was killed)", _tail(log)) from None
+        except CellTimeoutError:
+            raise NotebookFailed(f"a cell took longer than {timeout} s; raise --timeout", _tail(log)) from None
+
+
+def _tail(log: Path, lines: int = 20) -> str:
+    return "\n".join([f"last lines of {log}:", *log.read_text(encoding="utf-8", errors="replace").splitlines()[-lines:]])

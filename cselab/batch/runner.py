@@ -1,0 +1,124 @@
+"""Run notebooks one after the other, each in its own kernel process, and leave pages to look at."""
+
+import os
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+import nbformat
+
+from cselab.batch.engine import NotebookFailed, execute
+from cselab.batch.page import write_page
+from cselab.batch.parameters import assign
+from cselab.batch.progress import Durations, LiveLine, clock
+from cselab.batch.report import Outcome, write_index
+from cselab.errors import CselabError, suggest
+
+
+def find_notebooks(folder: Path, names: Sequence[str] = ()) -> list[Path]:
+    """Notebooks of `folder` by number ("03"), stem or path, in the order given; all of them, in order, without names."""
+    there = {path.stem: path for path in sorted(folder.glob("[0-9][0-9]_*.ipynb"))}
+    if not there:
+        raise CselabError(f"no notebooks in {folder}; run from the project's folder")
+    by_name = {**{stem[:2]: path for stem, path in there.items()}, **there}
+    chosen = []
+    for name in names or there:
+        path = by_name.get(name.zfill(2)) or (Path(name) if name.endswith(".ipynb") and Path(name).is_file() else None)
+        if path is None:
+            raise CselabError(f"no notebook {name!r}; {suggest(name, there)}")
+        chosen.append(path)
+    return chosen
+
+
+def title_of(notebook: Path) -> str:
+    """The first heading."""
+    for cell in nbformat.read(notebook, as_version=4).cells:
+        if cell.cell_type == "markdown" and cell.source.startswith("# "):
+            return cell.source.splitlines()[0].removeprefix("# ")
+    return notebook.stem
+
+
+def run(
+    notebooks: Sequence[Path],
+    given: Mapping[str, str],
+    outputs: Path,
+    *,
+    name: str | None = None,
+    timeout: int | None = None,
+    fail_fast: bool = False,
+) -> bool:
+    """Execute `notebooks` with the parameters `given` (texts, as typed); True when all finished.
+
+    Everything is checked before the first kernel starts. Raises CselabError for unknown or mistyped parameters, and for a
+    run folder that is taken.
+    """
+    values = assign(given, notebooks)
+    folder = _run_folder(outputs, name)
+    durations = Durations(outputs / "durations.json")
+    profile = given.get("profile", "")
+    outcomes: list[Outcome] = []
+    started = time.monotonic()
+    with _environment(CSELAB_RUN_DIR=str(folder), CSELAB_OUTPUTS=str(outputs.resolve())):
+        for i, notebook in enumerate(notebooks, 1):
+            key = f"{notebook.stem}:{profile}"
+            line = LiveLine(f"[{i}/{len(notebooks)}] {notebook.stem}", durations.seconds.get(key))
+            executed = folder / notebook.name
+            failure = ""
+            with line:
+                try:
+                    execute(
+                        notebook, executed, values[notebook], log=folder / f"{notebook.stem}.log",
+                        cwd=notebook.parent.resolve(), timeout=timeout, on_cell=line.on_cell,
+                    )  # fmt: skip
+                    durations.add(key, line.elapsed)
+                    line.close("finished")
+                except NotebookFailed as error:
+                    failure = str(error)
+                    line.close(f"FAILED: {failure}")
+                    print(error.detail, file=sys.stderr, flush=True)
+            if executed.is_file():
+                write_page(executed, folder / f"{notebook.stem}.html", title_of(notebook))
+            outcomes.append(Outcome(notebook.stem, title_of(notebook), line.elapsed, failure))
+            index = write_index(folder, outcomes, dict(given))
+            if failure and fail_fast:
+                break
+    _point_latest(outputs, folder)
+    print(f"{clock(time.monotonic() - started)} in all; report: {index}")
+    return not any(outcome.failure for outcome in outcomes)
+
+
+def _run_folder(outputs: Path, name: str | None) -> Path:
+    folder = outputs.resolve() / "runs" / (name or time.strftime("%Y%m%d-%H%M%S"))
+    if folder.is_dir() and any(folder.iterdir()):
+        raise CselabError(f"run folder {folder} is taken; choose another --name, or delete it")
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise CselabError(f"cannot write to {folder} ({error.strerror}); choose another --outputs") from None
+    return folder
+
+
+def _point_latest(outputs: Path, folder: Path) -> None:
+    """`outputs/latest` is the newest run, where the file system has links."""
+    link = outputs.resolve() / "latest"
+    try:
+        link.unlink(missing_ok=True)
+        link.symlink_to(folder.relative_to(link.parent), target_is_directory=True)
+    except OSError:
+        pass
+
+
+@contextmanager
+def _environment(**variables: str):
+    before = {key: os.environ.get(key) for key in variables}
+    os.environ.update(variables)
+    try:
+        yield
+    finally:
+        for key, value in before.items():
+            if value is None:
+                del os.environ[key]
+            else:
+                os.environ[key] = value
