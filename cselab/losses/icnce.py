@@ -6,7 +6,7 @@ from einops import rearrange
 from jaxtyping import Float
 from torch import Tensor
 
-from cselab.losses._checks import check
+from cselab.losses._inputs import check_choice, check_negatives, check_shapes, check_temperature
 from cselab.losses.info_nce import cosines, info_nce, other_view_cross_entropy
 
 
@@ -24,9 +24,12 @@ def icnce(
         towers' views with the diagonal left out, so the same view of the same sentence in the other tower is neither
         positive nor negative, and the positive is the other view of the same sentence.
 
-    Raises DataError for unequal shapes or N < 2, SettingsError for a temperature that is not positive.
+    Raises DataError for wrong shapes or N < 2, SettingsError for an unknown variant or a temperature not above 0.
     """
-    check(temperature, cls_i.shape[1], cls_i=cls_i, cls_ii=cls_ii)
+    check_choice("variant", variant, ("paper", "released"))
+    check_temperature(temperature)
+    check_shapes("2 N d", cls_i=cls_i, cls_ii=cls_ii)
+    check_negatives(cls_i.shape[1])
     if variant == "paper":
         return sum(info_nce(i, ii, temperature=temperature) for i, ii in zip(cls_i, cls_ii, strict=True)) / 2
     rows, columns = (rearrange(cls, "v n d -> (v n) d") for cls in (cls_i, cls_ii))

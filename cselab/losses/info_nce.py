@@ -7,7 +7,7 @@ import torch.nn.functional as F
 from jaxtyping import Float
 from torch import Tensor
 
-from cselab.losses._checks import check
+from cselab.losses._inputs import at_least_float32, check_choice, check_negatives, check_shapes, check_temperature
 
 
 def info_nce(
@@ -24,21 +24,24 @@ def info_nce(
         "all" (released TNCSE, JTCSE): the 2N rows of cat([a, b]) against themselves, own entry left out, positive the
         other view; 2N - 2 negatives, mean over 2N.
 
-    Raises DataError for unequal shapes or N < 2, SettingsError for a temperature that is not positive.
+    Raises DataError for wrong shapes or N < 2, SettingsError for an unknown layout or a temperature not above 0.
     """
-    check(temperature, len(a), a=a, b=b)
+    check_choice("layout", layout, ("cross", "all"))
+    check_temperature(temperature)
+    check_shapes("N d", a=a, b=b)
+    check_negatives(len(a))
     if layout == "cross":
         logits = cosines(a, b) / temperature
         return F.cross_entropy(logits, torch.arange(len(a), device=a.device))
-    both = torch.cat([a, b])
+    both = torch.cat([at_least_float32(a), at_least_float32(b)])  # cast first: autocast's cat refuses float16 on CPU
     return other_view_cross_entropy(cosines(both, both) / temperature)
 
 
 def cosines(rows: Float[Tensor, "R d"], columns: Float[Tensor, "C d"]) -> Float[Tensor, "R C"]:
-    """Every row's cosine with every column, in float32 or better: half precision is too coarse to divide by 0.05."""
-    dtype = torch.promote_types(rows.dtype, torch.float32)
+    """Every row's cosine with every column, in float32 or better, also under autocast."""
+    rows, columns = (F.normalize(at_least_float32(x), dim=-1) for x in (rows, columns))
     with torch.autocast(rows.device.type, enabled=False):
-        return F.normalize(rows.to(dtype), dim=-1) @ F.normalize(columns.to(dtype), dim=-1).T
+        return rows @ columns.T
 
 
 def other_view_cross_entropy(logits: Float[Tensor, "B B"]) -> Float[Tensor, ""]:

@@ -1,5 +1,6 @@
 """The modulus constraint: two vectors should agree in length as well as in direction (TNCSE L_TN, JTCSE L_TMC)."""
 
+import math
 from typing import Literal
 
 import torch
@@ -7,7 +8,7 @@ import torch.nn.functional as F
 from jaxtyping import Float
 from torch import Tensor
 
-from cselab.losses._checks import check
+from cselab.losses._inputs import at_least_float32, check_choice, check_shapes
 
 LINEAR_BELOW = 0.05
 """Cosine under which -log continues as its tangent: the paper's -log is undefined for a cosine <= 0."""
@@ -16,13 +17,15 @@ LINEAR_BELOW = 0.05
 def modulus_ratio(p: Float[Tensor, "N d"], q: Float[Tensor, "N d"]) -> Float[Tensor, " N"]:
     """`||p - q|| / (||p|| + ||q||)` row by row, from 0 (equal) to 1 (opposite); 0 where both rows are 0 (TNCSE l_TN).
 
-    Its gradient is finite everywhere, also at p = q and at 0, where the norm itself has none: there it is 0.
+    Its gradient is finite also at p = q and at 0, where a norm has none: torch's `vector_norm` takes 0 there.
+
+    Raises DataError for wrong shapes.
     """
-    check(None, None, p=p, q=q)
-    dtype = torch.promote_types(p.dtype, torch.float32)
-    p, q = p.to(dtype), q.to(dtype)
-    lengths = _norm(p) + _norm(q)
-    return _norm(p - q) / torch.where(lengths > 0, lengths, 1)
+    check_shapes("N d", p=p, q=q)
+    p, q = at_least_float32(p), at_least_float32(q)
+    difference, length_p, length_q = (torch.linalg.vector_norm(x, dim=-1) for x in (p - q, p, q))
+    lengths = length_p + length_q
+    return difference / torch.where(lengths > 0, lengths, 1)
 
 
 def modulus_surface(k: Float[Tensor, "*#shape"], t: Float[Tensor, "*#shape"]) -> Float[Tensor, "*#shape"]:
@@ -41,15 +44,17 @@ def ictm(
     """Inter-tower modulus constraint: the pooled outputs' ratio, weighted by -log of the [CLS] cosine (TNCSE L_ICTN).
 
     cls_*: [CLS] of the last layer, pooled_*: the pooler's output; two views each. A mean over the N sentences.
-    variant: "paper": `-log s * (ratio(p_i[0], p_ii[1]) + ratio(p_ii[0], p_i[1]))` with s = sim(cls_i[0], cls_ii[0]), the
-        same view of both towers. Below s = 0.05, -log continues as its tangent, so that the loss falls with s
+    variant: "paper": `-log s * (ratio(p_i[0], p_ii[1]) + ratio(p_ii[0], p_i[1]))` with s = sim(cls_i[0], cls_ii[0]),
+        the same view of both towers. Below s = 0.05, -log continues as its tangent, so that the loss falls with s
         everywhere. "released": s between view a of one tower and view b of the other, 1e-4 where it is negative (which
-        cuts the gradient there), and half the ratio.
+        cuts the gradient there; at exactly 0 the loss is infinite), and half the ratio.
 
-    Raises DataError for unequal shapes.
+    One tower alone, `-log sim(h, h+) * ratio(p, p+)` (TNCSE Table 5), is `ictm(h, h.flip(0), p, p) / 2`.
+
+    Raises DataError for wrong shapes, SettingsError for an unknown variant.
     """
-    check(None, None, cls_i=cls_i, cls_ii=cls_ii)
-    check(None, None, pooled_i=pooled_i, pooled_ii=pooled_ii)
+    check_choice("variant", variant, ("paper", "released"))
+    check_shapes("2 N d", cls_i=cls_i, cls_ii=cls_ii, pooled_i=pooled_i, pooled_ii=pooled_ii)
     there = modulus_ratio(pooled_i[0], pooled_ii[1])
     back = modulus_ratio(pooled_ii[0], pooled_i[1])
     if variant == "paper":
@@ -62,18 +67,10 @@ def ictm(
 
 
 def _extended_neg_log(s: Float[Tensor, " N"]) -> Float[Tensor, " N"]:
-    tangent = (LINEAR_BELOW - s) / LINEAR_BELOW - torch.tensor(LINEAR_BELOW, dtype=s.dtype).log()
+    tangent = (LINEAR_BELOW - s) / LINEAR_BELOW - math.log(LINEAR_BELOW)
     # The clamp keeps the unused branch finite: where() would otherwise multiply its infinite gradient by 0 into NaN.
     return torch.where(s < LINEAR_BELOW, tangent, -s.clamp(min=LINEAR_BELOW).log())
 
 
 def _cosine(a: Float[Tensor, "N d"], b: Float[Tensor, "N d"]) -> Float[Tensor, " N"]:
-    dtype = torch.promote_types(a.dtype, torch.float32)
-    return F.cosine_similarity(a.to(dtype), b.to(dtype), dim=-1)
-
-
-def _norm(x: Float[Tensor, "N d"]) -> Float[Tensor, " N"]:
-    """Euclidean norm whose gradient at 0 is 0 instead of NaN."""
-    squared = x.square().sum(-1)
-    zero = squared == 0
-    return torch.where(zero, 0, torch.where(zero, 1, squared).sqrt())
+    return F.cosine_similarity(at_least_float32(a), at_least_float32(b), dim=-1)

@@ -1,9 +1,11 @@
 """InfoNCE and ICNCE against double loops, closed forms and properties."""
 
+import inspect
 import math
 
 import pytest
 import torch
+
 from cselab.errors import DataError, SettingsError
 from cselab.losses import icnce, info_nce
 
@@ -22,29 +24,41 @@ def _row_loss(anchor, candidates, positive, tau) -> float:
     return top + math.log(sum(math.exp(logit - top) for logit in logits)) - _cosine(anchor, positive) / tau
 
 
+def _loop_other_view(rows, columns, tau):
+    """Rows and columns view-major; the diagonal is left out, the positive is the other view."""
+    size = len(rows)
+    losses = []
+    for r in range(size):
+        candidates = [columns[c] for c in range(size) if c != r]
+        losses.append(_row_loss(rows[r], candidates, columns[(r + size // 2) % size], tau))
+    return sum(losses) / size
+
+
 def loop_cross(a, b, tau):
     return sum(_row_loss(a[i], list(b), b[i], tau) for i in range(len(a))) / len(a)
 
 
 def loop_all(a, b, tau):
-    n, rows = len(a), [*a, *b]
-    return sum(
-        _row_loss(rows[i], [rows[j] for j in range(2 * n) if j != i], rows[(i + n) % (2 * n)], tau) for i in range(2 * n)
-    ) / (2 * n)
+    return _loop_other_view([*a, *b], [*a, *b], tau)
+
+
+def loop_icnce_paper(i, ii, tau):
+    return (loop_cross(i[0], ii[0], tau) + loop_cross(i[1], ii[1], tau)) / 2
 
 
 def loop_icnce_released(i, ii, tau):
-    n = i.shape[1]
-    rows, columns = [*i[0], *i[1]], [*ii[0], *ii[1]]
-    return sum(
-        _row_loss(rows[r], [columns[c] for c in range(2 * n) if c != r], columns[(r + n) % (2 * n)], tau)
-        for r in range(2 * n)
-    ) / (2 * n)
+    return _loop_other_view([*i[0], *i[1]], [*ii[0], *ii[1]], tau)
 
 
 @pytest.fixture
 def views():
     return torch.randn(2, 2, N, D, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
+
+
+@pytest.fixture
+def collinear():
+    """(2, N, 1) factors for rows' lengths."""
+    return 0.1 + 10 * torch.rand(2, N, 1, dtype=torch.float64, generator=torch.Generator().manual_seed(1))
 
 
 @pytest.mark.parametrize(("layout", "loop"), [("cross", loop_cross), ("all", loop_all)])
@@ -54,86 +68,152 @@ def test_info_nce_equals_the_double_loop(views, layout, loop, tau):
     assert info_nce(a, b, temperature=tau, layout=layout).item() == pytest.approx(loop(a, b, tau), abs=1e-10)
 
 
-def test_icnce_equals_the_double_loop(views):
-    i, ii = views
-    paper = (loop_cross(i[0], ii[0], TAU) + loop_cross(i[1], ii[1], TAU)) / 2
-    assert icnce(i, ii).item() == pytest.approx(paper, abs=1e-10)
-    assert icnce(i, ii, variant="released").item() == pytest.approx(loop_icnce_released(i, ii, TAU), abs=1e-10)
+@pytest.mark.parametrize(("variant", "loop"), [("paper", loop_icnce_paper), ("released", loop_icnce_released)])
+@pytest.mark.parametrize("tau", [0.05, 1.0])
+def test_icnce_equals_the_double_loop(views, variant, loop, tau):
+    assert icnce(*views, temperature=tau, variant=variant).item() == pytest.approx(loop(*views, tau), abs=1e-10)
 
 
-def test_closed_forms():
-    """Orthonormal views: log(1 + (N-1) e^(-1/tau)). A collapsed encoder: log of the number of candidates."""
-    eye = torch.eye(N, dtype=torch.float64)
-    assert info_nce(eye, eye).item() == pytest.approx(math.log1p((N - 1) * math.exp(-1 / TAU)), abs=1e-12)
-    assert info_nce(eye, eye, layout="all").item() == pytest.approx(math.log1p((2 * N - 2) * math.exp(-1 / TAU)), abs=1e-12)
-    same = torch.ones(N, D, dtype=torch.float64)
-    assert info_nce(same, same).item() == pytest.approx(math.log(N))
-    assert info_nce(same, same, layout="all").item() == pytest.approx(math.log(2 * N - 1))
-    twice = torch.stack([eye, eye])
-    assert icnce(twice, twice).item() == pytest.approx(info_nce(eye, eye).item())
-
-
-def test_temperature_only_scales_the_cosines(views):
-    """With unit rows and tau = 1 the loss is that of scaled rows' dot products: prevents a lost or doubled division."""
-    a, b = (view / view.norm(dim=-1, keepdim=True) for view in views[0])
-    logits = a @ b.T / 0.2
-    expected = torch.nn.functional.cross_entropy(logits, torch.arange(N))
-    torch.testing.assert_close(info_nce(a, b, temperature=0.2), expected)
-
-
-def test_invariances(views):
-    """Lengths and the order of sentences do not matter; `all` is symmetric in the views, `cross` is not."""
+def test_defaults_are_the_papers(views):
     a, b = views[0]
-    scale = torch.rand(N, 1, dtype=torch.float64) + 0.5
-    order = torch.randperm(N)
-    for layout in ("cross", "all"):
-        loss = info_nce(a, b, layout=layout)
-        torch.testing.assert_close(info_nce(a * scale, b / scale, layout=layout), loss)
-        torch.testing.assert_close(info_nce(a[order], b[order], layout=layout), loss)
-    torch.testing.assert_close(info_nce(a, b, layout="all"), info_nce(b, a, layout="all"))
-    assert not torch.isclose(info_nce(a, b), info_nce(b, a))
+    assert info_nce(a, b) == info_nce(a, b, temperature=0.05, layout="cross")
+    assert icnce(*views) == icnce(*views, temperature=0.05, variant="paper")
 
 
-def test_released_icnce_ignores_the_same_view_of_the_same_sentence():
-    """The ledger row: in the released code the diagonal is neither positive nor negative; in the paper it is the positive.
+@pytest.mark.parametrize("tau", [0.05, 0.5])
+def test_identical_orthonormal_views(tau):
+    """log(1 + negatives * e^(-1/tau)): the number of negatives is N - 1 or 2N - 2."""
+    eye = torch.eye(N, dtype=torch.float64)
+    twice = torch.stack([eye, eye])
+    cross, both = (math.log1p(negatives * math.exp(-1 / tau)) for negatives in (N - 1, 2 * N - 2))
+    assert info_nce(eye, eye, temperature=tau).item() == pytest.approx(cross, abs=1e-12)
+    assert icnce(twice, twice, temperature=tau).item() == pytest.approx(cross, abs=1e-12)
+    assert info_nce(eye, eye, temperature=tau, layout="all").item() == pytest.approx(both, abs=1e-12)
+    assert icnce(twice, twice, temperature=tau, variant="released").item() == pytest.approx(both, abs=1e-12)
 
-    All rows of tower I are orthonormal, and tower II has the positives right, so the gradient along a row's own
-    counterpart is exactly the diagonal's part in the loss.
-    """
-    i = torch.eye(6, 8, dtype=torch.float64).reshape(2, 3, 8)
-    ii = i.flip(0).clone().requires_grad_()
-    icnce(i, ii, variant="released").backward()
-    torch.testing.assert_close((ii.grad * i).sum(-1), torch.zeros(2, 3, dtype=torch.float64))
-    ii.grad = None
-    icnce(i, ii).backward()
-    assert ((ii.grad * i).sum(-1) < 0).all()
+
+def test_a_collapsed_encoder_pays_the_log_of_the_number_of_candidates():
+    same = torch.ones(2, N, D, dtype=torch.float64)
+    assert info_nce(*same).item() == pytest.approx(math.log(N))
+    assert icnce(same, same).item() == pytest.approx(math.log(N))
+    assert info_nce(*same, layout="all").item() == pytest.approx(math.log(2 * N - 1))
+    assert icnce(same, same, variant="released").item() == pytest.approx(math.log(2 * N - 1))
+
+
+def test_two_sentences_by_hand():
+    """N = 2, cosines c for the positive and d for the one negative: softplus((d - c) / tau); halving tau doubles it."""
+    a = torch.eye(2, dtype=torch.float64)
+    b = torch.tensor([[0.6, 0.8], [0.8, 0.6]], dtype=torch.float64)
+    for tau in (1.0, 0.5, 0.25):
+        expected = math.log1p(math.exp((0.8 - 0.6) / tau))
+        assert info_nce(a, b, temperature=tau).item() == pytest.approx(expected, abs=1e-12)
 
 
 @pytest.mark.parametrize("layout", ["cross", "all"])
-def test_gradients_are_right(views, layout):
+def test_info_nce_ignores_lengths_and_the_order_of_sentences(views, collinear, layout):
+    a, b = views[0]
+    loss = info_nce(a, b, layout=layout)
+    torch.testing.assert_close(info_nce(*(views[0] * collinear), layout=layout), loss)
+    order = torch.arange(N).roll(2)
+    torch.testing.assert_close(info_nce(a[order], b[order], layout=layout), loss)
+    assert not torch.isclose(info_nce(a[order], b, layout=layout), loss)  # which rows belong together does matter
+
+
+@pytest.mark.parametrize("variant", ["paper", "released"])
+def test_icnce_ignores_lengths_and_the_order_of_sentences(views, collinear, variant):
+    i, ii = views
+    loss = icnce(i, ii, variant=variant)
+    torch.testing.assert_close(icnce(i * collinear, ii / collinear, variant=variant), loss)
+    order = torch.arange(N).roll(2)
+    torch.testing.assert_close(icnce(i[:, order], ii[:, order], variant=variant), loss)
+    torch.testing.assert_close(icnce(i.flip(0), ii.flip(0), variant=variant), loss)  # the order of views neither
+
+
+def test_which_arguments_may_be_swapped(views):
+    """`all` is symmetric in its views; `cross` and both ICNCE take the first argument as anchor (JTCSE's coin)."""
+    a, b = views[0]
+    torch.testing.assert_close(info_nce(a, b, layout="all"), info_nce(b, a, layout="all"))
+    assert not torch.isclose(info_nce(a, b), info_nce(b, a))
+    for variant in ("paper", "released"):
+        assert not torch.isclose(icnce(*views, variant=variant), icnce(*views.flip(0), variant=variant))
+
+
+def test_released_icnce_ignores_the_same_view_of_the_same_sentence():
+    """The ledger row: the diagonal is the positive in the paper, and in the released code neither that nor a negative.
+
+    Tower I is orthonormal. Each row of tower II has cosine 0.5 with the other view, `own` with its counterpart on the
+    diagonal and 0 with all else, so that `own` changes the diagonal alone.
+    """
+    rows = 6
+    i = torch.eye(rows, rows + 1, dtype=torch.float64).reshape(2, rows // 2, rows + 1)
+    spare = torch.eye(rows + 1, dtype=torch.float64)[-1]
+
+    def tower_ii(own: float):
+        return 0.5 * i.flip(0) + own * i + math.sqrt(0.75 - own**2) * spare
+
+    released = [icnce(i, tower_ii(own), variant="released").item() for own in (-0.8, 0.0, 0.8)]
+    assert released == pytest.approx([math.log1p((rows - 2) * math.exp(-0.5 / TAU))] * 3, abs=1e-12)
+    paper = [icnce(i, tower_ii(own)).item() for own in (-0.8, 0.0, 0.8)]
+    assert paper[0] > paper[1] > paper[2]
+
+
+@pytest.mark.parametrize("layout", ["cross", "all"])
+def test_info_nce_gradients_are_right(views, layout):
     a, b = (view.clone().requires_grad_() for view in views[0])
     assert torch.autograd.gradcheck(lambda x, y: info_nce(x, y, temperature=0.5, layout=layout), (a, b))
 
 
-@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
-def test_half_precision_is_finite_and_close(views, dtype):
-    """Prevents logits of 20 from being rounded to whole steps in bfloat16, or a loss that is NaN under autocast."""
-    a, b = (view.to(dtype).requires_grad_() for view in views[0])
-    with torch.autocast("cpu", dtype=torch.bfloat16):
-        loss = info_nce(a, b)
+@pytest.mark.parametrize("variant", ["paper", "released"])
+def test_icnce_gradients_are_right(views, variant):
+    i, ii = (tower[:, :4].clone().requires_grad_() for tower in views)
+    assert torch.autograd.gradcheck(lambda x, y: icnce(x, y, temperature=0.5, variant=variant), (i, ii))
+
+
+@pytest.mark.parametrize("autocast", [False, True])
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16, torch.float32])
+@pytest.mark.parametrize("name", ["cross", "all", "paper", "released"])
+def test_half_precision_is_finite_and_close(views, name, dtype, autocast):
+    """Prevents logits of 20 from being rounded to steps of 1/8 in bfloat16, or a loss that is NaN under autocast."""
+    loss_of = {
+        "cross": lambda x: info_nce(*x[0]),
+        "all": lambda x: info_nce(*x[0], layout="all"),
+        "paper": lambda x: icnce(*x),
+        "released": lambda x: icnce(*x, variant="released"),
+    }[name]
+    x = views.to(dtype).requires_grad_()
+    with torch.autocast("cpu", dtype=torch.bfloat16, enabled=autocast):
+        loss = loss_of(x)
     loss.backward()
-    assert a.grad.isfinite().all()
     assert loss.dtype == torch.float32
-    assert loss.item() == pytest.approx(info_nce(a.double(), b.double()).item(), abs=1e-4)
+    assert x.grad.isfinite().all()
+    assert loss.item() == pytest.approx(loss_of(x.detach().double()).item(), abs=1e-4)
 
 
-def test_bad_input_is_one_clear_line(views):
+def test_bad_values_are_one_clear_line(views):
     a, b = views[0]
     with pytest.raises(DataError, match="a batch of 1 has no negatives; give at least 2 sentences"):
         info_nce(a[:1], b[:1])
     with pytest.raises(DataError, match="a batch of 1 has no negatives"):
-        icnce(views[0][:, :1], views[1][:, :1])
-    with pytest.raises(SettingsError, match="temperature must be above 0, got -0.05"):
-        info_nce(a, b, temperature=-0.05)
-    with pytest.raises(SettingsError, match="temperature must be above 0, got nan"):
-        info_nce(a, b, temperature=math.nan)
+        icnce(views[0][:, :1], views[1][:, :1], variant="released")
+    for temperature in (0.0, -0.05, math.nan):
+        with pytest.raises(SettingsError, match=f"temperature must be above 0, got {temperature}; the papers use 0.05"):
+            info_nce(a, b, temperature=temperature)
+        with pytest.raises(SettingsError, match="temperature must be above 0"):
+            icnce(*views, temperature=temperature)
+
+
+def test_wrong_shapes_and_names_do_not_give_a_number(views):
+    """What the tests' own type checker would catch, a notebook must catch too: a typo would run the other variant."""
+    plain_info_nce, plain_icnce = inspect.unwrap(info_nce), inspect.unwrap(icnce)
+    a, b = views[0]
+    with pytest.raises(DataError, match=r"must have one shape \(N, d\), got a \(7, 5\), b \(6, 5\)"):
+        plain_info_nce(a, b[:6])
+    with pytest.raises(DataError, match=r"must have one shape \(N, d\), got a \(2, 7, 5\)"):
+        plain_info_nce(*views)
+    for shape in ((2 * N, D), (1, 2 * N, D)):
+        with pytest.raises(DataError, match=r"must have one shape \(2, N, d\)"):
+            plain_icnce(*views.reshape(2, *shape))
+    with pytest.raises(SettingsError, match=r"unknown layout 'corss'; did you mean 'cross'\?"):
+        plain_info_nce(a, b, layout="corss")
+    with pytest.raises(SettingsError, match=r"unknown variant 'relased'; did you mean 'released'\?"):
+        plain_icnce(*views, variant="relased")

@@ -5,10 +5,12 @@ import math
 
 import pytest
 import torch
-from cselab.errors import DataError
+
+from cselab.errors import DataError, SettingsError
 from cselab.losses import ictm, modulus_ratio, modulus_surface
 
 N, D = 6, 5
+VARIANTS = ["paper", "released"]
 
 
 @pytest.fixture
@@ -36,8 +38,11 @@ def _neg_log(s: float) -> float:
 
 
 def loop_paper(c1, c2, p1, p2) -> float:
-    rows = range(c1.shape[1])
-    return sum(_neg_log(_cosine(c1[0, n], c2[0, n])) * (_ratio(p1[0, n], p2[1, n]) + _ratio(p2[0, n], p1[1, n])) for n in rows) / len(rows)
+    total = 0.0
+    for n in range(c1.shape[1]):
+        ratios = _ratio(p1[0, n], p2[1, n]) + _ratio(p2[0, n], p1[1, n])
+        total += _neg_log(_cosine(c1[0, n], c2[0, n])) * ratios
+    return total / c1.shape[1]
 
 
 def loop_released(c1, c2, p1, p2) -> float:
@@ -52,29 +57,49 @@ def loop_released(c1, c2, p1, p2) -> float:
     return total
 
 
-def test_ictm_equals_the_loop(towers):
-    assert ictm(*towers).item() == pytest.approx(loop_paper(*towers), abs=1e-10)
-    assert ictm(*towers, variant="released").item() == pytest.approx(loop_released(*towers), abs=1e-10)
+@pytest.mark.parametrize(("variant", "loop"), zip(VARIANTS, (loop_paper, loop_released), strict=True))
+def test_ictm_equals_the_loop(towers, variant, loop):
+    """On cosines of both signs, so that the logarithm and what stands in for it are both there."""
+    cosines = torch.cosine_similarity(towers[0, 0], towers[1, 0 if variant == "paper" else 1], dim=-1)
+    assert cosines.min() < 0 < 0.05 < cosines.max()
+    assert ictm(*towers, variant=variant).item() == pytest.approx(loop(*towers), abs=1e-10)
 
 
-def test_ratio_equals_the_loop_and_the_surface(towers):
+def test_ictm_defaults_to_the_paper(towers):
+    assert ictm(*towers) == ictm(*towers, variant="paper")
+
+
+def test_ratio_equals_the_loop(towers):
     p, q = towers[2]
     expected = [_ratio(a, b) for a, b in zip(p, q, strict=True)]
-    torch.testing.assert_close(modulus_ratio(p, q), torch.tensor(expected, dtype=torch.float64), rtol=0, atol=1e-12)
-    k = q.norm(dim=-1) / p.norm(dim=-1)
-    t = torch.cosine_similarity(p, q)
-    torch.testing.assert_close(modulus_ratio(p, q), modulus_surface(k, t))
+    assert modulus_ratio(p, q).tolist() == pytest.approx(expected, abs=1e-12)
 
 
-def test_surface_has_its_minimum_at_equal_vectors():
-    """Closed forms of the paper's surface: 0 at (1, 1), |1 - k| / (1 + k) along t = 1, 1 along t = -1, 1/sqrt(2) at (1, 0)."""
-    k = torch.linspace(0.1, 4, 40, dtype=torch.float64)
-    one = torch.ones_like(k)
-    torch.testing.assert_close(modulus_surface(k, one), (1 - k).abs() / (1 + k))
-    torch.testing.assert_close(modulus_surface(k, -one), one)
-    assert modulus_surface(one[:1], 0 * one[:1]).item() == pytest.approx(1 / math.sqrt(2))
-    grid = modulus_surface(k[:, None], torch.linspace(-1, 1, 41, dtype=torch.float64)[None, :])
-    assert grid.min() >= 0
+@pytest.mark.parametrize("k", [0.0, 0.2, 1.0, 3.0])
+@pytest.mark.parametrize("t", [-1.0, -0.3, 0.0, 0.8, 1.0])
+def test_surface_is_the_ratio_of_vectors_with_that_norm_and_angle(k, t):
+    """p of any length, q k times as long and at cosine t to it: the paper's l_TN as a function of k and t."""
+    basis = torch.linalg.qr(torch.randn(D, D, dtype=torch.float64, generator=torch.Generator().manual_seed(2)))[0]
+    p = 7.5 * basis[:1]
+    q = 7.5 * k * (t * basis[:1] + math.sqrt(1 - t * t) * basis[1:2])
+    expected = math.sqrt(max(0, 1 + k * k - 2 * k * t)) / (1 + k)
+    assert modulus_surface(*torch.tensor([[k], [t]], dtype=torch.float64)).item() == pytest.approx(expected, abs=1e-12)
+    assert modulus_ratio(p, q).item() == pytest.approx(expected, abs=1e-12)
+
+
+def test_surface_broadcasts_and_has_its_minimum_at_equal_vectors():
+    k = torch.linspace(0.1, 4, 40, dtype=torch.float64)  # 1.0 is the tenth
+    t = torch.linspace(-1, 1, 41, dtype=torch.float64)
+    grid = modulus_surface(k[:, None], t[None, :])
+    assert grid.shape == (40, 41)
+    assert grid.min().item() == pytest.approx(0, abs=1e-7)
+    assert divmod(grid.argmin().item(), 41) == (9, 40)
+
+
+def test_surface_takes_a_measured_cosine_that_rounds_above_one():
+    """Prevents NaN where equal vectors are drawn as points: float32 cosines of parallel rows are often 1 + 1e-7."""
+    t = torch.tensor([1 + torch.finfo(torch.float32).eps])
+    assert modulus_surface(torch.ones(1), t) == 0
 
 
 def test_ratio_is_symmetric_scale_free_and_bounded(towers):
@@ -82,24 +107,46 @@ def test_ratio_is_symmetric_scale_free_and_bounded(towers):
     ratio = modulus_ratio(p, q)
     torch.testing.assert_close(ratio, modulus_ratio(q, p))
     torch.testing.assert_close(ratio, modulus_ratio(3 * p, 3 * q))
-    assert ((ratio >= 0) & (ratio <= 1)).all()
+    assert not torch.isclose(ratio, modulus_ratio(3 * p, q)).any()  # but lengths do count
+    assert ((ratio > 0) & (ratio < 1)).all()
     torch.testing.assert_close(modulus_ratio(p, -p), torch.ones(N, dtype=torch.float64))
 
 
-@pytest.mark.parametrize("where", ["equal", "both zero", "one zero"])
-def test_gradient_is_finite_where_the_norm_has_none(towers, where):
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.bfloat16])
+@pytest.mark.parametrize(("where", "value"), [("equal", 0), ("both zero", 0), ("one zero", 1)])
+def test_gradient_is_finite_where_the_norm_has_none(towers, where, value, dtype):
     """Prevents one collapsed or identical pair from turning every weight into NaN."""
-    p = towers[2, 0].clone()
-    q = {"equal": p.clone(), "both zero": torch.zeros_like(p), "one zero": torch.zeros_like(p)}[where]
+    p, q = towers[2].to(dtype)
     if where == "both zero":
         p = torch.zeros_like(p)
-    p.requires_grad_(), q.requires_grad_()
+    q = p.clone() if where == "equal" else torch.zeros_like(q)
+    p, q = p.clone().requires_grad_(), q.requires_grad_()
     ratio = modulus_ratio(p, q)
     ratio.sum().backward()
-    assert ratio.isfinite().all()
+    assert ratio.tolist() == [value] * N
     assert p.grad.isfinite().all()
     assert q.grad.isfinite().all()
-    assert ratio[0].item() == {"equal": 0, "both zero": 0, "one zero": 1}[where]
+
+
+@pytest.mark.parametrize("scale", [1e-30, 1e-21, 1e-6, 1e15])
+def test_gradient_is_finite_for_very_short_and_very_long_rows(towers, scale):
+    """Prevents 1/x * 1/x from overflowing float32 on the way back, as with a square root written by hand at 1e-21."""
+    p, q = (scale * towers[2]).float()
+    p.requires_grad_()
+    ratio = modulus_ratio(p, q)
+    ratio.sum().backward()
+    assert ((ratio >= 0) & (ratio <= 1)).all()
+    assert p.grad.isfinite().all()
+
+
+def test_one_equal_pair_leaves_the_other_rows_gradient_alone(towers):
+    p, q = towers[2]
+    q = torch.cat([p[:1], q[1:]])
+    whole, rest = (p.clone().requires_grad_() for _ in range(2))
+    modulus_ratio(whole, q).sum().backward()
+    modulus_ratio(rest[1:], q[1:]).sum().backward()
+    torch.testing.assert_close(whole.grad[1:], rest.grad[1:])
+    assert whole.grad[1:].abs().min() > 0
 
 
 def _with_cosine(s, towers):
@@ -111,46 +158,97 @@ def _with_cosine(s, towers):
     return cls_i, cls_ii, towers[2], towers[3]
 
 
-@pytest.mark.parametrize("s", [-0.9, 0.0, 0.01, 0.049, 0.3, 0.99])
+@pytest.mark.parametrize("s", [-0.9, 0.0, 0.01, 0.049, 0.05, 0.3, 0.99])
 def test_loss_falls_with_the_cosine_everywhere(towers, s):
-    """The released code's constant under 0 cuts the gradient where it is most needed; ours must pull there, finitely."""
+    """The released constant under 0 cuts the gradient where it is needed most; ours must pull there, and finitely."""
     cosine = torch.tensor(s, dtype=torch.float64, requires_grad=True)
     ictm(*_with_cosine(cosine, towers)).backward()
-    assert cosine.grad.isfinite()
-    assert cosine.grad < 0
+    ratios = modulus_ratio(towers[2, 0], towers[3, 1]) + modulus_ratio(towers[3, 0], towers[2, 1])
+    assert cosine.grad.item() == pytest.approx(-ratios.mean().item() / max(s, 0.05), rel=1e-9)
 
 
 def test_the_released_variant_has_no_gradient_under_zero(towers):
+    """The difference between paper and code, on the same inputs."""
     cosine = torch.tensor(-0.5, dtype=torch.float64, requires_grad=True)
     ictm(*_with_cosine(cosine, towers), variant="released").backward()
     assert cosine.grad == 0
+    cosine = torch.tensor(1e-5, dtype=torch.float64, requires_grad=True)  # positive, however small: no clamp at 1e-4
+    ictm(*_with_cosine(cosine, towers), variant="released").backward()
+    assert cosine.grad < 0
+
+
+def test_the_released_variant_is_half_the_paper_where_the_views_agree(towers):
+    """Same cosine in every pair of views: the only difference left is the 1/2."""
+    inputs = _with_cosine(torch.tensor(0.4, dtype=torch.float64), towers)
+    torch.testing.assert_close(ictm(*inputs, variant="released"), ictm(*inputs) / 2)
 
 
 def test_the_tangent_meets_the_logarithm(towers):
-    """Value and slope agree at the joint: prevents a step that an optimiser would sit on."""
+    """Prevents a step at the joint that an optimiser would sit on."""
     below, above = (ictm(*_with_cosine(torch.tensor(0.05 + d, dtype=torch.float64), towers)) for d in (-1e-9, 1e-9))
     assert below.item() == pytest.approx(above.item(), rel=1e-6)
 
 
-def test_gradients_are_right(towers):
-    towers = [tower[:, :3].clone().requires_grad_() for tower in towers]
-    towers[1] = (towers[0].detach() + 0.3 * towers[1].detach()).requires_grad_()
-    assert torch.autograd.gradcheck(lambda *inputs: ictm(*inputs), towers)
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_ictm_ignores_the_order_of_sentences_and_of_towers(towers, variant):
+    cls_i, cls_ii, pooled_i, pooled_ii = towers
+    loss = ictm(*towers, variant=variant)
+    torch.testing.assert_close(ictm(*towers.roll(2, dims=2), variant=variant), loss)
+    torch.testing.assert_close(ictm(cls_ii, cls_i, pooled_ii, pooled_i, variant=variant), loss)
+    torch.testing.assert_close(ictm(3 * cls_i, 0.2 * cls_ii, pooled_i, pooled_ii, variant=variant), loss)
+    assert not torch.isclose(ictm(cls_i, cls_ii, 3 * pooled_i, pooled_ii, variant=variant), loss)
 
 
-def test_bfloat16_is_finite(towers):
-    towers = [tower.bfloat16().requires_grad_() for tower in towers]
-    loss = ictm(*towers)
+def test_one_tower_alone(towers):
+    """TNCSE Table 5, as the docstring gives it: -log sim(h, h+) * ratio(p, p+)."""
+    h, p = towers[0], towers[2]
+    expected = sum(_neg_log(_cosine(h[0, n], h[1, n])) * _ratio(p[0, n], p[1, n]) for n in range(N)) / N
+    assert ictm(h, h.flip(0), p, p).item() / 2 == pytest.approx(expected, abs=1e-10)
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_gradients_are_right(towers, variant):
+    inputs = [tower[:, :3].clone() for tower in towers]
+    inputs[1] = inputs[0].mean(0) + 0.3 * inputs[1]  # cosines of both signs, away from the released variant's jump at 0
+    inputs = [tower.requires_grad_() for tower in inputs]
+    assert torch.autograd.gradcheck(lambda *x: ictm(*x, variant=variant), inputs)
+
+
+def test_ratio_gradients_are_right(towers):
+    p, q = (pooled.clone().requires_grad_() for pooled in towers[2])
+    assert torch.autograd.gradcheck(modulus_ratio, (p, q))
+
+
+@pytest.mark.parametrize("autocast", [False, True])
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16, torch.float32])
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_half_precision_is_finite_and_close(towers, variant, dtype, autocast):
+    towers = (100 * towers).to(dtype).requires_grad_()  # float16 squares of 256 and more would be infinite
+    with torch.autocast("cpu", dtype=torch.bfloat16, enabled=autocast):
+        loss = ictm(*towers, variant=variant)
     loss.backward()
     assert loss.dtype == torch.float32
-    assert all(tower.grad.isfinite().all() for tower in towers)
+    assert towers.grad.isfinite().all()
+    assert loss.item() == pytest.approx(ictm(*towers.detach().double(), variant=variant).item(), rel=1e-4)
 
 
 def test_identical_towers_cost_nothing(towers):
     same = towers[0, :1].expand(2, N, D)
-    assert ictm(same, same, same, same).item() == pytest.approx(0, abs=1e-12)
+    assert ictm(same, same, same, same).item() == 0
 
 
-def test_unequal_shapes_are_one_clear_line(towers):
-    with pytest.raises(DataError, match=r"one shape, got cls_i \(2, 6, 5\), cls_ii \(2, 5, 5\)"):
-        inspect.unwrap(ictm)(towers[0], towers[1][:, :5], towers[2], towers[3])  # without the tests' own type checker
+def test_wrong_shapes_and_names_do_not_give_a_number(towers):
+    """Rows of (2N, d) that nobody split into views would be taken for views; called without the tests' type checker."""
+    plain_ictm, plain_ratio = inspect.unwrap(ictm), inspect.unwrap(modulus_ratio)
+    with pytest.raises(DataError, match=r"must have one shape \(2, N, d\), got cls_i \(2, 6, 5\), cls_ii \(2, 5, 5\)"):
+        plain_ictm(towers[0], towers[1][:, :5], towers[2], towers[3])
+    with pytest.raises(DataError, match=r"one shape .*pooled_i \(2, 1, 5\), pooled_ii \(2, 1, 5\)"):
+        plain_ictm(towers[0], towers[1], towers[2][:, :1], towers[3][:, :1])
+    with pytest.raises(DataError, match=r"one shape \(2, N, d\), got cls_i \(12, 5\)"):
+        plain_ictm(*towers.reshape(4, 2 * N, D))
+    with pytest.raises(DataError, match=r"one shape \(2, N, d\), got cls_i \(2, 0, 5\)"):
+        plain_ictm(*towers[:, :, :0])
+    with pytest.raises(DataError, match=r"one shape \(N, d\), got p \(6, 5\), q \(1, 5\)"):
+        plain_ratio(towers[2, 0], towers[2, 1, :1])
+    with pytest.raises(SettingsError, match=r"unknown variant 'papr'; did you mean 'paper'\?"):
+        plain_ictm(*towers, variant="papr")

@@ -1,0 +1,43 @@
+"""What losses do to their inputs first: cast them, and check them.
+
+A wrong shape or a mistyped name would otherwise give a plausible number.
+"""
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from cselab.errors import DataError, SettingsError, suggest
+
+
+def at_least_float32(x: Float[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
+    """Half precision is too coarse for a cosine that is divided by 0.05, and too narrow for a squared norm."""
+    return x.to(torch.promote_types(x.dtype, torch.float32))
+
+
+def check_shapes(axes: str, **tensors: Tensor) -> None:
+    """All tensors have the one shape `axes`, as in "2 N d": a number is a fixed size, a letter any size but 0."""
+    shapes = {name: tuple(tensor.shape) for name, tensor in tensors.items()}
+    expected, shape = axes.split(), next(iter(shapes.values()))
+    fits = len(shape) == len(expected) and all(
+        size == int(axis) if axis.isdigit() else size > 0 for size, axis in zip(shape, expected, strict=True)
+    )
+    if not fits or len(set(shapes.values())) > 1:
+        got = ", ".join(f"{name} {shape}" for name, shape in shapes.items())
+        raise DataError(f"the inputs must have one shape ({', '.join(expected)}), got {got}")
+
+
+def check_negatives(sentences: int) -> None:
+    """In-batch negatives are the other sentences, so there must be one."""
+    if sentences < 2:
+        raise DataError(f"a batch of {sentences} has no negatives; give at least 2 sentences")
+
+
+def check_temperature(temperature: float) -> None:
+    if not temperature > 0:  # also NaN
+        raise SettingsError(f"temperature must be above 0, got {temperature}; the papers use 0.05")
+
+
+def check_choice(name: str, value: str, valid: tuple[str, ...]) -> None:
+    if value not in valid:
+        raise SettingsError(f"unknown {name} {value!r}; {suggest(value, valid)}")
