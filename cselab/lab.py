@@ -3,7 +3,6 @@
 import errno
 import hashlib
 import json
-import logging
 import os
 import random
 import shutil
@@ -152,5 +151,8 @@ def _device(wanted: str):
 def _quiet() -> None:
     """Library chatter that a reader of a notebook should not have to scroll past."""
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "true")
-    logging.getLogger("transformers").setLevel(logging.ERROR)
+    from transformers.utils import logging as transformers_logging
+
+    transformers_logging.set_verbosity_error()
+    transformers_logging.disable_progress_bar()
     warnings.filterwarnings("ignore", message=".*pin_memory.*")

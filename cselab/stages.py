@@ -6,21 +6,17 @@ notebook 02 shows, and run second finds them.
 
 import json
 from collections.abc import Callable, Mapping
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
+import pandas
 import torch
 
-from cselab.data import (
-    STS7,
-    Corpus,
-    RoundTrip,
-    data_folder,
-    embedded_dir,
-    load_corpus,
-    load_sts,
-    tokenize_corpus,
-)
+from cselab.data.corpus import Corpus, load_corpus, tokenize_corpus
+from cselab.data.round_trip import RoundTrip
+from cselab.data.sources import data_folder
+from cselab.data.sts import STS7, load_sts
 from cselab.evaluation import StsReport, alignment, evaluate_sts, uniformity
 from cselab.lab import Lab
 from cselab.methods import Method, create
@@ -103,9 +99,19 @@ def combine(rows, trips, mode: Literal["append", "replace", "pair"]):
 
 
 def backbone(lab: Lab) -> str:
-    """Folder or hub name of the backbone; `tiny-bert` is the one this project ships."""
-    name = lab.settings.backbone
-    return str(embedded_dir() / "backbones" / "tiny-bert") if name == "tiny-bert" else name
+    """Folder or hub name of the backbone. "tiny-bert" is pretrained on the spot from the training text, once."""
+    if lab.settings.backbone != "tiny-bert":
+        return lab.settings.backbone
+    from cselab.pretraining import PretrainConfig, pretrain
+
+    config = PretrainConfig(steps=lab.settings.pretrain_steps)
+    text = sentences(lab)
+
+    def compute(folder: Path) -> None:
+        losses = pretrain(config, text, folder / "backbone")
+        (folder / "pretrain.json").write_text(json.dumps(losses, indent=1))
+
+    return str(lab.stage("tiny-bert", {"text": text.fingerprint, **asdict(config)}, compute) / "backbone")
 
 
 def backbone_encoder(lab: Lab, pooling: str | None = None) -> SentenceEncoder:
@@ -194,9 +200,19 @@ def evaluate(lab: Lab, method: str, encode: Encode) -> StsReport:
     return report
 
 
+def comparison(reports: Mapping[str, StsReport]) -> pandas.DataFrame:
+    """Methods by tasks: score and 95 % bootstrap interval over pairs."""
+    table = {
+        name: {task: f"{s.spearman:.1f}  [{s.low:.1f}, {s.high:.1f}]" for task, s in report.tasks.items()}
+        | ({"average": f"{report.average:.1f}"} if len(report.tasks) > 1 else {})
+        for name, report in reports.items()
+    }
+    return pandas.DataFrame.from_dict(table, orient="index")
+
+
 def phenomena(encode: Encode) -> Mapping[str, float]:
     """Spearman x100 within each phenomenon of the world's test pairs, for any encoder."""
-    return evaluate_sts(encode, ("World",)).by_subset("World")
+    return evaluate_sts(encode, ("World",)).tasks["World"].by_subset
 
 
 def pair_cosines(lab: Lab, encode: Encode) -> tuple[torch.Tensor, torch.Tensor]:

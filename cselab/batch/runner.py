@@ -1,6 +1,7 @@
 """Run notebooks one after the other, each in its own kernel process, and leave pages to look at."""
 
 import os
+import re
 import sys
 import time
 from collections.abc import Mapping, Sequence
@@ -15,6 +16,9 @@ from cselab.batch.parameters import assign
 from cselab.batch.progress import Durations, LiveLine, clock
 from cselab.batch.report import Outcome, write_index
 from cselab.errors import CselabError, suggest
+
+ANSI = re.compile(r"\x1b\[[0-9;]*m")
+"""Colours of a traceback, for a terminal only."""
 
 
 def find_notebooks(folder: Path, names: Sequence[str] = ()) -> list[Path]:
@@ -77,7 +81,8 @@ def run(
                 except NotebookFailed as error:
                     failure = str(error)
                     line.close(f"FAILED: {failure}")
-                    print(error.detail, file=sys.stderr, flush=True)
+                    detail = error.detail if sys.stderr.isatty() else ANSI.sub("", error.detail)
+                    print(detail, file=sys.stderr, flush=True)
             if executed.is_file():
                 write_page(executed, folder / f"{notebook.stem}.html", title_of(notebook))
             outcomes.append(Outcome(notebook.stem, title_of(notebook), line.elapsed, failure))

@@ -10,7 +10,7 @@ from typing import Any
 import datasets
 import torch
 from torch.utils.data import DataLoader
-from transformers import Trainer, TrainerCallback, TrainingArguments
+from transformers import PrinterCallback, Trainer, TrainerCallback, TrainingArguments
 
 from cselab.data.batching import BucketedBatchSampler, TwoViewCollator
 from cselab.errors import DataError
@@ -65,6 +65,7 @@ def fit(
     method.to(device).train()
     with tempfile.TemporaryDirectory(prefix="cselab-fit-") as folder:
         trainer = _ContrastiveTrainer(method, corpus, schedule, dev, seed, torch.device(device), Path(folder))
+        trainer.remove_callback(PrinterCallback)
         trainer.add_callback(_Bar(name, schedule.steps))
         started = time.perf_counter()
         trainer.train()
@@ -122,7 +123,8 @@ class _ContrastiveTrainer(Trainer):
             remove_unused_columns=False,
             dataloader_pin_memory=device.type == "cuda",
         )
-        super().__init__(model=method, args=arguments, train_dataset=corpus)
+        # The Trainer refuses to evaluate without an evaluation set; `evaluate` below never looks at it.
+        super().__init__(model=method, args=arguments, train_dataset=corpus, eval_dataset=corpus)
 
     def get_train_dataloader(self) -> DataLoader:
         """Every sentence at most once an epoch, batches of like lengths, each batch as two views."""

@@ -6,6 +6,7 @@ import plotly.graph_objects as go
 import torch
 from plotly.subplots import make_subplots
 
+from cselab.data.round_trip import token_overlap
 from cselab.losses import modulus_surface
 from cselab.views.theme import PALETTE
 

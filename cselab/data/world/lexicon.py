@@ -1,0 +1,97 @@
+"""The world's words: concepts with synonyms, a small taxonomy and antonyms, from data/world/lexicon.yaml."""
+
+import functools
+from dataclasses import dataclass, field
+from typing import Any
+
+import yaml
+
+from cselab.data.sources import embedded_dir
+
+
+@dataclass(frozen=True)
+class Noun:
+    """A thing. `words` are (singular, plural) pairs, the usual one first; `kind` is its top class."""
+
+    name: str
+    kind: str
+    words: tuple[tuple[str, str], ...]
+    parent: str | None
+
+
+@dataclass(frozen=True)
+class Verb:
+    """An action. `words` are (base, third person, past, participle, gerund); `patients` is empty for an intransitive."""
+
+    name: str
+    words: tuple[tuple[str, str, str, str, str], ...]
+    parent: str | None
+    opposite: str | None
+    agents: tuple[str, ...]
+    patients: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Word:
+    """An adjective, a place, a time or a move of a market: words that mean the same, and what they are opposed to."""
+
+    name: str
+    words: tuple[str, ...]
+    parent: str | None = None
+    opposite: str | None = None
+    kinds: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Lexicon:
+    nouns: dict[str, Noun]
+    verbs: dict[str, Verb]
+    adjectives: dict[str, Word]
+    places: dict[str, Word]
+    times: dict[str, Word]
+    goods: dict[str, Word]
+    moves: dict[str, Word]
+    amounts: tuple[int, ...]
+    numbers: dict[int, str]
+    by_kind: dict[str, tuple[str, ...]] = field(repr=False)
+    adjectives_of: dict[str, tuple[str, ...]] = field(repr=False)
+
+
+@functools.cache
+def lexicon() -> Lexicon:
+    """The lexicon, read once."""
+    raw = yaml.safe_load((embedded_dir() / "world" / "lexicon.yaml").read_text(encoding="utf-8"))
+    nouns = {name: _noun(name, kind, entry) for kind, group in raw["nouns"].items() for name, entry in group.items()}
+    adjectives = _words(raw["adjectives"])
+    kinds = tuple(raw["nouns"])
+    markets = raw["markets"]
+    return Lexicon(
+        nouns=nouns,
+        verbs={name: _verb(name, entry) for name, entry in raw["verbs"].items()},
+        adjectives=adjectives,
+        places=_words(raw["places"]),
+        times=_words(raw["times"]),
+        goods={name: Word(name, tuple(words)) for name, words in markets["goods"].items()},
+        moves=_words(markets["moves"]),
+        amounts=tuple(markets["amounts"]),
+        numbers=raw["numbers"],
+        by_kind={kind: tuple(name for name, noun in nouns.items() if noun.kind == kind) for kind in kinds},
+        adjectives_of={kind: tuple(n for n, word in adjectives.items() if kind in word.kinds) for kind in kinds},
+    )
+
+
+def _noun(name: str, kind: str, entry: dict[str, Any]) -> Noun:
+    plurals = entry.get("plural") or [word + "s" for word in entry["words"]]
+    return Noun(name, kind, tuple(zip(entry["words"], plurals, strict=True)), entry.get("is"))
+
+
+def _verb(name: str, entry: dict[str, Any]) -> Verb:
+    words = tuple(tuple(forms) for forms in entry["words"])
+    return Verb(name, words, entry.get("is"), entry.get("not"), tuple(entry["agent"]), tuple(entry.get("patient", ())))
+
+
+def _words(entries: dict[str, dict[str, Any]]) -> dict[str, Word]:
+    return {
+        name: Word(name, tuple(entry["words"]), entry.get("is"), entry.get("not"), tuple(entry.get("kinds", ())))
+        for name, entry in entries.items()
+    }

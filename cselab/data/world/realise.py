@@ -1,0 +1,79 @@
+"""From a frame to an English sentence. How it is said (synonyms, voice, tense, order) is no part of the meaning."""
+
+from random import Random
+
+from cselab.data.world.frames import Definition, Entity, Event, Frame, Market
+from cselab.data.world.lexicon import lexicon
+
+
+def describe(frame: Frame, random: Random, *, plain: bool = False) -> str:
+    """A sentence for `frame`. With `plain`, usual words, active voice and the adjuncts at the end."""
+    if isinstance(frame, Event):
+        return _event(frame, random, plain)
+    words = lexicon()
+
+    def pick(options):
+        return options[0] if plain else random.choice(options)
+
+    if isinstance(frame, Definition):
+        noun = words.nouns[frame.noun]
+        parent = words.nouns[noun.parent]
+        phrase = pick(("{} is a kind of {}.", "{} is a type of {}.", "{} is a sort of {}."))
+        return _sentence(phrase.format(_article(pick(noun.words)[0]), pick(parent.words)[0]))
+    good, move = pick(words.goods[frame.good].words), pick(words.moves[frame.move].words)
+    when = f" {pick(words.times[frame.time].words)}" if frame.time else ""
+    phrase = pick(("the price of {good} {move} by {n} percent{when}.", "{good} prices {move} {n} percent{when}."))
+    if when and not plain and random.random() < 0.3:
+        phrase, when = f"{when.strip()} {phrase}", ""
+    return _sentence(phrase.format(good=good, move=move, n=frame.amount, when=when))
+
+
+def _event(frame: Event, random: Random, plain: bool) -> str:
+    words = lexicon()
+    base, third, past, participle, gerund = words.verbs[frame.verb].words[0] if plain else random.choice(words.verbs[frame.verb].words)
+    passive = frame.patient is not None and not plain and random.random() < 0.25
+    in_past = frame.time is not None or (not plain and random.random() < 0.35)
+    subject, other = (frame.patient, frame.agent) if passive else (frame.agent, frame.patient)
+    singular = subject.number == 1
+    be = ("was" if singular else "were") if in_past else ("is" if singular else "are")
+    not_ = " not" if frame.negated else ""
+    if passive:
+        # "performed on" keeps its particle: "was performed on by a man".
+        verb = f"{be}{not_} {'' if in_past else 'being '}{participle} by {_entity(other, random, plain)}"
+    else:
+        if in_past:
+            verb = f"did not {base}" if frame.negated else past
+        else:
+            verb = f"{be}{not_} {gerund}"
+        if other is not None:
+            verb = f"{verb} {_entity(other, random, plain)}"
+    adjuncts = [
+        words_[0] if plain else random.choice(words_)
+        for name, table in ((frame.place, words.places), (frame.time, words.times))
+        if name is not None
+        for words_ in (table[name].words,)
+    ]
+    clause = f"{_entity(subject, random, plain)} {verb}"
+    if adjuncts and not plain and random.random() < 0.2:
+        front = adjuncts.pop()
+        return _sentence(" ".join([f"{front},", clause, *adjuncts]) + ".")
+    return _sentence(" ".join([clause, *adjuncts]) + ".")
+
+
+def _entity(entity: Entity, random: Random, plain: bool) -> str:
+    words = lexicon()
+    options = words.nouns[entity.noun].words
+    singular, plural = options[0] if plain else random.choice(options)
+    phrase = singular if entity.number == 1 else plural
+    if entity.adjective:
+        options = words.adjectives[entity.adjective].words
+        phrase = f"{options[0] if plain else random.choice(options)} {phrase}"
+    return _article(phrase) if entity.number == 1 else f"{words.numbers[entity.number]} {phrase}"
+
+
+def _article(phrase: str) -> str:
+    return f"{'an' if phrase[0] in 'aeiou' and not phrase.startswith('uni') else 'a'} {phrase}"
+
+
+def _sentence(text: str) -> str:
+    return text[0].upper() + text[1:]

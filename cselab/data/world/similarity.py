@@ -1,0 +1,94 @@
+"""How alike two frames are, 0 to 5, by a rule in the spirit of the STS scale.
+
+5 the same meaning; 4 a detail differs; 3 something that matters differs; 2 some parts are shared; 1 the same topic; 0 nothing.
+
+An event is compared slot by slot: action (weight 3), agent (2), patient (2), place (1), time (1), a mean over the slots that either
+has. A slot that one of the two leaves open counts half. Two concepts are alike by their distance in the taxonomy: the
+same 1, parent and child 0.8, grandparent 0.7, siblings 0.4, one kind 0.1; opposites 0.2 (actions) or 0.3 (adjectives).
+Another number of the same thing costs a fifth of its slot, an adjective that one leaves out a tenth, another adjective a
+quarter, the opposite one two fifths. Where one event is negated and the other not, the whole is halved. Events whose actions
+have nothing to do with each other score at most 1.5.
+"""
+
+from cselab.data.world.frames import Definition, Entity, Event, Frame, Market
+from cselab.data.world.lexicon import Noun, Verb, Word, lexicon
+
+WEIGHTS = {"verb": 3.0, "agent": 2.0, "patient": 2.0, "place": 1.0, "time": 1.0}
+OTHER_ACTION_AT_MOST = 1.5
+
+
+def similarity(a: Frame, b: Frame) -> float:
+    """Gold rating of a pair, 0 to 5, symmetric; 5 for equal frames, 0 for frames of different sorts."""
+    if type(a) is not type(b):
+        return 0.0
+    if isinstance(a, Definition):
+        return 5 * _concepts(a.noun, b.noun, lexicon().nouns)
+    return _markets(a, b) if isinstance(a, Market) else _events(a, b)
+
+
+def _events(a: Event, b: Event) -> float:
+    words = lexicon()
+    actions = _concepts(a.verb, b.verb, words.verbs)
+    parts = [
+        ("verb", actions),
+        ("agent", _entities(a.agent, b.agent)),
+        ("patient", _open_or(a.patient, b.patient, _entities)),
+        ("place", _open_or(a.place, b.place, lambda p, q: _concepts(p, q, words.places))),
+        ("time", _open_or(a.time, b.time, lambda p, q: _concepts(p, q, words.times))),
+    ]
+    used = [(WEIGHTS[slot], value) for slot, value in parts if value is not None]
+    score = 5 * sum(weight * value for weight, value in used) / sum(weight for weight, _ in used)
+    if actions == 0:
+        score = min(score, OTHER_ACTION_AT_MOST)
+    return score / 2 if a.negated != b.negated else score
+
+
+def _markets(a: Market, b: Market) -> float:
+    good = 1.0 if a.good == b.good else 0.3
+    move = 1.0 if a.move == b.move else 0.2
+    amount = 1.0 if a.amount == b.amount else 0.5
+    time = _open_or(a.time, b.time, lambda p, q: _concepts(p, q, lexicon().times))
+    used = [(3, good), (3, move), (1.5, amount), *([] if time is None else [(1, time)])]
+    return 5 * sum(weight * value for weight, value in used) / sum(weight for weight, _ in used)
+
+
+def _open_or(a, b, compare) -> float | None:
+    """None where both leave the slot open, half where one does."""
+    if a is None or b is None:
+        return None if a is b else 0.5
+    return compare(a, b)
+
+
+def _entities(a: Entity, b: Entity) -> float:
+    same = _concepts(a.noun, b.noun, lexicon().nouns)
+    number = 1.0 if a.number == b.number else 0.8
+    if a.adjective == b.adjective:
+        adjective = 1.0
+    elif a.adjective is None or b.adjective is None:
+        adjective = 0.9
+    else:
+        adjective = 0.6 if lexicon().adjectives[a.adjective].opposite == b.adjective else 0.75
+    return same * number * adjective
+
+
+def _concepts(a: str, b: str, table: dict[str, Noun] | dict[str, Verb] | dict[str, Word]) -> float:
+    if a == b:
+        return 1.0
+    up_a, up_b = _ancestors(a, table), _ancestors(b, table)
+    if b in up_a or a in up_b:
+        steps = up_a.index(b) if b in up_a else up_b.index(a)
+        return 0.8 if steps == 0 else 0.7
+    if up_a and up_b and up_a[0] == up_b[0]:
+        return 0.4
+    if getattr(table[a], "opposite", None) == b:
+        return 0.2
+    kinds = {getattr(table[a], "kind", None), getattr(table[b], "kind", None)}
+    return 0.1 if len(kinds) == 1 and None not in kinds else 0.0
+
+
+def _ancestors(name: str, table) -> list[str]:
+    """Parent, grandparent, …"""
+    chain = []
+    while (name := table[name].parent) is not None:
+        chain.append(name)
+    return chain
