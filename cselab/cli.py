@@ -25,7 +25,9 @@ def _about() -> None:
 
 @app.command()
 def run(
-    notebooks: Annotated[list[str] | None, typer.Argument(help="Numbers, names or paths; none: the whole workbook.")] = None,
+    notebooks: Annotated[
+        list[str] | None, typer.Argument(help="Numbers, names or paths; none: the whole workbook.")
+    ] = None,
     profile: Annotated[str | None, typer.Option(help="tiny, small or paper; short for -p profile=…")] = None,
     parameter: Annotated[list[str] | None, typer.Option("-p", help="name=value; may be given again.")] = None,
     outputs: Annotated[Path, typer.Option(help="Where runs, stages and caches are kept.")] = PROJECT / "outputs",
@@ -79,7 +81,9 @@ def main() -> None:
     except OSError as error:
         if error.errno != errno.ENOSPC:
             raise
-        sys.exit(_fail(f"no space left on the disk while writing {error.filename or 'outputs'}: free some, or set --outputs"))
+        sys.exit(
+            _fail(f"no space left on the disk while writing {error.filename or 'outputs'}: free some, or set --outputs")
+        )
 
 
 def _fail(message: str) -> int:

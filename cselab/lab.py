@@ -40,7 +40,9 @@ class Lab:
             try:
                 folder.mkdir(parents=True, exist_ok=True)
             except OSError as error:
-                raise SettingsError(f"outputs: cannot write to {folder} ({error.strerror}); choose another folder") from None
+                raise SettingsError(
+                    f"outputs: cannot write to {folder} ({error.strerror}); choose another folder"
+                ) from None
 
     def stage(self, name: str, inputs: dict[str, Any], compute: Callable[[Path], None]) -> Path:
         """The folder of a finished step, computed once and shared by all notebooks.
@@ -144,7 +146,9 @@ def _device(wanted: str):
     if wanted == "auto":
         wanted = next(name for name in ("cuda", "mps", "cpu") if found[name])
     if not found[wanted]:
-        raise SettingsError(f"device {wanted!r} is not on this machine; use device='auto' or one of {[d for d in found if found[d]]}")
+        raise SettingsError(
+            f"device {wanted!r} is not on this machine; use device='auto' or one of {[d for d in found if found[d]]}"
+        )
     return torch.device(wanted)
 
 

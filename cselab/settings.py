@@ -75,7 +75,9 @@ class Settings(BaseModel):
     terms: tuple[Literal["nce", "icnce", "ictm"], ...] = ("nce", "icnce", "ictm")  # JTCSE Eq. 15; Table X drops some
     released_rows: frozenset[str] = frozenset()  # ledger rows that follow the released code, not the paper
     caels: int = Field(3, ge=0)  # JTCSE Table IX: 6 of BERT-base's 12 layers is best, so every 2nd; 3 of 6 here
-    cross_stream: Literal["parallel", "last_only", "fused"] = "parallel"  # METHODS 4: the released layer code is missing
+    cross_stream: Literal["parallel", "last_only", "fused"] = (
+        "parallel"  # METHODS 4: the released layer code is missing
+    )
 
     # Stage 1: each tower alone by SimCSE.
     stage1_steps: int = Field(..., ge=1)
@@ -110,7 +112,12 @@ class Settings(BaseModel):
         for key in given:
             if key not in cls.model_fields:
                 raise SettingsError(f"unknown setting {key!r}; {suggest(key, cls.model_fields)}")
-        for key in ("corpus", "tasks", "terms", "released_rows"):  # one name, or several with commas, from a command line
+        for key in (
+            "corpus",
+            "tasks",
+            "terms",
+            "released_rows",
+        ):  # one name, or several with commas, from a command line
             if isinstance(given.get(key), str):
                 given[key] = tuple(part.strip() for part in given[key].split(",") if part.strip())
         if "all" in given.get("released_rows", ()):

@@ -15,7 +15,7 @@ import torch
 
 from cselab.data.corpus import Corpus, load_corpus, tokenize_corpus
 from cselab.data.round_trip import RoundTrip
-from cselab.data.sources import data_folder
+from cselab.data.sources import data_folder, read_lines
 from cselab.data.sts import STS7, load_sts
 from cselab.evaluation import StsReport, alignment, evaluate_sts, uniformity
 from cselab.lab import Lab
@@ -70,7 +70,7 @@ def round_trip_file(lab: Lab, pivot: str) -> Path:
 
 
 def round_trips(lab: Lab, pivot: str) -> list[str]:
-    return round_trip_file(lab, pivot).read_text(encoding="utf-8").splitlines()
+    return list(read_lines(round_trip_file(lab, pivot)))
 
 
 def training_rows(lab: Lab, tokenizer, pivot: str | None, max_length: int):
@@ -123,9 +123,11 @@ def backbone_encoder(lab: Lab, pooling: str | None = None) -> SentenceEncoder:
 
 def dev_score(lab: Lab) -> Callable[[Method], float]:
     """Spearman x100 on the dev split, for `fit`."""
-    return lambda method: evaluate_sts(
-        method.encoder.encode, (dev_task(lab),), split="dev", folder=lab.settings.data_dir, hub=lab.settings.hub
-    ).average
+    return lambda method: (
+        evaluate_sts(
+            method.encoder.encode, (dev_task(lab),), split="dev", folder=lab.settings.data_dir, hub=lab.settings.hub
+        ).average
+    )
 
 
 def _train(lab: Lab, stage: str, name: str, towers: list[str], schedule: Schedule, rows, seed: int, **inputs) -> Path:

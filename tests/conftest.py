@@ -17,10 +17,7 @@ def data_dir() -> Path:
     pytest.skip("no evaluation data: set CSELAB_DATA to a folder that holds sts/stsb-dev.tsv.gz")
 
 
-WORDS = (
-    "a the man woman dog cat boy girl is are was not playing eating running sleeping guitar ball fish bread quickly big small "
-    "red in on under park house table . , ? of and"
-).split()
+WORDS = ["a", "the", "man", "woman", "dog", "cat", "boy", "girl", "is", "are", "was", "not", "playing", "eating", "running", "sleeping", "guitar", "ball", "fish", "bread", "quickly", "big", "small", "red", "in", "on", "under", "park", "house", "table", ".", ",", "?", "of", "and"]
 
 
 @pytest.fixture(scope="session")
@@ -29,7 +26,13 @@ def word_tokenizer():
     from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors
     from transformers import PreTrainedTokenizerFast
 
-    special = {"pad_token": "[PAD]", "unk_token": "[UNK]", "cls_token": "[CLS]", "sep_token": "[SEP]", "mask_token": "[MASK]"}
+    special = {
+        "pad_token": "[PAD]",
+        "unk_token": "[UNK]",
+        "cls_token": "[CLS]",
+        "sep_token": "[SEP]",
+        "mask_token": "[MASK]",
+    }
     vocabulary = {word: i for i, word in enumerate([*special.values(), *WORDS])}
     tokenizer = Tokenizer(models.WordLevel(vocabulary, unk_token="[UNK]"))
     tokenizer.normalizer = normalizers.Lowercase()

@@ -5,9 +5,10 @@ import json
 import subprocess
 import sys
 
-import cselab
 import pytest
 import torch
+
+import cselab
 from cselab.errors import CselabError, SettingsError
 
 
@@ -90,7 +91,9 @@ def test_outputs_that_cannot_be_written_is_one_line(tmp_path):
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="this machine has the device that the test wants missing")
 def test_a_missing_device_lists_those_there(tmp_path):
-    with pytest.raises(SettingsError, match=r"device 'cuda' is not on this machine; use device='auto' or one of \['cpu'"):
+    with pytest.raises(
+        SettingsError, match=r"device 'cuda' is not on this machine; use device='auto' or one of \['cpu'"
+    ):
         cselab.open_lab("test", outputs=tmp_path, device="cuda")
 
 

@@ -1,10 +1,11 @@
 """Settings: strict names, frozen values, profiles that build."""
 
 import pytest
+from pydantic import ValidationError
+
 from cselab.errors import SettingsError
 from cselab.lab import settings_hash
 from cselab.settings import LEDGER_ROWS, PROFILES, Settings
-from pydantic import ValidationError
 
 
 @pytest.mark.parametrize("profile", PROFILES)
@@ -22,7 +23,9 @@ def test_unknown_profile_names_the_nearest():
 
 def test_unknown_setting_names_the_nearest():
     """Prevents a typo from silently training with the default."""
-    with pytest.raises(SettingsError, match="unknown setting 'stage1_learning_rate'; did you mean 'stage1_learning_rate_i"):
+    with pytest.raises(
+        SettingsError, match="unknown setting 'stage1_learning_rate'; did you mean 'stage1_learning_rate_i"
+    ):
         Settings.of("tiny", stage1_learning_rate=1e-3)
 
 

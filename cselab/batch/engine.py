@@ -66,7 +66,14 @@ papermill_engines.register("cselab", _Engine)
 
 
 def execute(
-    notebook: Path, output: Path, parameters: dict[str, Any], *, log: Path, cwd: Path, timeout: int | None, on_cell: OnCell
+    notebook: Path,
+    output: Path,
+    parameters: dict[str, Any],
+    *,
+    log: Path,
+    cwd: Path,
+    timeout: int | None,
+    on_cell: OnCell,
 ) -> None:
     """Run `notebook` in its own kernel process and save it, cell by cell, as `output`.
 
@@ -88,4 +95,6 @@ def execute(
 
 
 def _tail(log: Path, lines: int = 20) -> str:
-    return "\n".join([f"last lines of {log}:", *log.read_text(encoding="utf-8", errors="replace").splitlines()[-lines:]])
+    return "\n".join(
+        [f"last lines of {log}:", *log.read_text(encoding="utf-8", errors="replace").splitlines()[-lines:]]
+    )

@@ -46,7 +46,11 @@ class LiveLine:
         if self.stream.isatty():
             self._thread.start()
         else:
-            print(f"{self.label}{f'  (took {clock(self.expected)} before)' if self.expected else ''}", file=self.stream, flush=True)
+            print(
+                f"{self.label}{f'  (took {clock(self.expected)} before)' if self.expected else ''}",
+                file=self.stream,
+                flush=True,
+            )
         return self
 
     def on_cell(self, index: int, total: int) -> None:

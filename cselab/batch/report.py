@@ -53,13 +53,19 @@ def read_rows(folder: Path) -> list[dict[str, Any]]:
 def _notebooks(outcomes: Sequence[Outcome]) -> str:
     lines = []
     for outcome in outcomes:
-        state = f"<span class='failed'>failed: {html.escape(outcome.failure)}</span>" if outcome.failure else "<span class='passed'>finished</span>"
+        state = (
+            f"<span class='failed'>failed: {html.escape(outcome.failure)}</span>"
+            if outcome.failure
+            else "<span class='passed'>finished</span>"
+        )
         links = f"<a href='{outcome.stem}.ipynb'>notebook</a> · <a href='{outcome.stem}.log'>log</a>"
         lines.append(
             f"<tr><td><a href='{outcome.stem}.html'>{html.escape(outcome.title)}</a></td><td>{state}</td>"
             f"<td class='number'>{clock(outcome.seconds)}</td><td>{links}</td></tr>"
         )
-    return f"<table><tr><th>notebook</th><th>state</th><th class='number'>time</th><th></th></tr>{''.join(lines)}</table>"
+    return (
+        f"<table><tr><th>notebook</th><th>state</th><th class='number'>time</th><th></th></tr>{''.join(lines)}</table>"
+    )
 
 
 def _scores(rows: list[dict[str, Any]]) -> list[str]:

@@ -1,5 +1,6 @@
 """Batches of like lengths, each sentence as two views, padded to the batch and not to a fixed 64."""
 
+import itertools
 from collections.abc import Iterator, Sequence
 
 import numpy as np
@@ -10,45 +11,53 @@ from transformers import PreTrainedTokenizerBase
 
 from cselab.errors import DataError
 
+BATCHES_PER_BUCKET = 50
+"""Sorting within so many batches leaves little padding, and a batch is still drawn from fifty times its rows."""
+
 
 class BucketedBatchSampler(Sampler[list[int]]):
-    """Batches of row numbers, of like lengths, every row at most once an epoch; the ragged last batch is left out.
+    """Batches of row numbers, of like lengths, every row at most once an epoch.
 
-    Rows are shuffled, sorted by length within buckets of `batches_per_bucket` batches, and the batches shuffled again, so that
-    a batch is random text of one length. Keyed on (seed, epoch) alone: a resumed run sees the same batches, and
-    nothing else that draws random numbers changes them.
+    Rows are shuffled, sorted by length within buckets of 50 batches, and the batches shuffled again. All of it is drawn
+    from (seed, epoch) alone, so a resumed run sees the same batches whatever else draws random numbers.
 
-    Raises DataError for a batch of fewer than 2 (no negatives) or more rows than there are.
+    lengths: tokens a row, (n,).
+    drop_last: leave out the last batch where it is short; with False it is kept if it has at least two rows, for a
+        single sentence has no negatives.
+
+    Raises DataError for a batch of fewer than 2, or more than there are rows.
     """
 
-    def __init__(self, lengths: Sequence[int], batch_size: int, *, seed: int, batches_per_bucket: int = 50):
+    def __init__(self, lengths: Sequence[int] | np.ndarray, batch_size: int, *, seed: int, drop_last: bool = True):
         if batch_size < 2:
-            raise DataError(f"a batch of {batch_size} has no negatives; use a batch_size of at least 2")
+            raise DataError(f"a batch of {batch_size} has no negatives; use a batch size of at least 2")
         if len(lengths) < batch_size:
             raise DataError(
                 f"the corpus has {len(lengths)} sentences, fewer than one batch of {batch_size}; "
                 "give more sentences or a smaller batch"
             )
-        self.lengths = np.asarray(lengths)
+        self.lengths = np.asarray(lengths[:])  # a column of a dataset is 200 times slower item by item
         self.batch_size = batch_size
         self.seed = seed
+        self.drop_last = drop_last
         self.epoch = 0
-        self.rows_per_bucket = batch_size * batches_per_bucket
 
     def set_epoch(self, epoch: int) -> None:
+        """The epoch whose batches the next pass gives; accelerate and the Trainer call it."""
         self.epoch = epoch
 
     def __len__(self) -> int:
-        return len(self.lengths) // self.batch_size
+        full, rest = divmod(len(self.lengths), self.batch_size)
+        return full + (not self.drop_last and rest > 1)
 
     def __iter__(self) -> Iterator[list[int]]:
         random = np.random.default_rng((self.seed, self.epoch))
         rows = random.permutation(len(self.lengths))[: len(self) * self.batch_size]
+        in_bucket = self.batch_size * BATCHES_PER_BUCKET
         batches = []
-        for start in range(0, len(rows), self.rows_per_bucket):
-            bucket = rows[start : start + self.rows_per_bucket]
-            bucket = bucket[np.argsort(self.lengths[bucket], kind="stable")]
-            batches.extend(bucket.reshape(-1, self.batch_size))
+        for bucket in np.split(rows, range(in_bucket, len(rows), in_bucket)):
+            by_length = bucket[np.argsort(self.lengths[bucket], kind="stable")]
+            batches += np.split(by_length, range(self.batch_size, len(by_length), self.batch_size))
         for i in random.permutation(len(batches)):
             yield batches[i].tolist()
 
@@ -57,18 +66,24 @@ class TwoViewCollator:
     """N rows to a batch of 2N, view-major: all first views, then all second; padded to the longest of the 2N.
 
     The second view is the same text (dropout makes it differ), or `input_ids_b` where the row has one.
+
+    multiple_of: pad to a multiple of it; 8 suits the tensor cores of a GPU.
+
+    Raises DataError if the tokenizer has no padding token.
     """
 
-    def __init__(self, tokenizer: PreTrainedTokenizerBase):
-        self.tokenizer = tokenizer
+    def __init__(self, tokenizer: PreTrainedTokenizerBase, *, multiple_of: int = 1):
+        if tokenizer.pad_token_id is None:
+            raise DataError("the tokenizer has no padding token; set tokenizer.pad_token = tokenizer.eos_token")
+        self.pad_token_id = tokenizer.pad_token_id
+        self.multiple_of = multiple_of
 
     def __call__(self, rows: list[dict]) -> dict[str, Tensor]:
         """`input_ids` and `attention_mask`, (2N, L) int64."""
-        ids = [row["input_ids"] for row in rows] + [row.get("input_ids_b", row["input_ids"]) for row in rows]
-        longest = max(map(len, ids))
-        input_ids = torch.full((len(ids), longest), self.tokenizer.pad_token_id)
-        attention_mask = torch.zeros(len(ids), longest, dtype=torch.long)
-        for i, row in enumerate(ids):
-            input_ids[i, : len(row)] = torch.tensor(row)
-            attention_mask[i, : len(row)] = 1
-        return {"input_ids": input_ids, "attention_mask": attention_mask}
+        views = [row["input_ids"] for row in rows] + [row.get("input_ids_b", row["input_ids"]) for row in rows]
+        lengths = torch.tensor([len(ids) for ids in views])
+        columns = int(-(-lengths.max() // self.multiple_of) * self.multiple_of)
+        mask = torch.arange(columns) < lengths[:, None]
+        input_ids = torch.full(mask.shape, self.pad_token_id)
+        input_ids[mask] = torch.tensor(list(itertools.chain.from_iterable(views)))
+        return {"input_ids": input_ids, "attention_mask": mask.long()}

@@ -1,163 +1,217 @@
 """Unlabelled sentences, read lazily, and tokenised once into a memory-mapped Arrow file."""
 
+import errno
 import hashlib
 import itertools
+import json
+import logging
 import os
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 import datasets
+import numpy as np
 import pyarrow as pa
 from filelock import FileLock
 from transformers import PreTrainedTokenizerBase
 
-from cselab.data.sources import Source, data_folder, embedded_dir, from_hub, hub_allowed, read_lines
+from cselab.data.sources import LAYOUT, Source, data_folder, from_hub, hub_allowed, read_lines
 from cselab.errors import DataError, suggest
 
 DEFAULT_FILES = ("wiki1m-piece", "wikipedia-2014")
 """Random Wikipedia sentences: what a data folder has nearest to the papers' one million."""
-LONGEST_LINE = 1000
-"""Words. A line longer than this is a document, and cutting it to one sentence's length would go unnoticed."""
+WIKI1M = ("princeton-nlp/datasets-for-simcse", "wiki1m_for_simcse.txt")
+"""SimCSE's one million Wikipedia sentences, on the hub."""
+WORLD_SENTENCES = 100_000
+"""How many sentences the generated world has when nobody says."""
+MAX_WORDS = 1000
+"""A longer line is a document: cut to a sentence's length it would go unnoticed that most of the text is never read."""
+CHUNK = 10_000
+"""Sentences tokenised at a time; what memory depends on."""
+
+logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
 class Corpus:
-    """Sentences to iterate over as often as needed. `fingerprint` names the text; `source` says where it came from."""
+    """Sentences to iterate over as often as needed; each pass reads them anew, none is kept.
+
+    source: where they came from. fingerprint: sixteen hex digits of SHA-256 over the text, and the sample if it is one.
+    """
 
     source: Source
     fingerprint: str
-    files: tuple[Path, ...] = ()
-    limit: int | None = None
-    _length: list[int] = field(default_factory=list, compare=False, repr=False)
+    _length: int = field(repr=False)
+    _lines: Callable[[], Iterator[str]] = field(repr=False, compare=False)
 
     def __iter__(self) -> Iterator[str]:
-        if not self.files:
-            from cselab.data.world import sentences
-
-            return sentences(self.limit)
-        return itertools.islice(self._lines(), self.limit)
-
-    def _lines(self) -> Iterator[str]:
-        for path in self.files:
-            for number, line in enumerate(read_lines(path), 1):
-                words = line.split()
-                if len(words) > LONGEST_LINE:
-                    raise DataError(
-                        f"{path}, line {number}: {len(words):,} words on one line; expected one sentence a line, split the text "
-                        "into sentences"
-                    )
-                if words:
-                    yield line
+        return self._lines()
 
     def __len__(self) -> int:
-        if not self._length:
-            self._length.append(sum(1 for _ in self))
-        return self._length[0]
+        return self._length
 
 
 def load_corpus(
-    names: Sequence[str] | None = None,
+    names: str | Sequence[str] | None = None,
     *,
     folder: str | Path | None = None,
     hub: bool = False,
     limit: int | None = None,
+    seed: int = 0,
 ) -> Corpus:
-    """Unlabelled sentences, one a line; empty lines are left out.
+    """Unlabelled sentences, one a line; blank lines are left out. Reads the text once, to check and count it.
 
-    names: stems of files in the data folder's corpus/ or corpus-large/, or paths of .txt or .txt.gz files, or "world". None:
-        the folder's Wikipedia sentences, else Wiki1M from the hub, else the generated world.
-    limit: at most so many sentences (the world needs one).
+    names: stems of files in the folder's corpus/ or corpus-large/, or paths of .txt or .txt.gz files; or "world" alone.
+        None: the folder's Wikipedia sentences, else Wiki1M from the hub, else the generated world.
+    limit: a random sample of so many, in their order; a larger sample contains a smaller one. Of the world, so many are
+        generated.
+    seed: draws the sample, or the world's sentences.
 
-    Raises DataError for an unknown name, an unreadable file or an empty corpus.
+    Raises DataError for an unknown name, an unreadable file, a line of more than 1,000 words, or an empty corpus.
     """
-    where = data_folder(folder)
-    if names is None:
-        if where is not None:
-            names = DEFAULT_FILES
-        elif hub_allowed(hub):
-            names = (from_hub("Wiki1M", _wiki1m),)
-        else:
-            names = ("world",)
-    if tuple(names) == ("world",):
-        limit = limit or 500_000
-        return Corpus(Source("embedded", str(embedded_dir() / "world")), _hash([b"world", str(limit).encode()]), limit=limit)
-    files = tuple(_find(name, where) for name in names)
-    kind = "hub" if "huggingface" in str(files[0]) or "hub" in files[0].parts else "folder"
-    corpus = Corpus(
-        Source(kind, ", ".join(path.name for path in files)),
-        _hash([*(_file_hash(path) for path in files), str(limit).encode()]),
-        files,
-        limit,
-    )
-    if next(iter(corpus), None) is None:
-        raise DataError(f"{', '.join(map(str, files))}: no sentence in it; expected one sentence a line")
-    return corpus
+    if limit is not None and limit < 1:
+        raise DataError(f"limit={limit} leaves no sentences; give a positive number, or None for all")
+    source, lines = _locate((names,) if isinstance(names, str) else names, folder, hub, limit, seed)
+    digest, count = hashlib.sha256(), 0
+    for count, sentence in enumerate(lines(), 1):  # noqa: B007
+        digest.update(sentence.encode() + b"\n")
+    if not count:
+        raise DataError(f"no sentence in {source.detail}; expected one sentence a line")
+    if limit is not None and limit < count:
+        kept = np.sort(np.random.default_rng(seed).permutation(count)[:limit])
+        digest.update(f"{limit} of seed {seed}".encode())
+        count, lines = limit, partial(_only, lines, kept)
+    return Corpus(source, digest.hexdigest()[:16], count, lines)
 
 
 def tokenize_corpus(
     corpus: Corpus, tokenizer: PreTrainedTokenizerBase, *, max_length: int, cache_dir: str | Path
 ) -> datasets.Dataset:
-    """Rows `input_ids`, `length` and `text_hash` (64 bits), tokenised once and memory-mapped from `cache_dir` ever after.
+    """Rows `input_ids`, `length` and `text_hash`, tokenised once and memory-mapped from `cache_dir` ever after.
 
-    The key is the text, the tokenizer's content and `max_length`, never a file name. Nothing half-written is left.
+    text_hash: 64 bits, equal for equal texts, so that duplicates in a batch can be found.
+    cache_dir: keyed on the text, the tokenizer's content and `max_length`, never on a file name. Several processes may
+        ask at once. The log (level INFO) says whether tokens were reused.
+
+    Raises DataError for a tokenizer that is not a fast one, and for a full disk; nothing half-written is left.
     """
-    inside = tokenizer.backend_tokenizer.to_str().encode()
-    key = _hash([corpus.fingerprint.encode(), inside, str(max_length).encode()])
+    key = _key(corpus, tokenizer, max_length)
     final = Path(cache_dir) / f"{key}.arrow"
-    final.parent.mkdir(parents=True, exist_ok=True)
-    with FileLock(f"{final}.lock"):
-        if not final.is_file():
-            handle, work = tempfile.mkstemp(dir=final.parent, prefix=f".{key}-")
-            os.close(handle)
-            try:
-                _write(corpus, tokenizer, max_length, Path(work))
-                os.replace(work, final)
-            finally:
-                Path(work).unlink(missing_ok=True)
+    try:
+        final.parent.mkdir(parents=True, exist_ok=True)
+        with FileLock(f"{final}.lock"):
+            reused = final.is_file()
+            if not reused:
+                _write(corpus, tokenizer, max_length, final)
+    except OSError as error:
+        if error.errno != errno.ENOSPC:
+            raise
+        raise DataError(f"no space left on the disk of {final.parent}: free some, or set `outputs` elsewhere") from None
+    logger.info(
+        "%s: %d sentences %s %s", corpus.source, len(corpus), "reused from" if reused else "tokenised into", final
+    )
     return datasets.Dataset.from_file(str(final))
 
 
-def _write(corpus: Corpus, tokenizer: PreTrainedTokenizerBase, max_length: int, path: Path) -> None:
-    """In chunks, so that a million sentences need the memory of ten thousand."""
+def _key(corpus: Corpus, tokenizer: PreTrainedTokenizerBase, max_length: int) -> str:
+    if not tokenizer.is_fast:
+        raise DataError(f"{type(tokenizer).__name__} is not a fast tokenizer; use one that has a tokenizer.json")
+    content = json.loads(tokenizer.backend_tokenizer.to_str())
+    for state in ("truncation", "padding"):  # left behind by whichever call came last; here every call sets its own
+        content.pop(state, None)
+    key = [corpus.fingerprint, content, tokenizer.truncation_side, max_length]
+    return hashlib.sha256(json.dumps(key, sort_keys=True).encode()).hexdigest()[:16]
+
+
+def _write(corpus: Corpus, tokenizer: PreTrainedTokenizerBase, max_length: int, final: Path) -> None:
+    """In chunks, so that a million sentences need the memory of ten thousand; under a temporary name until complete."""
     schema = pa.schema([("input_ids", pa.list_(pa.int32())), ("length", pa.int32()), ("text_hash", pa.int64())])
-    lines = iter(corpus)
-    with pa.OSFile(str(path), "wb") as sink, pa.ipc.new_stream(sink, schema) as writer:
-        while chunk := list(itertools.islice(lines, 10_000)):
-            ids = tokenizer(chunk, truncation=True, max_length=max_length, return_attention_mask=False)["input_ids"]
-            hashes = [int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest(), "big", signed=True) for text in chunk]
-            columns = [pa.array(ids, schema.field(0).type), pa.array(map(len, ids), pa.int32()), pa.array(hashes, pa.int64())]
-            writer.write_batch(pa.record_batch(columns, schema))
+    handle, name = tempfile.mkstemp(dir=final.parent, prefix=f".{final.stem}-")
+    os.close(handle)
+    try:
+        lines = iter(corpus)
+        with pa.OSFile(name, "wb") as sink, pa.ipc.new_stream(sink, schema) as writer:
+            while chunk := list(itertools.islice(lines, CHUNK)):
+                ids = tokenizer(chunk, truncation=True, max_length=max_length, return_attention_mask=False)["input_ids"]
+                columns = [ids, [len(row) for row in ids], [_text_hash(text) for text in chunk]]
+                writer.write_batch(
+                    pa.record_batch([pa.array(c, t) for c, t in zip(columns, schema.types, strict=True)], schema)
+                )
+        os.replace(name, final)
+    finally:
+        Path(name).unlink(missing_ok=True)
 
 
-def _find(name: str, where: Path | None) -> Path:
-    path = Path(name).expanduser()
-    if path.suffix in (".txt", ".gz"):
-        if not path.is_file():
-            raise DataError(f"no corpus file {path}; expected a .txt or .txt.gz with one sentence a line")
-        return path
+def _text_hash(text: str) -> int:
+    return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest(), "little", signed=True)
+
+
+def _locate(
+    names: Sequence[str] | None, folder: str | Path | None, hub: bool, limit: int | None, seed: int
+) -> tuple[Source, Callable[[], Iterator[str]]]:
+    if names is None:
+        where = data_folder(folder)
+        if hub_allowed(hub) and not (where and set(DEFAULT_FILES) <= _in_folder(where).keys()):
+            path = from_hub("Wiki1M", _wiki1m)
+            if path:
+                return Source("hub", "/".join(WIKI1M)), partial(_sentences, (Path(path),))
+        names = DEFAULT_FILES if where else ("world",)
+    if "world" in names:
+        if len(names) > 1:
+            raise DataError(f"the generated world is a corpus of its own, got {', '.join(names)}; name it alone")
+        from cselab.data.world import sentences
+
+        return Source("embedded", "generated world"), partial(sentences, limit or WORLD_SENTENCES, seed)
+    paths = tuple(_path(name, folder) for name in names)
+    return Source("folder", ", ".join(map(str, paths))), partial(_sentences, paths)
+
+
+def _path(name: str, folder: str | Path | None) -> Path:
+    if name.endswith((".txt", ".txt.gz")):
+        return Path(name).expanduser()
+    where = data_folder(folder)
     if where is None:
-        raise DataError(f"corpus {name!r} is looked for in the data folder; set data_dir (or CSELAB_DATA), or give a path to a .txt file")
-    found = {file.name.removesuffix(".txt.gz"): file for part in ("corpus", "corpus-large") for file in (where / part).glob("*.txt.gz")}
+        raise DataError(
+            f"corpus {name!r} is looked for in the data folder; set data_dir or CSELAB_DATA ({LAYOUT}), "
+            "give the path of a .txt or .txt.gz file, or use 'world'"
+        )
+    found = _in_folder(where)
     if name not in found:
-        raise DataError(f"no corpus {name!r} in {where}; {suggest(name, found)}")
+        raise DataError(f"no corpus {name!r} in {where}; {suggest(name, [*found, 'world'])}")
     return found[name]
+
+
+def _in_folder(where: Path) -> dict[str, Path]:
+    return {
+        path.name.removesuffix(".txt.gz"): path
+        for part in ("corpus", "corpus-large")
+        for path in (where / part).glob("*.txt.gz")
+    }
+
+
+def _sentences(paths: Sequence[Path]) -> Iterator[str]:
+    for path in paths:
+        for number, line in enumerate(read_lines(path), 1):
+            if len(line) > 2 * MAX_WORDS and (words := len(line.split())) > MAX_WORDS:
+                raise DataError(
+                    f"{path}, line {number}: {words:,} words; expected one sentence a line, so split the text"
+                )
+            if sentence := line.strip():
+                yield sentence
+
+
+def _only(lines: Callable[[], Iterator[str]], kept: np.ndarray) -> Iterator[str]:
+    """The sentences at the sorted positions `kept`."""
+    sentences, start = lines(), 0
+    for position in kept.tolist():
+        yield next(itertools.islice(sentences, position - start, None))
+        start = position + 1
 
 
 def _wiki1m() -> str:
     from huggingface_hub import hf_hub_download
 
-    return hf_hub_download("princeton-nlp/datasets-for-simcse", "wiki1m_for_simcse.txt", repo_type="dataset")
-
-
-def _file_hash(path: Path) -> bytes:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").digest()
-
-
-def _hash(parts: list[bytes]) -> str:
-    digest = hashlib.sha256()
-    for part in parts:
-        digest.update(len(part).to_bytes(8, "big") + part)
-    return digest.hexdigest()[:16]
+    return hf_hub_download(*WIKI1M, repo_type="dataset")

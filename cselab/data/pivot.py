@@ -65,7 +65,11 @@ class LexicalPivot:
         if self.order == "adjunct first" and (found := TRAILING.match(sentence)):
             clause, adjunct, end = found.groups()
             first = clause.split()[0]
-            clause = clause[0].lower() + clause[1:] if first in ("A", "An", "The", "Two", "Three", "Four", "Five") else clause
+            clause = (
+                clause[0].lower() + clause[1:]
+                if first in ("A", "An", "The", "Two", "Three", "Four", "Five")
+                else clause
+            )
             return f"{adjunct}, {clause}{end}"
         return sentence
 

@@ -1,26 +1,32 @@
 """Where data comes from: a folder, then the hub, then what this project ships; and saying which was used."""
 
 import gzip
+import logging
 import os
+import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Literal, TypeVar
 
 from cselab.errors import DataError
 
 PACKAGE = Path(__file__).resolve().parents[1]
+LAYOUT = "a data folder holds sts/<task>-<split>.tsv.gz and corpus/<name>.txt.gz"
+
+logger = logging.getLogger(__name__)
+Fetched = TypeVar("Fetched")
 
 
 @dataclass(frozen=True)
 class Source:
-    """Where a piece of data was found."""
+    """Where a piece of data was found: its kind, and the path or hub repository."""
 
     kind: Literal["folder", "hub", "embedded"]
-    where: str
+    detail: str
 
     def __str__(self) -> str:
-        return f"{self.kind} ({self.where})"
+        return f"{self.kind} ({self.detail})"
 
 
 def data_folder(folder: str | Path | None = None) -> Path | None:
@@ -31,45 +37,51 @@ def data_folder(folder: str | Path | None = None) -> Path | None:
     path = Path(given).expanduser()
     if not path.is_dir():
         name = "data_dir" if folder else "CSELAB_DATA"
-        raise DataError(f"{name}: no folder {path}; expected one that holds sts/ and corpus/ (README, 'Real data')")
+        raise DataError(f"{name}: no folder {path}; {LAYOUT}")
     return path
 
 
 def embedded_dir() -> Path:
-    """What ships with the project: `data/` of a checkout, or its copy inside an installed package."""
-    for path in (PACKAGE.parent / "data", PACKAGE / "_data"):
-        if (path / "world").is_dir():
+    """What ships with the project: its copy inside an installed package, or `data/` of a checkout."""
+    for path in (PACKAGE / "_data", PACKAGE.parent / "data"):
+        if path.is_dir():
             return path
     raise DataError(f"the embedded data is missing beside {PACKAGE}; install cselab again")
 
 
 def hub_allowed(hub: bool) -> bool:
-    return hub and os.environ.get("HF_HUB_OFFLINE", "0") in ("", "0")
+    """Whether the hub may be asked: `hub`, unless HF_HUB_OFFLINE says no."""
+    return hub and os.environ.get("HF_HUB_OFFLINE", "").upper() not in {"1", "ON", "YES", "TRUE"}
 
 
-def from_hub(what: str, fetch: Callable[[], object]) -> object:
-    """`fetch()`, with any failure as one line that says what to do instead."""
+def from_hub(what: str, fetch: Callable[[], Fetched]) -> Fetched | None:
+    """`fetch()`; or None, and one line of warning, if the hub does not answer."""
     try:
         return fetch()
-    except Exception as error:  # the hub client raises a dozen kinds; all mean the same to a user
-        reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
-        raise DataError(f"{what} could not be fetched from the hub ({reason:.120}); set data_dir, or use the embedded data") from None
+    except Exception as error:  # the hub's clients raise a dozen kinds; all mean the same to a user
+        reason = " ".join(str(error).split()) or type(error).__name__
+        logger.warning("%s could not be fetched from the hub (%.120s); trying the next source", what, reason)
+        return None
 
 
 def read_lines(path: Path) -> Iterator[str]:
-    """Lines of a text or .gz file in UTF-8, without their ends. DataError, with file and line, if it cannot be read."""
+    """Lines of a text or .gz file in UTF-8, without their ends. DataError, with file and line, if it cannot be read.
+
+    Only a line feed ends a line: `str.splitlines` would also split at U+2028 and U+0085, which web text holds.
+    """
     number = 0
     try:
-        opened = gzip.open(path, "rb") if path.suffix == ".gz" else path.open("rb")
-        with opened as file:
-            for number, line in enumerate(file, 1):  # noqa: B007  the number is for the error
+        with gzip.open(path, "rb") if path.suffix == ".gz" else path.open("rb") as file:
+            for number, line in enumerate(file, 1):  # noqa: B007  the number is for the errors
                 yield line.decode("utf-8").rstrip("\r\n")
     except FileNotFoundError:
-        raise DataError(f"no file {path}; see 'Real data' in the README for what is expected there") from None
+        raise DataError(f"no file {path}; {LAYOUT}") from None
     except UnicodeDecodeError as error:
+        byte = error.object[error.start]
         raise DataError(
-            f"{path}, line {number}: not UTF-8 (byte 0x{error.object[error.start]:02x} at column {error.start + 1}); "
-            "convert the file, e.g. with iconv"
+            f"{path}, line {number}: not UTF-8 (byte 0x{byte:02x}); convert the file, e.g. with iconv"
         ) from None
-    except (EOFError, gzip.BadGzipFile, OSError) as error:
+    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
         raise DataError(f"{path} is truncated or damaged after line {number} ({error}); copy it again") from None
+    except OSError as error:
+        raise DataError(f"{path} cannot be read ({error.strerror}); check the path and its permissions") from None

@@ -4,37 +4,44 @@ import hashlib
 import math
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
-from cselab.data.sources import Source, data_folder, embedded_dir, from_hub, hub_allowed, read_lines
+from cselab.data.sources import LAYOUT, Source, data_folder, from_hub, hub_allowed, read_lines
 from cselab.errors import DataError, suggest
 
-STS7 = ("STS12", "STS13", "STS14", "STS15", "STS16", "STSBenchmark", "SICK-R")
+YEARLY = ("STS12", "STS13", "STS14", "STS15", "STS16")
+STS7 = (*YEARLY, "STSBenchmark", "SICK-R")
 """The seven English tasks of the papers' tables, in their order."""
 
-_STEM = {"STSBenchmark": "stsb", "SICK-R": "sickr", **{f"STS{year}": f"sts{year}" for year in range(12, 17)}}
+_STEMS = {**{task: task.lower() for task in YEARLY}, "STSBenchmark": "stsb", "SICK-R": "sickr"}
 _COUNTS = {
-    ("STS12", "test"): 3108, ("STS13", "test"): 1500, ("STS14", "test"): 3750, ("STS15", "test"): 3000,
-    ("STS16", "test"): 1186, ("STSBenchmark", "train"): 5749, ("STSBenchmark", "dev"): 1500,
-    ("STSBenchmark", "test"): 1379, ("SICK-R", "train"): 4500, ("SICK-R", "dev"): 500, ("SICK-R", "test"): 4927,
-}  # fmt: skip
-_HUB = {
-    "STSBenchmark": "mteb/stsbenchmark-sts", "SICK-R": "mteb/sickr-sts",
-    **{f"STS{year}": f"mteb/sts{year}-sts" for year in range(12, 17)},
-}  # fmt: skip
+    "STS12": {"test": 3108},
+    "STS13": {"test": 1500},  # without the SMT subset, whose licence keeps it out of every copy
+    "STS14": {"test": 3750},
+    "STS15": {"test": 3000},
+    "STS16": {"test": 1186},
+    "STSBenchmark": {"train": 5749, "dev": 1500, "test": 1379},
+    "SICK-R": {"train": 4500, "dev": 500, "test": 4927, "all": 9927},
+}
+"""Official numbers of pairs."""
 
 
 @dataclass(frozen=True)
 class StsData:
-    """Pairs of one task and split. `scores` are gold ratings 0..5 (SICK-R 1..5); `subsets` name each pair's part."""
+    """Pairs of one task and split.
+
+    scores: gold ratings, (n,) float64, 0..5 (SICK-R 1..5).
+    subsets: the part of the task that each pair comes from; None if it has no parts.
+    """
 
     task: str
     split: str
     sentences1: list[str]
     sentences2: list[str]
     scores: np.ndarray
-    subsets: list[str]
+    subsets: list[str] | None
     source: Source
 
     def __len__(self) -> int:
@@ -42,98 +49,126 @@ class StsData:
 
     @property
     def fingerprint(self) -> str:
-        """Twelve hex digits over texts and ratings: two results with the same one were scored on the same pairs."""
+        """Sixteen hex digits of SHA-256 over texts and ratings: equal ones mean that the same pairs were scored."""
         digest = hashlib.sha256(self.scores.tobytes())
         for text in (*self.sentences1, *self.sentences2):
             digest.update(text.encode() + b"\n")
-        return digest.hexdigest()[:12]
+        return digest.hexdigest()[:16]
 
 
 def load_sts(
     task: str, split: str = "test", *, folder: str | Path | None = None, text: str = "raw", hub: bool = False
 ) -> StsData:
-    """Pairs of `task`: one of STS7, or "World" (the generated one).
+    """Pairs of `task`: one of STS7, or "World" (the generated one, which ships with the project).
 
-    split: "test"; also "train" and "dev" of STSBenchmark and SICK-R, "all" of SICK-R (9,927 pairs, as mteb has it; the
-        papers use the 4,927 of "test"), "dev" of World.
+    split: "test"; also "train" and "dev" of STSBenchmark and SICK-R, "all" of SICK-R (its 9,927 pairs, as mteb has it;
+        the papers use the 4,927 of "test"), and "dev" of World.
     text: "raw", or "senteval" for STS12 to STS16 as SentEval tokenised and lower-cased them.
+    hub: may a piece that no folder has be fetched? mteb's copies, which have raw text, no subsets, and SICK-R as "all".
 
-    Raises DataError for an unknown task or split, a file that is missing, damaged or malformed, or a wrong count.
+    Raises DataError for an unknown task, split or text, a file that is missing, damaged or malformed, or a wrong count.
     """
     if task == "World":
         return _world(split)
-    if task not in _STEM:
-        raise DataError(f"unknown task {task!r}; {suggest(task, [*_STEM, 'World'])}")
-    if (task, split) == ("SICK-R", "all"):
-        parts = [load_sts(task, part, folder=folder, hub=hub) for part in ("train", "dev", "test")]
-        return _joined(task, split, parts)
-    if (task, split) not in _COUNTS:
-        splits = [s for t, s in _COUNTS if t == task] + ["all"] * (task == "SICK-R")
-        raise DataError(f"{task} has no split {split!r}; it has {', '.join(splits)}")
-    if text not in ("raw", "senteval") or (text == "senteval" and not task.startswith("STS1")):
-        raise DataError(f"no {text!r} text for {task}; 'raw' for every task, 'senteval' for STS12 to STS16")
-    where = data_folder(folder)
-    if where is not None:
-        path = where / ("sts" if text == "raw" else "sts-senteval") / f"{_STEM[task]}-{split}.tsv.gz"
-        rows, source = _read(path), Source("folder", str(path))
-    elif hub_allowed(hub):
-        rows, source = from_hub(task, lambda: _hub_rows(task, split)), Source("hub", _HUB[task])
-    else:
-        raise DataError(f"{task} does not ship with this project; set data_dir (or CSELAB_DATA), allow the hub, or use task 'World'")
-    expected = _COUNTS[task, split]
-    if len(rows[0]) != expected:
-        raise DataError(f"{source} has {len(rows[0])} pairs, {task} {split} officially has {expected}; replace the file")
-    return _pack(task, split, rows, source)
+    if task not in _COUNTS:
+        raise DataError(f"unknown task {task!r}; {suggest(task, [*_COUNTS, 'World'])}")
+    if split not in _COUNTS[task]:
+        raise DataError(f"{task} has no split {split!r}; {suggest(split, _COUNTS[task])}")
+    if text != "raw" and (text != "senteval" or task not in YEARLY):
+        raise DataError(f"{task} has no {text!r} text; use 'raw', or 'senteval' for STS12 to STS16")
+    return _data(task, split, *_find(task, split, text, data_folder(folder), hub_allowed(hub)))
 
 
-def _read(path: Path) -> tuple[list, list, list, list]:
-    """Columns of a TSV with a header. No quoting: quote marks are part of the text."""
-    lines = read_lines(path)
-    header = next(lines, "").split("\t")
-    for column in ("sentence1", "sentence2", "score"):
-        if column not in header:
-            raise DataError(f"{path}: no column {column!r} in its header {header}; expected sentence1, sentence2, score and perhaps subset")
-    first, second, score = (header.index(column) for column in ("sentence1", "sentence2", "score"))
-    subset = header.index("subset") if "subset" in header else None
-    columns: tuple[list, list, list, list] = ([], [], [], [])
-    for number, line in enumerate(lines, 2):
-        cells = line.split("\t")
-        if len(cells) != len(header):
-            raise DataError(f"{path}, line {number}: {len(cells)} cells, the header has {len(header)}; a tab in a text must become a space")
-        try:
-            value = float(cells[score])
-        except ValueError:
-            value = math.nan
-        if not 0 <= value <= 5:
-            raise DataError(f"{path}, line {number}: score {cells[score]!r} is not a number from 0 to 5")
-        for column, cell in zip(columns, (cells[first], cells[second], value, "" if subset is None else cells[subset]), strict=True):
-            column.append(cell)
+class _Columns(NamedTuple):
+    sentences1: list[str]
+    sentences2: list[str]
+    scores: list[float]
+    subsets: list[str]
+
+
+def _find(task: str, split: str, text: str, where: Path | None, hub: bool) -> tuple[_Columns, Source]:
+    """From the folder if it has the files; else from the hub; else an error naming what the folder lacks."""
+    parts = ("train", "dev", "test") if split == "all" else (split,)
+    base = where / ("sts" if text == "raw" else "sts-senteval") if where else None
+    files = {part: base / f"{_STEMS[task]}-{part}.tsv.gz" for part in parts} if base else {}
+    on_hub = text == "raw" and (task != "SICK-R" or split == "all")
+    if hub and on_hub and not (files and all(path.is_file() for path in files.values())):
+        name = f"mteb/{'stsbenchmark' if task == 'STSBenchmark' else _STEMS[task]}-sts"
+        fetched = from_hub(name, lambda: _fetch(name, {"dev": "validation", "all": "test"}.get(split, split)))
+        if fetched:
+            return _counted(fetched, task, split, name), Source("hub", name)
+    if base is None:
+        hint = "" if on_hub else " (the hub has no such copy)"
+        raise DataError(
+            f"no source for {task} {split}{hint}; set data_dir or CSELAB_DATA ({LAYOUT}), or use task 'World'"
+        )
+    read = [_counted(_read(path), task, part, path) for part, path in files.items()]
+    joined = _Columns(*([cell for columns in read for cell in columns[i]] for i in range(4)))
+    return joined, Source("folder", str(base))
+
+
+def _counted(columns: _Columns, task: str, split: str, where: str | Path) -> _Columns:
+    found, official = len(columns.scores), _COUNTS[task][split]
+    if found != official:
+        raise DataError(f"{where} has {found} pairs, {task} {split} officially has {official}; get the official file")
     return columns
 
 
-def _hub_rows(task: str, split: str) -> tuple[list, list, list, list]:
+def _read(path: Path) -> _Columns:
+    """Columns of a TSV with a header. No quoting: a lone quote mark is part of the text."""
+    lines = read_lines(path)
+    header = next(lines, "").split("\t")
+    for name in ("sentence1", "sentence2", "score"):
+        if name not in header:
+            raise DataError(
+                f"{path}: no column {name!r}; its first line must name sentence1, sentence2, score [, subset]"
+            )
+    columns = _Columns([], [], [], [])
+    for number, line in enumerate(lines, 2):
+        cells = line.split("\t")
+        if len(cells) != len(header):
+            raise DataError(
+                f"{path}, line {number}: {len(cells)} cells, expected {len(header)} as in the header; "
+                "a tab inside a text must become a space"
+            )
+        row = dict(zip(header, cells, strict=True))
+        columns.sentences1.append(row["sentence1"])
+        columns.sentences2.append(row["sentence2"])
+        columns.scores.append(_score(row["score"], path, number))
+        columns.subsets.append(row.get("subset", ""))
+    return columns
+
+
+def _score(cell: str, path: Path, number: int) -> float:
+    try:
+        score = float(cell)
+    except ValueError:
+        score = math.nan
+    if not 0 <= score <= 5:
+        raise DataError(f"{path}, line {number}: score {cell!r} is not a number from 0 to 5; correct the line")
+    return score
+
+
+def _fetch(name: str, split: str) -> _Columns:
     from datasets import load_dataset
 
-    rows = load_dataset(_HUB[task], split={"dev": "validation"}.get(split, split))
-    return list(rows["sentence1"]), list(rows["sentence2"]), list(rows["score"]), [""] * len(rows)
+    rows = load_dataset(name, split=split)
+    return _Columns(rows["sentence1"][:], rows["sentence2"][:], rows["score"][:], [""] * len(rows))
 
 
 def _world(split: str) -> StsData:
+    if split not in ("dev", "test"):
+        raise DataError(f"World has no split {split!r}; valid: dev, test")
     from cselab.data.world import sts_pairs
 
-    if split not in ("dev", "test"):
-        raise DataError(f"World has no split {split!r}; it has dev, test")
     pairs = sts_pairs(split)
-    rows = ([p.sentence1 for p in pairs], [p.sentence2 for p in pairs], [p.score for p in pairs], [p.tag for p in pairs])
-    return _pack("World", split, rows, Source("embedded", str(embedded_dir() / "world")))
+    columns = _Columns(
+        *([getattr(pair, name) for pair in pairs] for name in ("sentence1", "sentence2", "score", "tag"))
+    )
+    return _data("World", split, columns, Source("embedded", "generated world"))
 
 
-def _pack(task: str, split: str, rows: tuple[list, list, list, list], source: Source) -> StsData:
-    return StsData(task, split, rows[0], rows[1], np.asarray(rows[2], dtype=np.float64), rows[3], source)
-
-
-def _joined(task: str, split: str, parts: list[StsData]) -> StsData:
-    def flat(name: str) -> list:
-        return [item for part in parts for item in getattr(part, name)]
-
-    return _pack(task, split, tuple(flat(n) for n in ("sentences1", "sentences2", "scores", "subsets")), parts[-1].source)
+def _data(task: str, split: str, columns: _Columns, source: Source) -> StsData:
+    scores = np.asarray(columns.scores, dtype=np.float64)
+    subsets = columns.subsets if any(columns.subsets) else None
+    return StsData(task, split, columns.sentences1, columns.sentences2, scores, subsets, source)

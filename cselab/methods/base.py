@@ -89,5 +89,7 @@ def create(name: str, settings: Settings, towers: Sequence[str | Path] | None = 
     method = _REGISTRY[name]
     towers = [settings.backbone] * len(method.tower_names) if towers is None else towers
     if len(towers) != len(method.tower_names):
-        raise SettingsError(f"method {name!r} has {len(method.tower_names)} towers {method.tower_names}, got {len(towers)}")
+        raise SettingsError(
+            f"method {name!r} has {len(method.tower_names)} towers {method.tower_names}, got {len(towers)}"
+        )
     return method.build(settings, towers)

@@ -19,7 +19,9 @@ class JTCSE(TNCSE):
         depth = tower.config.num_hidden_layers
         if settings.caels and depth % settings.caels:
             counts = [n for n in range(1, depth + 1) if depth % n == 0]
-            raise SettingsError(f"caels={settings.caels} does not divide the {depth} layers of {settings.backbone}; use 0 or one of {counts}")
+            raise SettingsError(
+                f"caels={settings.caels} does not divide the {depth} layers of {settings.backbone}; use 0 or one of {counts}"
+            )
         cael = cael_positions(depth, depth // settings.caels) if settings.caels else ()
         return {"cael": cael, "cross_stream": settings.cross_stream}
 

@@ -61,7 +61,9 @@ def load_backbone(
     missing = set(info["missing_keys"]) & model.state_dict().keys()  # a LayerNorm that is out cannot be missing
     no_pooler = {key for key in missing if key.startswith("pooler.")}
     if missing - no_pooler:
-        raise ModelError(f"{name_or_path} lacks weights of its own architecture: {', '.join(sorted(missing - no_pooler)[:3])}, …")
+        raise ModelError(
+            f"{name_or_path} lacks weights of its own architecture: {', '.join(sorted(missing - no_pooler)[:3])}, …"
+        )
     if no_pooler and pooler == "required":
         raise ModelError(
             f"{name_or_path} has no trained pooler, but it would be read here; use a checkpoint with one, "

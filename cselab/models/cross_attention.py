@@ -24,7 +24,9 @@ def cael_positions(num_layers: int, every: int) -> tuple[int, ...]:
     """
     if every < 1 or num_layers % every:
         divisors = [n for n in range(1, num_layers + 1) if num_layers % n == 0]
-        raise ModelError(f"every={every} does not divide {num_layers} layers; use one of {', '.join(map(str, divisors))}")
+        raise ModelError(
+            f"every={every} does not divide {num_layers} layers; use one of {', '.join(map(str, divisors))}"
+        )
     return tuple(range(every, num_layers + 1, every))
 
 

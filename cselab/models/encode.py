@@ -39,7 +39,9 @@ def encode(
     if max_length is not None and max_length <= special:
         raise DataError(f"max_length={max_length} leaves no room for a word beside {special} special tokens; give more")
     limit = min(max_length or longest_input(model), longest_input(model))
-    ids = encoder.tokenizer(list(sentences), truncation=True, max_length=limit, return_attention_mask=False)["input_ids"]
+    ids = encoder.tokenizer(list(sentences), truncation=True, max_length=limit, return_attention_mask=False)[
+        "input_ids"
+    ]
     order = sorted(range(len(ids)), key=lambda i: -len(ids[i]))  # longest first: memory runs out at once or never
     parts = []
     with evaluating(encoder), torch.inference_mode():

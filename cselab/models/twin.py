@@ -155,8 +155,12 @@ def _run(tower: PreTrainedModel, input_ids: Tensor, attention_mask: Tensor | Non
 def _check_towers(tower_i: PreTrainedModel, tower_ii: PreTrainedModel) -> None:
     for name, tower in (("I", tower_i), ("II", tower_ii)):
         if tower.config.model_type not in ENCODERS or getattr(tower.config, "is_decoder", False):
-            raise ModelError(f"tower {name} is a {tower.config.model_type!r} decoder or of an unknown kind; expected one of {', '.join(ENCODERS)}")
+            raise ModelError(
+                f"tower {name} is a {tower.config.model_type!r} decoder or of an unknown kind; expected one of {', '.join(ENCODERS)}"
+            )
     for what in ("model_type", "hidden_size", "num_hidden_layers", "num_attention_heads", "vocab_size"):
         one, two = getattr(tower_i.config, what), getattr(tower_ii.config, what)
         if one != two:
-            raise ModelError(f"the towers differ in {what}: {one} and {two}; a twin needs two encoders of one shape and vocabulary")
+            raise ModelError(
+                f"the towers differ in {what}: {one} and {two}; a twin needs two encoders of one shape and vocabulary"
+            )

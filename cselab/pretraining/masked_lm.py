@@ -110,7 +110,9 @@ def _bert_config(config: PretrainConfig, tokenizer: PreTrainedTokenizerBase) -> 
     )
 
 
-def _train(model: BertForMaskedLM, bottleneck: Bottleneck, tokenizer, rows: list[list[int]], config: PretrainConfig) -> dict:
+def _train(
+    model: BertForMaskedLM, bottleneck: Bottleneck, tokenizer, rows: list[list[int]], config: PretrainConfig
+) -> dict:
     parameters = [*model.parameters(), *bottleneck.parameters()]
     optimizer = torch.optim.AdamW(parameters, lr=config.learning_rate, weight_decay=0.01, fused=True)
     warmup = max(1, config.steps // 20)
@@ -142,7 +144,9 @@ def _train(model: BertForMaskedLM, bottleneck: Bottleneck, tokenizer, rows: list
     return {"masked_lm_loss": float(encoder_loss), "bottleneck_loss": float(decoder_loss)}
 
 
-def _token_loss(model: BertForMaskedLM, states: Float[Tensor, "B L d"], labels: Int[Tensor, "B L"]) -> Float[Tensor, ""]:
+def _token_loss(
+    model: BertForMaskedLM, states: Float[Tensor, "B L d"], labels: Int[Tensor, "B L"]
+) -> Float[Tensor, ""]:
     """Cross-entropy at the masked places only: the vocabulary projection is most of the work of a small model."""
     where = labels != -100
     return F.cross_entropy(model.cls(states[where]).float(), labels[where])

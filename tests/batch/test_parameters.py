@@ -4,6 +4,7 @@ from pathlib import Path
 
 import nbformat
 import pytest
+
 from cselab.batch.parameters import assign, read_parameters
 from cselab.errors import CselabError, SettingsError
 
@@ -44,7 +45,16 @@ def test_defaults_with_equals_signs_and_literals_are_read(path):
 
 def test_values_are_converted_by_annotation(path, monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
-    given = {"seed": "7", "rate": "2", "flag": "true", "formula": "x=y", "mode": "pair", "data_dir": "here", "steps": "5", "plain": "4"}
+    given = {
+        "seed": "7",
+        "rate": "2",
+        "flag": "true",
+        "formula": "x=y",
+        "mode": "pair",
+        "data_dir": "here",
+        "steps": "5",
+        "plain": "4",
+    }
     values = assign(given, [path])[path]
     assert values == {
         "seed": 7, "rate": 2.0, "flag": True, "formula": "x=y", "mode": "pair", "data_dir": str(tmp_path / "here"),

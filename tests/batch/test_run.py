@@ -10,6 +10,7 @@ from pathlib import Path
 
 import nbformat
 import pytest
+
 from cselab.batch.page import write_page
 from cselab.batch.progress import Durations, LiveLine, clock
 from cselab.batch.report import Outcome, write_index
@@ -21,7 +22,10 @@ PARAMETERS = 'profile: str = "tiny"\nseed: int = 1'
 
 def notebook(folder: Path, name: str, *cells: str, title: str = "# A title") -> Path:
     folder.mkdir(exist_ok=True)
-    code = [nbformat.v4.new_code_cell(PARAMETERS, metadata={"tags": ["parameters"]}), *map(nbformat.v4.new_code_cell, cells)]
+    code = [
+        nbformat.v4.new_code_cell(PARAMETERS, metadata={"tags": ["parameters"]}),
+        *map(nbformat.v4.new_code_cell, cells),
+    ]
     spec = {"kernelspec": {"name": "somebody-elses-kernel", "display_name": "x", "language": "python"}}
     nb = nbformat.v4.new_notebook(cells=[nbformat.v4.new_markdown_cell(title), *code], metadata=spec)
     nbformat.write(nb, folder / name)
@@ -47,7 +51,11 @@ def finished(tmp_path_factory):
     )
     notebook(root / "notebooks", "01_works.ipynb", record, title="# First & <best>")
     notebook(root / "notebooks", "02_raises.ipynb", "value = 1\nvalue / 0")
-    notebook(root / "notebooks", "03_dies.ipynb", "import os, sys\nprint('last words', file=sys.stderr, flush=True)\nos._exit(3)")
+    notebook(
+        root / "notebooks",
+        "03_dies.ipynb",
+        "import os, sys\nprint('last words', file=sys.stderr, flush=True)\nos._exit(3)",
+    )
     notebook(root / "notebooks", "04_works_too.ipynb", record.replace("<M>", "other"))
     result = cselab("run", "-p", "seed=3", "--name", "r", "--outputs", "outputs", cwd=root)
     return root / "outputs" / "runs" / "r", result
@@ -147,7 +155,9 @@ def test_pages_ask_nothing_of_the_network_and_keep_figures_and_equations(tmp_pat
     figure = {"data": [{"type": "bar", "y": [1, 2], "name": "</script><b>"}], "layout": {}}
     outputs = [
         nbformat.v4.new_output("display_data", {"application/vnd.plotly.v1+json": figure}),
-        nbformat.v4.new_output("display_data", {"application/vnd.jupyter.widget-view+json": {}, "text/plain": "Slider()"}),
+        nbformat.v4.new_output(
+            "display_data", {"application/vnd.jupyter.widget-view+json": {}, "text/plain": "Slider()"}
+        ),
         nbformat.v4.new_output("stream", text="<i>plain</i>"),
     ]
     markdown = "# T\n$$\\frac{a}{b}$$ and $\\tau$ but `$HOME` and `$x$` and a price of $5."
@@ -210,7 +220,10 @@ def test_a_full_disk_is_one_line(monkeypatch, capsys):
     with pytest.raises(SystemExit) as caught:
         cli.main()
     assert caught.value.code == 2
-    assert capsys.readouterr().err == "cselab: no space left on the disk while writing outputs/runs/x: free some, or set --outputs\n"
+    assert (
+        capsys.readouterr().err
+        == "cselab: no space left on the disk while writing outputs/runs/x: free some, or set --outputs\n"
+    )
 
 
 @pytest.mark.skipif(sys.platform != "linux" or os.geteuid() != 0, reason="mounting a small disk needs root on Linux")

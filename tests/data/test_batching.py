@@ -1,64 +1,127 @@
-"""Batches: every row once, like lengths together, the same again on resume."""
+"""Batches: every row at most once, little padding, exact resume; two views, padded to the batch."""
 
 import numpy as np
 import pytest
 import torch
-from cselab.data.batching import BucketedBatchSampler, TwoViewCollator
+from accelerate import Accelerator, skip_first_batches
+from hypothesis import given
+from hypothesis import strategies as st
+from torch.utils.data import DataLoader
+
+from cselab.data import BucketedBatchSampler, TwoViewCollator
 from cselab.errors import DataError
 
-LENGTHS = np.random.default_rng(0).integers(4, 64, size=1003).tolist()
+
+def lengths(n, seed=0):
+    return np.random.default_rng(seed).geometric(0.05, size=n)
 
 
-def test_every_row_at_most_once_and_only_the_ragged_rest_is_left_out():
-    sampler = BucketedBatchSampler(LENGTHS, 16, seed=1, batches_per_bucket=10)
+@given(n=st.integers(2, 700), batch_size=st.integers(2, 12), epoch=st.integers(0, 3), drop_last=st.booleans())
+def test_every_row_at_most_once_and_only_the_ragged_end_is_left_out(n, batch_size, epoch, drop_last):
+    batch_size = min(batch_size, n)
+    sampler = BucketedBatchSampler(lengths(n), batch_size, seed=1, drop_last=drop_last)
+    sampler.set_epoch(epoch)
     batches = list(sampler)
     rows = [row for batch in batches for row in batch]
-    assert len(batches) == len(sampler) == 1003 // 16
-    assert {len(batch) for batch in batches} == {16}
     assert len(set(rows)) == len(rows)
+    assert len(batches) == len(sampler)
+    rest = n % batch_size
+    kept = n if rest > 1 and not drop_last else n - rest
+    assert len(rows) == kept
+    sizes = sorted(map(len, batches))
+    assert sizes == sorted([batch_size] * (n // batch_size) + [rest] * (kept == n and rest > 0))
 
 
-def test_batches_are_of_like_lengths_but_not_in_order_of_length():
-    """Prevents padding waste, and an epoch that goes from short to long sentences."""
-    sampler = BucketedBatchSampler(LENGTHS, 16, seed=1)
-    longest = [max(LENGTHS[row] for row in batch) for batch in sampler]
-    waste = sum(top * 16 for top in longest) / sum(LENGTHS[row] for batch in sampler for row in batch)
-    assert waste < 1.05
-    assert abs(np.corrcoef(longest, range(len(longest)))[0, 1]) < 0.5
+def test_the_rows_left_out_change_from_epoch_to_epoch():
+    """Prevents dropping the same sentences, say the longest, in every epoch."""
+    sampler = BucketedBatchSampler(lengths(103), 10, seed=0)
+    left_out = set()
+    for epoch in range(40):
+        sampler.set_epoch(epoch)
+        left_out |= set(range(103)) - {row for batch in sampler for row in batch}
+    assert len(left_out) > 40
 
 
-def test_order_depends_on_seed_and_epoch_only():
-    """A sampler on the global random state would show other batches after a resume or one more evaluation."""
-    sampler = BucketedBatchSampler(LENGTHS, 16, seed=1)
+def test_batches_depend_on_seed_and_epoch_alone():
+    """Prevents a resumed run from seeing other batches because something else drew a random number."""
+    sampler = BucketedBatchSampler(lengths(500), 8, seed=3)
     first = list(sampler)
-    torch.manual_seed(99)
-    np.random.seed(99)  # noqa: NPY002
-    assert list(sampler) == first
+    torch.rand(7)
+    np.random.rand(7)  # noqa: NPY002
+    state = torch.get_rng_state()
+    assert list(BucketedBatchSampler(lengths(500), 8, seed=3)) == first
+    assert torch.equal(torch.get_rng_state(), state)
     sampler.set_epoch(1)
-    second = list(sampler)
-    assert second != first
-    sampler.set_epoch(0)
-    assert list(sampler) == first
-    assert list(BucketedBatchSampler(LENGTHS, 16, seed=2)) != first
+    assert list(sampler) != first
+    assert list(BucketedBatchSampler(lengths(500), 8, seed=4)) != first
 
 
-def test_two_views_are_stacked_and_padded_to_the_batch(word_tokenizer):
-    ids = word_tokenizer(["a dog is running", "a cat"])["input_ids"]
-    batch = TwoViewCollator(word_tokenizer)([{"input_ids": row} for row in ids])
-    assert batch["input_ids"].shape == batch["attention_mask"].shape == (4, 6)
-    assert torch.equal(batch["input_ids"][:2], batch["input_ids"][2:])
-    assert batch["attention_mask"].sum(1).tolist() == [6, 4, 6, 4]
-    assert (batch["input_ids"][1, 4:] == word_tokenizer.pad_token_id).all()
+def test_batches_hold_like_lengths_in_no_order():
+    """Prevents both padding to a random batch's longest, and training from short sentences to long ones."""
+    n = lengths(6400)
+    batches = [n[batch] for batch in BucketedBatchSampler(n, 64, seed=0)]
+    padding = sum((batch.max() - batch).sum() for batch in batches) / n.sum()
+    shuffled = np.random.default_rng(0).permutation(n).reshape(-1, 64)
+    assert padding < 0.15 < 1.0 < (shuffled.max(1, keepdims=True) - shuffled).sum() / n.sum()
+    means = np.array([batch.mean() for batch in batches])
+    assert abs(np.corrcoef(means, np.arange(len(means)))[0, 1]) < 0.4
 
 
-def test_another_text_as_second_view(word_tokenizer):
-    a, b = word_tokenizer(["a dog", "the big dog is here"])["input_ids"]
-    batch = TwoViewCollator(word_tokenizer)([{"input_ids": a, "input_ids_b": b}, {"input_ids": a, "input_ids_b": b}])
-    assert batch["attention_mask"].sum(1).tolist() == [4, 4, 7, 7]
+@pytest.mark.parametrize(("n", "batch_size", "message"), [
+    (10, 1, "a batch of 1 has no negatives; use a batch size of at least 2"),
+    (10, 16, "the corpus has 10 sentences, fewer than one batch of 16"),
+])  # fmt: skip
+def test_impossible_batches_are_one_line(n, batch_size, message):
+    with pytest.raises(DataError, match=message):
+        BucketedBatchSampler(lengths(n), batch_size, seed=0)
 
 
-def test_too_small_is_one_clear_line():
-    with pytest.raises(DataError, match="a batch of 1 has no negatives; use a batch_size of at least 2"):
-        BucketedBatchSampler(LENGTHS, 1, seed=0)
-    with pytest.raises(DataError, match="the corpus has 3 sentences, fewer than one batch of 16"):
-        BucketedBatchSampler([5, 6, 7], 16, seed=0)
+def test_a_prepared_loader_resumes_in_the_middle_of_an_epoch():
+    """Prevents the loader that skips to the checkpoint from starting over with the batches of epoch 0."""
+
+    def prepared():
+        loader = DataLoader(range(40), batch_sampler=BucketedBatchSampler(lengths(40), 4, seed=0), collate_fn=list)
+        return Accelerator(cpu=True).prepare(loader)
+
+    loader = prepared()
+    loader.set_epoch(2)
+    whole = list(loader)
+    resumed = skip_first_batches(prepared(), 3)
+    resumed.set_epoch(2)
+    resumed.batch_sampler.batch_sampler.set_epoch(2)  # as transformers.Trainer does
+    assert list(resumed) == whole[3:]
+    loader.set_epoch(0)
+    assert list(loader) != whole
+
+
+def test_two_views_are_view_major_and_padded_to_the_longest(word_tokenizer):
+    pad = word_tokenizer.pad_token_id
+    batch = TwoViewCollator(word_tokenizer)([{"input_ids": [2, 7, 3]}, {"input_ids": [2, 7, 8, 9, 3], "length": 5}])
+    one = [[2, 7, 3, pad, pad], [2, 7, 8, 9, 3]]
+    assert batch.keys() == {"input_ids", "attention_mask"}
+    assert batch["input_ids"].tolist() == one + one
+    assert batch["attention_mask"].tolist() == 2 * [[1, 1, 1, 0, 0], [1, 1, 1, 1, 1]]
+    assert {tensor.dtype for tensor in batch.values()} == {torch.int64}
+
+
+def test_a_second_text_is_the_second_view(word_tokenizer):
+    """Prevents a round trip that is longer than its sentence from being cut, or set beside the wrong sentence."""
+    rows = [{"input_ids": [2, 7, 3], "input_ids_b": [2, 9, 9, 9, 3]}, {"input_ids": [2, 8, 3], "input_ids_b": [2, 3]}]
+    batch = TwoViewCollator(word_tokenizer)(rows)
+    tokens = [ids[mask.bool()].tolist() for ids, mask in zip(batch["input_ids"], batch["attention_mask"], strict=True)]
+    assert tokens == [[2, 7, 3], [2, 8, 3], [2, 9, 9, 9, 3], [2, 3]]
+
+
+@pytest.mark.parametrize(("longest", "columns"), [(7, 8), (8, 8), (9, 16)])
+def test_padding_to_a_multiple(longest, columns, word_tokenizer):
+    batch = TwoViewCollator(word_tokenizer, multiple_of=8)([{"input_ids": [5] * longest}, {"input_ids": [5]}])
+    assert batch["input_ids"].shape == batch["attention_mask"].shape == (4, columns)
+    assert batch["attention_mask"].sum().item() == 2 * (longest + 1)
+
+
+def test_a_tokenizer_that_cannot_pad_is_named_at_once(word_tokenizer):
+    from transformers import PreTrainedTokenizerFast
+
+    bare = PreTrainedTokenizerFast(tokenizer_object=word_tokenizer.backend_tokenizer)
+    with pytest.raises(DataError, match=r"no padding token; set tokenizer\.pad_token"):
+        TwoViewCollator(bare)

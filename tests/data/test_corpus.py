@@ -1,109 +1,305 @@
-"""Corpora: lazy, tokenised once, and honest about broken files."""
+"""Corpora: read lazily, tokenised once, nothing half-written."""
 
 import errno
 import gzip
+import os
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from copy import deepcopy
+from types import SimpleNamespace
 
+import datasets
 import pytest
-from cselab.data import corpus as corpus_module
-from cselab.data.corpus import load_corpus, tokenize_corpus
+
+import cselab.data.corpus as module
+from cselab.data import load_corpus, tokenize_corpus
 from cselab.errors import DataError
 
-LINES = ["the dog is running", "", "a cat", "the big red ball is under the table"] * 50
+LINES = ["the man is playing", "a dog", "  the cat is eating fish  ", "", "a dog", "two small birds in the park"]
+SENTENCES = [line.strip() for line in LINES if line]
 
 
-@pytest.fixture(autouse=True)
-def _no_folder(monkeypatch):
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """A data folder with two small corpora under the default names."""
     monkeypatch.delenv("CSELAB_DATA", raising=False)
+    (tmp_path / "corpus").mkdir()
+    (tmp_path / "corpus-large").mkdir()
+    for name, lines in {"wiki1m-piece": LINES, "wikipedia-2014": ["the end ."]}.items():
+        (tmp_path / "corpus" / f"{name}.txt.gz").write_bytes(gzip.compress("\n".join(lines).encode() + b"\n"))
+    (tmp_path / "corpus-large" / "more.txt.gz").write_bytes(gzip.compress(b"one line\n"))
+    return tmp_path
 
 
 @pytest.fixture
 def text(tmp_path):
-    path = tmp_path / "mine.txt"
-    path.write_text("\n".join(LINES) + "\n")
-    return path
+    """`text(lines)` writes a plain text file and gives its path."""
+
+    def write(lines, name="own.txt"):
+        (tmp_path / name).write_text("\n".join(lines), encoding="utf-8")
+        return str(tmp_path / name)
+
+    return write
 
 
-def test_lines_are_read_lazily_and_as_often_as_needed(text):
-    corpus = load_corpus([str(text)])
-    assert len(corpus) == 150
-    assert list(corpus) == list(corpus) == [line for line in LINES if line]
-    assert list(load_corpus([str(text)], limit=2)) == ["the dog is running", "a cat"]
-    assert str(corpus.source) == "folder (mine.txt)"
+def test_the_folders_default_is_its_wikipedia_sentences(folder):
+    corpus = load_corpus(folder=folder)
+    assert list(corpus) == [*SENTENCES, "the end ."]
+    assert list(corpus) == list(corpus)  # a corpus can be read again
+    assert len(corpus) == 6
+    assert corpus.source.kind == "folder"
+    assert "wikipedia-2014.txt.gz" in str(corpus.source)
 
 
-def test_tokenised_once_and_mapped_from_disk(text, tmp_path, word_tokenizer, monkeypatch):
-    first = tokenize_corpus(load_corpus([str(text)]), word_tokenizer, max_length=8, cache_dir=tmp_path / "cache")
-    assert first.cache_files
-    assert first["input_ids"][0] == word_tokenizer("the dog is running")["input_ids"]
-    assert first["length"][:3] == [6, 4, 8]  # the third is cut
-    assert first["text_hash"][0] == first["text_hash"][3] != first["text_hash"][1]
-
-    def refuse(*args):
-        raise AssertionError("tokenised again")
-
-    monkeypatch.setattr(corpus_module, "_write", refuse)
-    again = tokenize_corpus(load_corpus([str(text)]), word_tokenizer, max_length=8, cache_dir=tmp_path / "cache")
-    assert again["input_ids"] == first["input_ids"]
-    with pytest.raises(AssertionError, match="tokenised again"):  # keyed by content: another length is another file
-        tokenize_corpus(load_corpus([str(text)]), word_tokenizer, max_length=9, cache_dir=tmp_path / "cache")
-    text.write_text("a dog\na cat\n")  # the released code's cache was keyed by file name and served stale text
-    with pytest.raises(AssertionError, match="tokenised again"):
-        tokenize_corpus(load_corpus([str(text)]), word_tokenizer, max_length=8, cache_dir=tmp_path / "cache")
+def test_files_are_named_by_stem_or_path(folder, text):
+    assert list(load_corpus("more", folder=folder)) == ["one line"]
+    assert list(load_corpus(["more", text(["my own line"])], folder=folder)) == ["one line", "my own line"]
+    assert list(load_corpus([str(folder / "corpus" / "wikipedia-2014.txt.gz")])) == ["the end ."]
 
 
-def test_a_full_disk_leaves_nothing_behind(text, tmp_path, word_tokenizer, monkeypatch):
-    def full(corpus, tokenizer, max_length, path):
-        path.write_bytes(b"half")
-        raise OSError(errno.ENOSPC, "No space left on device")
-
-    monkeypatch.setattr(corpus_module, "_write", full)
-    with pytest.raises(OSError, match="No space left"):
-        tokenize_corpus(load_corpus([str(text)]), word_tokenizer, max_length=8, cache_dir=tmp_path / "cache")
-    assert [path.suffix for path in (tmp_path / "cache").iterdir()] == [".lock"]
+def test_the_fingerprint_is_of_the_text(folder, text):
+    """Prevents tokens of one text being served for another file of the same name."""
+    own = load_corpus(text(LINES))
+    assert load_corpus("wiki1m-piece", folder=folder).fingerprint == own.fingerprint
+    assert load_corpus(text([*LINES, "more"])).fingerprint != own.fingerprint
 
 
-def test_a_document_on_one_line_is_refused(text):
-    text.write_text("a dog\n" + "word " * 10_000 + "\n")
-    with pytest.raises(DataError, match="mine.txt, line 2: 10,000 words on one line; expected one sentence a line"):
-        list(load_corpus([str(text)]))
+def test_a_limit_is_a_random_sample_in_order_and_samples_nest(text):
+    """Prevents a limited run from training on the first articles of a file only."""
+    lines = [f"sentence number {i}" for i in range(1000)]
+    path = text(lines)
+    small, large = load_corpus(path, limit=50), load_corpus(path, limit=200)
+    numbers = [int(line.split()[-1]) for line in small]
+    assert (len(small), len(numbers)) == (50, 50)
+    assert numbers == sorted(numbers)
+    assert max(numbers) > 800 > 200 > min(numbers)
+    assert set(small) < set(large)
+    assert set(small) != set(load_corpus(path, limit=50, seed=1))
+    whole = load_corpus(path, limit=1000)
+    assert whole.fingerprint == load_corpus(path).fingerprint
+    assert (
+        len({whole.fingerprint, small.fingerprint, large.fingerprint, load_corpus(path, limit=50, seed=1).fingerprint})
+        == 4
+    )
 
 
-def test_an_empty_corpus(text):
-    text.write_text("\n \n")
-    with pytest.raises(DataError, match="mine.txt: no sentence in it; expected one sentence a line"):
-        load_corpus([str(text)])
+def test_the_world_is_what_remains(monkeypatch):
+    made = []
+
+    def sentences(n, seed):
+        made.append((n, seed))
+        return iter([f"sentence {seed}-{i}" for i in range(n)])
+
+    monkeypatch.setitem(sys.modules, "cselab.data.world", SimpleNamespace(sentences=sentences))
+    monkeypatch.delenv("CSELAB_DATA", raising=False)
+    corpus = load_corpus(limit=5, seed=2)
+    assert (corpus.source.kind, len(corpus), list(corpus)[-1]) == ("embedded", 5, "sentence 2-4")
+    assert set(made) == {(5, 2)}
+    assert load_corpus("world", limit=5, seed=3).fingerprint != corpus.fingerprint
+    with pytest.raises(DataError, match="a corpus of its own, got world, more; name it alone"):
+        load_corpus(["world", "more"])
 
 
-def test_not_utf8_and_truncated(text, tmp_path):
-    text.write_bytes(b"a dog\ncaf\xe9\n")
-    with pytest.raises(DataError, match="mine.txt, line 2: not UTF-8"):
-        list(load_corpus([str(text)]))
-    cut = tmp_path / "cut.txt.gz"
-    cut.write_bytes(gzip.compress(b"a dog runs\n" * 5000)[:-20])
-    with pytest.raises(DataError, match="cut.txt.gz is truncated or damaged"):
-        list(load_corpus([str(cut)]))
+def test_the_hub_stands_between_folder_and_world(folder, text, monkeypatch, caplog):
+    calls = []
+
+    def download(repository, name, repo_type):
+        calls.append((repository, name, repo_type))
+        return text(["from the hub"])
+
+    monkeypatch.delenv("HF_HUB_OFFLINE", raising=False)
+    monkeypatch.setattr("huggingface_hub.hf_hub_download", download)
+    assert load_corpus(folder=folder, hub=True).source.kind == "folder"
+    assert calls == []
+    corpus = load_corpus(hub=True)
+    assert (corpus.source.kind, list(corpus)) == ("hub", ["from the hub"])
+    assert calls == [("princeton-nlp/datasets-for-simcse", "wiki1m_for_simcse.txt", "dataset")]
+
+    def fail(*args, **kwargs):
+        raise ConnectionError("no route")
+
+    monkeypatch.setattr("huggingface_hub.hf_hub_download", fail)
+    monkeypatch.setitem(sys.modules, "cselab.data.world", SimpleNamespace(sentences=lambda n, seed: iter("abc")))
+    assert load_corpus(hub=True).source.kind == "embedded"
+    assert "Wiki1M could not be fetched from the hub (no route); trying the next source" in caplog.text
 
 
-def test_names_are_looked_for_in_the_folder(tmp_path):
-    (tmp_path / "corpus").mkdir()
-    (tmp_path / "corpus" / "books.txt.gz").write_bytes(gzip.compress(b"a dog\na cat\n"))
-    assert list(load_corpus(["books"], folder=tmp_path)) == ["a dog", "a cat"]
-    with pytest.raises(DataError, match="no corpus 'boks' in .*; did you mean 'books'"):
-        load_corpus(["boks"], folder=tmp_path)
-    with pytest.raises(DataError, match="corpus 'books' is looked for in the data folder; set data_dir"):
-        load_corpus(["books"])
-    with pytest.raises(DataError, match="no corpus file .*nowhere.txt"):
-        load_corpus([str(tmp_path / "nowhere.txt")])
+def test_what_cannot_be_read_is_one_line(folder, text, tmp_path):
+    cases = {
+        r"no corpus 'wikipedia-2041' in .*; did you mean 'wikipedia-2014'\? valid: more, wiki1m": lambda: load_corpus(
+            "wikipedia-2041", folder=folder
+        ),
+        "corpus 'wikipedia-2014' is looked for in the data folder; set data_dir": lambda: load_corpus("wikipedia-2014"),
+        "no file .*nowhere.txt": lambda: load_corpus("nowhere.txt"),
+        "no sentence in .*own.txt; expected one sentence a line": lambda: load_corpus(text(["", "  "])),
+        "limit=0 leaves no sentences": lambda: load_corpus(text(LINES), limit=0),
+        r"own.txt, line 3: 10,000 words; expected one sentence a line, so split the text": lambda: load_corpus(
+            text(["a", "b", "word " * 10_000, "c"])
+        ),
+        "no corpus 'wiki1m-piece' in": lambda: load_corpus(folder=tmp_path / "corpus"),
+    }
+    for message, call in cases.items():
+        with pytest.raises(DataError, match=message) as caught:
+            call()
+        assert "\n" not in str(caught.value)
 
 
-def test_without_a_folder_the_embedded_world_is_used():
-    corpus = load_corpus(limit=20)
-    assert corpus.source.kind == "embedded"
-    assert len(set(corpus)) == 20
+@pytest.fixture
+def calls(word_tokenizer, monkeypatch):
+    """How many sentences each call of the tokenizer got."""
+    seen = []
+    original = type(word_tokenizer).__call__
+
+    def call(self, text, **options):
+        seen.append(len(text))
+        return original(self, text, **options)
+
+    monkeypatch.setattr(type(word_tokenizer), "__call__", call)
+    return seen
+
+
+def test_tokenised_once(text, word_tokenizer, calls, tmp_path, caplog):
+    """Also prevents a key that changes because the tokenizer keeps the last call's truncation in itself."""
+    caplog.set_level("INFO", logger="cselab")
+    corpus = load_corpus(text(LINES))
+    first = tokenize_corpus(corpus, word_tokenizer, max_length=6, cache_dir=tmp_path / "cache")
+    assert calls == [5]
+    word_tokenizer(["a dog"], padding=True, truncation=True, max_length=3)
+    calls.clear()
+    again = tokenize_corpus(
+        load_corpus(text(LINES, "copy.txt")), word_tokenizer, max_length=6, cache_dir=tmp_path / "cache"
+    )
+    assert calls == []
+    assert again["input_ids"][:] == first["input_ids"][:]
+    assert ["tokenised into" in caplog.messages[0], "reused from" in caplog.messages[-1]] == [True, True]
+
+
+def test_rows_are_what_the_tokenizer_gives(text, word_tokenizer, monkeypatch, tmp_path):
+    """Prevents rows lost or repeated where chunks meet."""
+    monkeypatch.setattr(module, "CHUNK", 2)
+    rows = tokenize_corpus(load_corpus(text(LINES)), word_tokenizer, max_length=6, cache_dir=tmp_path)
+    expected = word_tokenizer(SENTENCES, truncation=True, max_length=6)["input_ids"]
+    assert rows["input_ids"][:] == expected
+    assert rows["length"][:] == [len(ids) for ids in expected]
+    assert max(rows["length"]) == 6
+    assert rows.features["input_ids"].feature.dtype == "int32"
+    hashes = rows["text_hash"][:]
+    assert hashes[1] == hashes[3]
+    assert len(set(hashes)) == 4
+
+
+def test_another_text_length_or_tokenizer_is_another_key(text, word_tokenizer, calls, tmp_path):
+    """Prevents stale tokens; the released code keys them on the file's name alone."""
+    from tokenizers import normalizers
+
+    corpus = load_corpus(text(LINES))
+    other = deepcopy(word_tokenizer)
+    other.backend_tokenizer.normalizer = normalizers.Sequence([])
+    left = deepcopy(word_tokenizer)
+    left.truncation_side = "left"
+    for sentences, tokenizer, length in [
+        (corpus, word_tokenizer, 6),
+        (corpus, word_tokenizer, 5),
+        (corpus, other, 6),
+        (corpus, left, 6),
+        (load_corpus(text(LINES), limit=4), word_tokenizer, 6),
+    ]:
+        calls.clear()
+        tokenize_corpus(sentences, tokenizer, max_length=length, cache_dir=tmp_path / "cache")
+        assert calls
+    assert len(list((tmp_path / "cache").glob("*.arrow"))) == 5
+
+
+def test_the_rows_are_memory_mapped_from_the_cache_folder_only(text, word_tokenizer, tmp_path, monkeypatch):
+    """Prevents a second copy in the home folder, and rows held in memory."""
+    monkeypatch.setattr(datasets.config, "HF_DATASETS_CACHE", tmp_path / "home")
+    rows = tokenize_corpus(load_corpus(text(LINES)), word_tokenizer, max_length=6, cache_dir=tmp_path / "cache")
+    assert [file["filename"] for file in rows.cache_files] == [str(next((tmp_path / "cache").glob("*.arrow")))]
+    assert not (tmp_path / "home").exists()
+
+
+def test_several_callers_at_once_tokenise_once(text, word_tokenizer, tmp_path, monkeypatch):
+    written = []
+    original = module._write
+
+    def write(*arguments):
+        written.append(1)
+        original(*arguments)
+
+    monkeypatch.setattr(module, "_write", write)
+    corpus = load_corpus(text(LINES))
+    with ThreadPoolExecutor(4) as pool:
+        jobs = [
+            pool.submit(tokenize_corpus, corpus, deepcopy(word_tokenizer), max_length=6, cache_dir=tmp_path / "cache")
+            for _ in range(4)
+        ]
+        results = [job.result()["input_ids"][:] for job in jobs]
+    assert written == [1]
+    assert all(result == results[0] for result in results)
+
+
+@pytest.mark.parametrize(
+    ("failure", "raised", "message"),
+    [
+        (
+            OSError(errno.ENOSPC, "No space left on device"),
+            DataError,
+            "^no space left on the disk of .*cache: free some",
+        ),
+        (OSError(errno.EIO, "Input/output error"), OSError, "Input/output"),
+        (KeyboardInterrupt(), KeyboardInterrupt, "^$"),
+    ],
+)
+def test_a_failed_write_leaves_nothing(failure, raised, message, text, word_tokenizer, tmp_path, monkeypatch):
+    """Prevents half a corpus from being taken for the whole one by the next run."""
+    monkeypatch.setattr(module, "CHUNK", 2)
+    corpus = load_corpus(text(LINES))
+    hashed = []
+
+    def fail_late(line):
+        hashed.append(line)
+        if len(hashed) == 4:
+            raise failure
+        return 0
+
+    monkeypatch.setattr(module, "_text_hash", fail_late)
+    with pytest.raises(raised, match=message):
+        tokenize_corpus(corpus, word_tokenizer, max_length=6, cache_dir=tmp_path / "cache")
+    assert [path.suffix for path in (tmp_path / "cache").iterdir()] in ([".lock"], [])
+    monkeypatch.undo()
+    assert len(tokenize_corpus(corpus, word_tokenizer, max_length=6, cache_dir=tmp_path / "cache")) == 5
+
+
+@pytest.fixture
+def tiny_disk(tmp_path):
+    """A folder on a disk of 128 KiB."""
+    if not hasattr(os, "geteuid") or os.geteuid() != 0:
+        pytest.skip("mounting a small disk needs root")
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=128k", "tmpfs", disk], capture_output=True).returncode:
+        pytest.skip("this machine does not allow mounting a small disk")
+    yield disk
+    subprocess.run(["umount", disk], check=True)
+
+
+def test_a_disk_that_is_really_full(tiny_disk, text, word_tokenizer):
+    corpus = load_corpus(text([f"the man is playing {i}" for i in range(20_000)]))
+    with pytest.raises(
+        DataError, match=f"^no space left on the disk of {tiny_disk}: free some, or set `outputs` elsewhere$"
+    ):
+        tokenize_corpus(corpus, word_tokenizer, max_length=16, cache_dir=tiny_disk)
+    assert [path.suffix for path in tiny_disk.iterdir()] in ([".lock"], [])
+
+
+def test_a_slow_tokenizer_is_named(text, tmp_path):
+    from transformers import ByT5Tokenizer
+
+    with pytest.raises(DataError, match=r"ByT5Tokenizer is not a fast tokenizer; use one that has a tokenizer\.json"):
+        tokenize_corpus(load_corpus(text(LINES)), ByT5Tokenizer(), max_length=6, cache_dir=tmp_path)
 
 
 @pytest.mark.real_data
-def test_real_sentences(data_dir):
-    corpus = load_corpus(folder=data_dir, limit=1000)
-    assert len(corpus) == 1000
-    assert corpus.source.kind == "folder"
+def test_real_corpora_have_their_lines(data_dir):
+    assert len(load_corpus(folder=data_dir)) == 10_482 + 235_368

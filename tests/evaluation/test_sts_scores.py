@@ -1,110 +1,194 @@
-"""STS scores against hand-made cases: aggregation, distinct sentences, geometry."""
+"""STS scores against brute force: ranks, aggregation over subsets, intervals, one encoding a sentence."""
 
-import hashlib
+import json
 import math
 
 import numpy as np
 import pytest
 import torch
+from scipy.stats import spearmanr
+
 from cselab.data.sources import Source
-from cselab.data.sts import STS7, StsData
+from cselab.data.sts import StsData
 from cselab.errors import DataError
-from cselab.evaluation import alignment, evaluate_sts, uniformity
-from cselab.evaluation.sts import score_pairs
+from cselab.evaluation import evaluate_sts, score_pairs
 
 
-def _data(scores, subsets):
-    n = len(scores)
-    texts = [f"s{i}" for i in range(n)]
-    return StsData("T", "test", texts, texts, np.array(scores, float), subsets, Source("folder", "x"))
-
-
-def _rank_correlation(x, y):
-    """Spearman by hand: Pearson of average ranks."""
-    def ranks(values):
-        return [sum(v < u for v in values) + (sum(v == u for v in values) - 1) / 2 for u in values]
-
-    a, b = ranks(x), ranks(y)
-    ma, mb = sum(a) / len(a), sum(b) / len(b)
-    return sum((p - ma) * (q - mb) for p, q in zip(a, b, strict=True)) / math.sqrt(
-        sum((p - ma) ** 2 for p in a) * sum((q - mb) ** 2 for q in b)
+def pairs(scores, subsets=None, task="T", sentences=None):
+    first, second = sentences or (
+        [f"{task} a{i}" for i in range(len(scores))],
+        [f"{task} b{i}" for i in range(len(scores))],
     )
+    return StsData(task, "test", first, second, np.asarray(scores, float), subsets, Source("embedded", "test"))
 
 
-def test_all_mean_and_wmean_are_different_things():
-    """Two subsets, each ranked perfectly, on different scales: "mean" hides what "all" shows (a repeated confusion)."""
-    gold = [1, 2, 3, 1, 2, 3, 4, 5]
-    cosines = np.array([0.1, 0.2, 0.3, 0.5, 0.6, 0.7, 0.8, 0.4])
-    score = score_pairs(_data(gold, ["a"] * 3 + ["b"] * 5), cosines)
-    assert score.by_subset["a"] == pytest.approx(100)
-    assert score.by_subset["b"] == pytest.approx(100 * _rank_correlation(cosines[3:], gold[3:]))
-    assert score.spearman == pytest.approx(100 * _rank_correlation(cosines, gold))
-    assert score.mean == pytest.approx((100 + score.by_subset["b"]) / 2)
-    assert score.wmean == pytest.approx((3 * 100 + 5 * score.by_subset["b"]) / 8)
-    assert len({round(value, 6) for value in (score.spearman, score.mean, score.wmean)}) == 3
+def ranks(values):
+    """Average ranks by counting."""
+    return [sum(v < value for v in values) + (sum(v == value for v in values) + 1) / 2 for value in values]
 
 
-def test_the_interval_holds_the_score_and_shrinks_with_pairs():
+def correlation(x, y):
+    mean_x, mean_y = sum(x) / len(x), sum(y) / len(y)
+    covariance = sum((a - mean_x) * (b - mean_y) for a, b in zip(x, y, strict=True))
+    return covariance / math.sqrt(sum((a - mean_x) ** 2 for a in x) * sum((b - mean_y) ** 2 for b in y))
+
+
+@pytest.fixture
+def tasks(monkeypatch):
+    """`tasks({name: data})` replaces what is loaded."""
+
+    def use(data):
+        monkeypatch.setattr("cselab.evaluation.sts.load_sts", lambda task, *_, **__: data[task])
+        return tuple(data)
+
+    return use
+
+
+def test_spearman_and_pearson_with_ties_against_brute_force():
     random = np.random.default_rng(0)
-    widths = []
-    for n in (50, 800):
-        gold = random.uniform(0, 5, n)
-        score = score_pairs(_data(gold, [""] * n), gold + random.normal(0, 2, n))
-        assert score.low < score.spearman < score.high
-        widths.append(score.high - score.low)
-    assert widths[0] / widths[1] == pytest.approx(4, rel=0.35)  # one over the root of 16
+    gold, similarities = random.integers(0, 6, 60) / 1.0, random.integers(-8, 9, 60) / 10
+    score = score_pairs(pairs(gold), similarities)
+    assert score.spearman == pytest.approx(100 * correlation(ranks(similarities), ranks(gold)))
+    assert score.pearson == pytest.approx(100 * correlation(similarities, gold))
 
 
-def _hash_encoder(calls):
-    def encode(sentences):
-        calls.extend(sentences)
-        rows = [np.frombuffer(hashlib.sha256(s.encode()).digest(), np.uint8) for s in sentences]
-        return np.stack(rows).astype(float) - 127
+def test_all_mean_and_wmean_over_subsets():
+    """Prevents reporting the mean over subsets for the papers' "all"; here they have opposite signs."""
+    gold = [0, 1, 2, 3, 4, 5, 4, 3, 2]
+    similarities = np.array([0.7, 0.8, 0.9, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6])
+    score = score_pairs(pairs(gold, ["x"] * 3 + ["y"] * 3 + ["z"] * 3), similarities)
+    assert score.by_subset == pytest.approx({"x": 100, "y": 100, "z": -100})
+    assert score.mean == pytest.approx(100 / 3)
+    assert score.spearman == pytest.approx(100 * correlation(ranks(similarities), ranks(gold)))
+    assert score.spearman < 0
+    uneven = score_pairs(pairs(gold, ["x"] * 6 + ["z"] * 3), similarities)
+    parts = [100 * correlation(ranks(similarities[:6]), ranks(gold[:6])), -100]
+    assert uneven.mean == pytest.approx(sum(parts) / 2)
+    assert uneven.wmean == pytest.approx((6 * parts[0] + 3 * parts[1]) / 9)
 
-    return encode
+
+def test_without_subsets_the_three_aggregations_agree():
+    score = score_pairs(pairs([0, 1, 2, 3, 5, 4]), np.array([0.1, 0.3, 0.2, 0.5, 0.4, 0.6]))
+    assert score.mean == score.wmean == score.spearman
+    assert score.by_subset == {}
 
 
-@pytest.mark.real_data
-def test_each_distinct_sentence_is_encoded_once(data_dir):
-    """STS-B is drawn from STS12 to 17, and pairs share sentences: encoding pair by pair does the work twice."""
+def test_a_subset_of_equal_ratings_has_no_score_and_does_not_spoil_the_means():
+    score = score_pairs(pairs([1, 2, 3, 5, 5], ["x"] * 3 + ["same"] * 2), np.array([0.1, 0.2, 0.3, 0.4, 0.5]))
+    assert math.isnan(score.by_subset["same"])
+    assert score.mean == score.wmean == pytest.approx(100)
+    nothing = score_pairs(pairs([5, 5], ["same"] * 2), np.array([0.4, 0.5]))
+    assert all(map(math.isnan, (nothing.spearman, nothing.mean, nothing.low)))
+
+
+@pytest.mark.parametrize("collapsed", [lambda n: np.ones((n, 4)), lambda n: np.zeros((n, 4)),
+                                       lambda n: np.outer(np.linspace(0.1, 9, n), [1.0, 2.0, 3.0])])  # fmt: skip
+def test_a_collapsed_model_scores_zero(collapsed, tasks, recwarn):
+    """Prevents NaN as the score that picks checkpoints, and last bits of equal cosines passing for a ranking."""
+    report = evaluate_sts(lambda sentences: collapsed(len(sentences)), tasks({"T": pairs(range(6))}))
+    assert report.scores == {"T": 0.0}
+    assert not recwarn.list
+
+
+def test_the_interval_is_the_percentile_bootstrap_of_spearman():
+    """Prevents keeping the whole set's ranks in the resamples, which gives another interval."""
+    random = np.random.default_rng(1)
+    x = random.normal(size=80)
+    gold = np.round(x + random.normal(size=80)).clip(-2, 2) + 2
+    score = score_pairs(pairs(gold), x.round(1), resamples=200)
+    draws = np.random.default_rng(0)
+    resampled = []
+    for _ in range(200):
+        rows = draws.integers(80, size=80)
+        resampled.append(spearmanr(x.round(1)[rows], gold[rows]).statistic)
+    assert (score.low, score.high) == pytest.approx(tuple(100 * np.percentile(resampled, [2.5, 97.5])))
+    assert score.low < score.spearman < score.high
+    assert math.isnan(score_pairs(pairs(gold), x, resamples=0).low)
+
+
+def test_each_distinct_sentence_is_encoded_once(tasks):
+    """Prevents encoding a sentence again for every pair and task it is in."""
+    one = pairs([1, 2, 3], task="one", sentences=(["a", "b", "a"], ["c", "a", "d"]))
+    two = pairs([1, 2], task="two", sentences=(["a", "e"], ["c", "c"]))
     calls = []
-    report = evaluate_sts(_hash_encoder(calls), folder=data_dir)
-    assert len(calls) == len(set(calls))
-    assert list(report.scores) == list(STS7)
-    assert all(abs(score) < 10 for score in report.scores.values())  # a hash knows no meaning
-    assert report.average == pytest.approx(np.mean(list(report.scores.values())))
+
+    def encode(sentences):
+        calls.append(sentences)
+        return torch.tensor([[ord(s) * 1.0, (ord(s) % 7) ** 2] for s in sentences])
+
+    report = evaluate_sts(encode, tasks({"one": one, "two": two}))
+    assert calls == [["a", "b", "c", "d", "e"]]
+
+    def cosine(a, b):
+        a, b = (np.array([ord(s), (ord(s) % 7) ** 2.0]) for s in (a, b))
+        return a @ b / np.linalg.norm(a) / np.linalg.norm(b)
+
+    expected = correlation(ranks([cosine("a", "c"), cosine("b", "a"), cosine("a", "d")]), [1, 2, 3])
+    assert report.scores["one"] == pytest.approx(100 * expected)
+    assert report.average == pytest.approx((report.scores["one"] + report.scores["two"]) / 2)
+
+
+@pytest.mark.parametrize("convert", [
+    lambda x: x, lambda x: x.tolist(), lambda x: torch.tensor(x, requires_grad=True),
+    lambda x: torch.tensor(x).bfloat16(), lambda x: 100 * x.astype(np.float16),
+])  # fmt: skip
+def test_arrays_and_tensors_of_any_precision_will_do(convert, tasks):
+    vectors = np.arange(1, 17).reshape(8, 2) % 5 + np.eye(8, 2)
+    names = tasks({"T": pairs([0, 1, 2, 4])})
+    exact = evaluate_sts(lambda sentences: vectors, names)
+    assert evaluate_sts(lambda sentences: convert(vectors), names).scores == pytest.approx(exact.scores)
+
+
+@pytest.mark.parametrize(("vectors", "message"), [
+    (np.ones((7, 2)), r"encode returned shape \(7, 2\) for 8 sentences; expected \(8, d\)"),
+    (np.ones(8), r"encode returned shape \(8,\) for 8 sentences"),
+    (np.full((8, 2), np.nan), "encode returned NaN or infinity for 8 of 8 sentences; the model may have diverged"),
+    (torch.tensor([[1.0, math.inf]] * 8), "encode returned NaN or infinity for 8 of 8"),
+])  # fmt: skip
+def test_bad_embeddings_are_one_line(vectors, message, tasks):
+    names = tasks({"T": pairs([0, 1, 2, 4])})
+    with pytest.raises(DataError, match=message):
+        evaluate_sts(lambda sentences: vectors, names)
+
+
+def test_tasks_and_splits_must_agree():
+    """Prevents a mistyped task in `split` from scoring the wrong pairs in silence."""
+    for tasks, split in [((), "test"), (("STS12",), {"SICK": "all"})]:
+        with pytest.raises(DataError, match="splits are given for"):
+            evaluate_sts(len, tasks, split=split)
+
+
+def test_the_report_as_rows_table_and_page(tasks):
+    data = {"World": pairs(range(5), ["x", "x", "x", "y", "y"], "World"), "STS12": pairs(range(4), task="STS12")}
+    report = evaluate_sts(lambda sentences: np.random.default_rng(0).normal(size=(len(sentences), 3)), tasks(data))
+    rows = report.to_rows()
+    assert [row["task"] for row in rows] == ["World", "STS12"]
+    assert [row["n"] for row in rows] == [5, 4]
+    assert rows[0]["score"] == report.scores["World"]
+    assert {"low", "high", "pearson", "mean", "wmean", "data_source", "data_fingerprint", "split"} <= rows[0].keys()
+    json.dumps(rows)
+    assert report.by_phenomenon() == rows[0]["by_subset"]
+    frame = report.to_frame()
+    assert frame.loc["average", "score"] == report.average
+    assert frame.loc["average", "n"] == 9
+    assert f"{report.average:.2f}" in str(report)
+    assert "embedded (test)" in str(report)
+    assert f"<td>{report.average:.2f}</td>" in report._repr_html_()
 
 
 @pytest.mark.real_data
-def test_score_is_that_of_cosines_in_the_file_order(data_dir):
-    from cselab.data.sts import load_sts
+def test_the_seven_tasks_from_bags_of_words(data_dir):
+    """Word overlap scores 35 to 75 everywhere; prevents ratings shifted against their pairs."""
+    from sklearn.feature_extraction.text import HashingVectorizer
 
-    data = load_sts("STS16", folder=data_dir)
-    report = evaluate_sts(_hash_encoder([]), ["STS16"], folder=data_dir)
-    encode = _hash_encoder([])
-    a, b = encode(data.sentences1), encode(data.sentences2)
-    cosines = [x @ y / np.linalg.norm(x) / np.linalg.norm(y) for x, y in zip(a, b, strict=True)]
-    assert report.scores["STS16"] == pytest.approx(100 * _rank_correlation(cosines, data.scores.tolist()), abs=1e-6)
+    def encode(sentences):
+        return HashingVectorizer(n_features=512, norm=None).transform(sentences).toarray()
 
-
-def test_rows_of_zero_and_bad_outputs(monkeypatch):
-    monkeypatch.setattr("cselab.evaluation.sts.load_sts", lambda *a, **k: _data([1, 2, 3, 4], [""] * 4))
-    with pytest.raises(DataError, match=r"returned shape \(3, 2\) for 4 sentences; expected \(4, d\)"):
-        evaluate_sts(lambda texts: np.ones((3, 2)), ["T"])
-    with pytest.raises(DataError, match="returned NaN or infinity for 1 of 4 sentences"):
-        evaluate_sts(lambda texts: torch.tensor([[1.0, 2], [math.nan, 1], [1, 1], [2, 1]]), ["T"])
-    assert evaluate_sts(lambda texts: torch.tensor([[0.0, 0], [1, 0], [1, 1], [0, 1]]), ["T"]).tasks["T"].data.split == "test"
-
-
-def test_alignment_and_uniformity_closed_forms():
-    """Both normalise inside: rows scaled by any length give the same (six threads ask)."""
-    x = torch.eye(4)
-    assert alignment(x, 7 * x).item() == pytest.approx(0)
-    assert alignment(x, -x).item() == pytest.approx(4)
-    assert alignment(x, x.roll(1, 0)).item() == pytest.approx(2)
-    assert uniformity(x * torch.tensor([1.0, 2, 3, 4])[:, None]).item() == pytest.approx(-4)  # all at distance sqrt 2
-    assert uniformity(torch.ones(5, 3)).item() == pytest.approx(0, abs=1e-6)
-    pair = torch.tensor([[1.0, 0], [-1, 0]])
-    assert uniformity(pair, t=1.0).item() == pytest.approx(-4)
-    with pytest.raises(DataError, match="uniformity compares pairs of sentences, got 1"):
-        uniformity(torch.ones(1, 3))
+    report = evaluate_sts(encode, folder=data_dir, resamples=0)
+    assert list(report.scores) == ["STS12", "STS13", "STS14", "STS15", "STS16", "STSBenchmark", "SICK-R"]
+    assert all(35 < score < 75 for score in report.scores.values())
+    assert abs(report.tasks["STS12"].spearman - report.tasks["STS12"].mean) > 1  # "all" is not the mean
+    lower = evaluate_sts(encode, folder=data_dir, text="senteval", split={"SICK-R": "all"}, resamples=0)
+    assert len(lower.tasks["SICK-R"].data) == 9927
+    assert lower.scores["STSBenchmark"] == report.scores["STSBenchmark"]
+    assert lower.scores["STS12"] != report.scores["STS12"]

@@ -5,6 +5,9 @@ import json
 
 import pytest
 import torch
+from safetensors.torch import load_file, save_file
+from transformers import LlamaConfig, LlamaModel, PreTrainedTokenizerFast
+
 from cselab.errors import DataError, ModelError
 from cselab.models import (
     POOLINGS,
@@ -16,8 +19,6 @@ from cselab.models import (
     longest_input,
     pool,
 )
-from safetensors.torch import load_file, save_file
-from transformers import LlamaConfig, LlamaModel, PreTrainedTokenizerFast
 
 SENTENCES = ["a man is playing guitar .", "the dog", "the big red ball was not under the table , in the house .", "dog"]
 
@@ -121,7 +122,9 @@ def test_a_path_without_a_model_is_one_line(tmp_path):
 
 
 def test_a_decoder_is_refused(tmp_path):
-    config = LlamaConfig(hidden_size=32, intermediate_size=64, num_hidden_layers=1, num_attention_heads=2, vocab_size=50)
+    config = LlamaConfig(
+        hidden_size=32, intermediate_size=64, num_hidden_layers=1, num_attention_heads=2, vocab_size=50
+    )
     LlamaModel(config).save_pretrained(tmp_path)
     with pytest.raises(ModelError, match="is a 'llama' model; expected an encoder of type bert, roberta"):
         load_backbone(tmp_path)
@@ -176,7 +179,9 @@ def test_the_pooling_is_saved_with_the_model(saved):
 
 
 def test_a_folder_without_an_encoder_is_one_line(tmp_path):
-    with pytest.raises(ModelError, match="no cselab.json in .*: expected a folder that SentenceEncoder.save_pretrained wrote"):
+    with pytest.raises(
+        ModelError, match="no cselab.json in .*: expected a folder that SentenceEncoder.save_pretrained wrote"
+    ):
         SentenceEncoder.from_pretrained(tmp_path)
 
 

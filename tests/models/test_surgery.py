@@ -2,10 +2,11 @@
 
 import pytest
 import torch
-from cselab.errors import ModelError
-from cselab.models import SentenceEncoder, TwinEncoder, load_backbone, remove_layer_norms
 from torch import nn
 from transformers import AutoModel
+
+from cselab.errors import ModelError
+from cselab.models import SentenceEncoder, TwinEncoder, load_backbone, remove_layer_norms
 
 
 @pytest.fixture

@@ -5,9 +5,10 @@ import math
 import pytest
 import torch
 import torch.nn.functional as F
+from transformers import AutoModel, LlamaConfig, LlamaModel
+
 from cselab.errors import ModelError
 from cselab.models import TwinEncoder, cael_positions
-from transformers import AutoModel, LlamaConfig, LlamaModel
 
 SENTENCES = ["a man is playing guitar .", "the dog", "the big red ball was not under the table , in the house ."]
 
@@ -97,7 +98,9 @@ def reference_cross(twin, batch):
     for tower in twin.backbones:
         states = [tower.embeddings(input_ids=batch["input_ids"])]
         for layer in tower.encoder.layer:
-            states.append(reference_layer(layer, reference_context(layer, layer, states[-1], states[-1], mask), states[-1]))
+            states.append(
+                reference_layer(layer, reference_context(layer, layer, states[-1], states[-1], mask), states[-1])
+            )
         inputs.append(states)
     outputs = []
     for a, b in ((0, 1), (1, 0)):
@@ -240,7 +243,9 @@ def test_a_save_that_fails_leaves_the_old_twin(make_twin, tmp_path, monkeypatch)
     twin = make_twin(2)
     twin.save_pretrained(tmp_path / "twin")
     before = sorted(path.name for path in tmp_path.rglob("*"))
-    monkeypatch.setattr(type(twin.tower_ii), "save_pretrained", lambda self, folder: (_ for _ in ()).throw(OSError("disk")))
+    monkeypatch.setattr(
+        type(twin.tower_ii), "save_pretrained", lambda self, folder: (_ for _ in ()).throw(OSError("disk"))
+    )
     with pytest.raises(OSError, match="disk"):
         twin.save_pretrained(tmp_path / "twin")
     assert sorted(path.name for path in tmp_path.rglob("*")) == before
@@ -271,7 +276,9 @@ def test_an_interval_that_does_not_divide_lists_what_does(every):
     ],
 )
 def test_towers_of_different_shape_are_refused(make_tower, change, message):
-    with pytest.raises(ModelError, match=f"the towers {message}; a twin needs two encoders of one shape and vocabulary"):
+    with pytest.raises(
+        ModelError, match=f"the towers {message}; a twin needs two encoders of one shape and vocabulary"
+    ):
         TwinEncoder(make_tower(1), make_tower(2, **change))
 
 

@@ -72,7 +72,9 @@ def draw_event(random: Random) -> Event:
 def draw_market(random: Random) -> Market:
     words = lexicon()
     time = random.choice(WEEKDAYS) if random.random() < 0.6 else None
-    return Market(random.choice(tuple(words.goods)), random.choice(tuple(words.moves)), random.choice(words.amounts), time)
+    return Market(
+        random.choice(tuple(words.goods)), random.choice(tuple(words.moves)), random.choice(words.amounts), time
+    )
 
 
 def draw_frame(random: Random) -> Frame:

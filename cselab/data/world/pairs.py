@@ -58,7 +58,9 @@ def _number(frame: Frame, random: Random) -> Frame:
         return replace(frame, amount=random.choice([n for n in lexicon().amounts if n != frame.amount]))
     slot = random.choice(("agent", "patient") if frame.patient else ("agent",))
     entity = getattr(frame, slot)
-    return replace(frame, **{slot: replace(entity, number=random.choice([n for n in (1, 2, 3, 4, 5) if n != entity.number]))})
+    return replace(
+        frame, **{slot: replace(entity, number=random.choice([n for n in (1, 2, 3, 4, 5) if n != entity.number]))}
+    )
 
 
 def _opposite(frame: Frame, random: Random) -> Frame | None:
@@ -113,7 +115,9 @@ CHANGES: dict[str, Callable[[Event, Random], Frame | None]] = {
 @functools.cache
 def sts_pairs(split: str) -> tuple[StsPair, ...]:
     """The pairs of "dev" or "test": 1,500 each, the same on every machine; no sentence is in both."""
-    taken = {text for pair in sts_pairs("dev") for text in (pair.sentence1, pair.sentence2)} if split == "test" else set()
+    taken = (
+        {text for pair in sts_pairs("dev") for text in (pair.sentence1, pair.sentence2)} if split == "test" else set()
+    )
     pairs: list[StsPair] = []
     fifths, tags = Counter(), Counter()
     for pair in _candidates(Random(SEEDS[split])):
@@ -134,7 +138,9 @@ def sts_pairs(split: str) -> tuple[StsPair, ...]:
 def _candidates(random: Random) -> Iterator[StsPair]:
     while True:
         for tag, change in CHANGES.items():
-            first: Frame = draw_market(random) if tag in ("number", "antonym") and random.random() < 0.1 else draw_event(random)
+            first: Frame = (
+                draw_market(random) if tag in ("number", "antonym") and random.random() < 0.1 else draw_event(random)
+            )
             second = change(first, random)
             if second is None:
                 continue

@@ -2,7 +2,7 @@
 
 from random import Random
 
-from cselab.data.world.frames import Definition, Entity, Event, Frame, Market
+from cselab.data.world.frames import Definition, Entity, Event, Frame
 from cselab.data.world.lexicon import lexicon
 
 
@@ -30,7 +30,9 @@ def describe(frame: Frame, random: Random, *, plain: bool = False) -> str:
 
 def _event(frame: Event, random: Random, plain: bool) -> str:
     words = lexicon()
-    base, third, past, participle, gerund = words.verbs[frame.verb].words[0] if plain else random.choice(words.verbs[frame.verb].words)
+    base, third, past, participle, gerund = (
+        words.verbs[frame.verb].words[0] if plain else random.choice(words.verbs[frame.verb].words)
+    )
     passive = frame.patient is not None and not plain and random.random() < 0.25
     in_past = frame.time is not None or (not plain and random.random() < 0.35)
     subject, other = (frame.patient, frame.agent) if passive else (frame.agent, frame.patient)

@@ -1,0 +1,116 @@
+"""Sources: the order folder, hub, embedded; and every unreadable file as one clear line."""
+
+import gzip
+import subprocess
+import sys
+
+import pytest
+
+from cselab.data import data_folder
+from cselab.data.sources import Source, from_hub, hub_allowed, read_lines
+from cselab.errors import DataError
+
+
+def test_reading_data_does_not_load_torch():
+    """Prevents a two-second import for whoever reads a text file."""
+    heavy = "{'torch', 'transformers', 'datasets'} & set(sys.modules)"
+    code = f"import sys, cselab.data; cselab.data.load_sts; sys.exit(len({heavy}))"
+    assert subprocess.run([sys.executable, "-c", code]).returncode == 0
+
+
+def test_every_public_name_resolves():
+    import cselab.data
+
+    for name in set(cselab.data.__all__) - {"RoundTrip"}:
+        assert getattr(cselab.data, name).__name__ == name if name != "STS7" else cselab.data.STS7
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        cselab.data.nothing  # noqa: B018
+
+
+def test_the_folder_given_comes_before_the_variable(tmp_path, monkeypatch):
+    monkeypatch.delenv("CSELAB_DATA", raising=False)
+    assert data_folder() is None
+    (tmp_path / "a").mkdir()
+    monkeypatch.setenv("CSELAB_DATA", str(tmp_path))
+    assert data_folder() == tmp_path
+    assert data_folder(tmp_path / "a") == tmp_path / "a"
+
+
+@pytest.mark.parametrize("by", ["data_dir", "CSELAB_DATA"])
+def test_a_missing_folder_says_who_named_it_and_what_it_should_hold(by, tmp_path, monkeypatch):
+    missing = str(tmp_path / "nowhere")
+    monkeypatch.setenv("CSELAB_DATA", missing if by == "CSELAB_DATA" else str(tmp_path))
+    with pytest.raises(DataError, match=rf"^{by}: no folder {missing}; a data folder holds sts/.* and corpus/[^\n]*$"):
+        data_folder(missing if by == "data_dir" else None)
+
+
+@pytest.mark.parametrize(("offline", "allowed"), [("", True), ("0", True), ("1", False), ("true", False)])
+def test_offline_forbids_the_hub(offline, allowed, monkeypatch):
+    monkeypatch.setenv("HF_HUB_OFFLINE", offline)
+    assert hub_allowed(True) is allowed
+    assert hub_allowed(False) is False
+
+
+def test_a_hub_failure_is_one_line(caplog):
+    def fail():
+        raise ConnectionError("Max retries\nexceeded\nwith url " + 500 * "x")
+
+    assert from_hub("Wiki1M", fail) is None
+    (record,) = caplog.records
+    assert record.getMessage().startswith("Wiki1M could not be fetched from the hub (Max retries exceeded with url xxx")
+    assert len(record.getMessage()) < 250
+    assert "\n" not in record.getMessage()
+
+
+def test_a_source_reads_as_kind_and_place():
+    assert str(Source("hub", "mteb/sts12-sts")) == "hub (mteb/sts12-sts)"
+
+
+@pytest.mark.parametrize("name", ["a.txt", "a.txt.gz"])
+def test_only_a_line_feed_ends_a_line(name, tmp_path):
+    """Prevents `str.splitlines`, which splits at U+2028 and U+0085 and so shifts every later line."""
+    text = "one\u2028still one\r\ntwo\u0085still two\n\nfour"
+    opened = gzip.open if name.endswith("gz") else open
+    with opened(tmp_path / name, "wb") as file:
+        file.write(text.encode())
+    assert list(read_lines(tmp_path / name)) == ["one\u2028still one", "two\u0085still two", "", "four"]
+
+
+def _truncated(path):
+    path.write_bytes(gzip.compress(b"".join(b"line %d\n" % i for i in range(10_000)))[:9000])
+
+
+def _flipped(path):
+    data = bytearray(gzip.compress(b"".join(b"line %d\n" % (i * 7919) for i in range(10_000))))
+    data[500:520] = bytes(20)
+    path.write_bytes(data)
+
+
+def _not_gzip(path):
+    path.write_bytes(b"plain text\n")
+
+
+def _latin1(path):
+    path.write_bytes(gzip.compress("fine\ncafé\n".encode("latin-1")))
+
+
+def _folder(path):
+    path.mkdir()
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (_truncated, r"f\.gz is truncated or damaged after line \d{3,} .*; copy it again$"),
+        (_flipped, r"f\.gz is truncated or damaged after line \d+ .*; copy it again$"),
+        (_not_gzip, r"f\.gz is truncated or damaged after line 0 .*; copy it again$"),
+        (_latin1, r"f\.gz, line 2: not UTF-8 \(byte 0xe9\); convert"),
+        (_folder, r"f\.gz cannot be read \(Is a directory\)"),
+        (lambda path: None, r"no file .*f\.gz; a data folder holds"),
+    ],
+)
+def test_an_unreadable_file_is_one_line(make, message, tmp_path):
+    make(tmp_path / "f.gz")
+    with pytest.raises(DataError, match=message) as caught:
+        list(read_lines(tmp_path / "f.gz"))
+    assert "\n" not in str(caught.value)

@@ -1,0 +1,220 @@
+"""STS loading: official counts, no quoting, and every malformed file as one clear line."""
+
+import csv
+import gzip
+import sys
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from cselab.data import STS7, load_sts
+from cselab.errors import DataError
+
+HEADER = "sentence1\tsentence2\tscore\tsubset\n"
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """`folder(text)` writes sts/sts12-test.tsv.gz, of which three pairs are official here."""
+    monkeypatch.delenv("CSELAB_DATA", raising=False)
+    monkeypatch.setattr("cselab.data.sts._COUNTS", {"STS12": {"test": 3}, "SICK-R": {"test": 3, "all": 5}})
+
+    def write(text: str | bytes, name: str = "sts/sts12-test.tsv.gz"):
+        path = tmp_path / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_bytes(gzip.compress(text.encode() if isinstance(text, str) else text))
+        return tmp_path
+
+    return write
+
+
+GOOD = HEADER + 'a "lone quote\tb\t5.0\tx\nc\td\t0\tx\n"e"\tf "" g\t2.5\ty\n'
+
+
+def test_quote_marks_are_part_of_the_text(folder):
+    """Prevents a quoting reader, which swallows lines from one lone quote to the next."""
+    data = load_sts("STS12", folder=folder(GOOD))
+    assert data.sentences1 == ['a "lone quote', "c", '"e"']
+    assert data.sentences2 == ["b", "d", 'f "" g']
+    assert data.scores.tolist() == [5.0, 0.0, 2.5]
+    assert data.scores.dtype == np.float64
+    assert data.subsets == ["x", "x", "y"]
+    assert data.source.kind == "folder"
+    assert len(data) == 3
+
+
+def test_columns_are_found_by_name(folder):
+    """Prevents reading the gold score of files whose columns stand in another order as text."""
+    rows = [line.split("\t") for line in GOOD.splitlines()]
+    turned = "\n".join("\t".join([row[2], "extra", row[1], row[0]]) for row in rows) + "\n"
+    turned = turned.replace("score\textra\tsentence2\tsentence1", "score\tid\tsentence2\tsentence1")
+    data = load_sts("STS12", folder=folder(turned))
+    assert data.sentences1 == ['a "lone quote', "c", '"e"']
+    assert data.scores.tolist() == [5.0, 0.0, 2.5]
+    assert data.subsets is None
+
+
+def test_the_fingerprint_follows_texts_and_ratings_not_places(folder, tmp_path):
+    before = load_sts("STS12", folder=folder(GOOD)).fingerprint
+    assert load_sts("STS12", folder=folder(GOOD.replace("\tx", "\tz"))).fingerprint == before
+    assert load_sts("STS12", folder=folder(GOOD.replace("2.5", "2.6"))).fingerprint != before
+    assert load_sts("STS12", folder=folder(GOOD.replace("c\td", "c d\t"))).fingerprint != before
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (GOOD.replace("score", "gold"), "no column 'score'; its first line must name sentence1, sentence2, score"),
+        ("", "no column 'sentence1'"),
+        (GOOD.replace("2.5", "two"), "line 4: score 'two' is not a number from 0 to 5"),
+        (GOOD.replace("2.5", "nan"), "line 4: score 'nan' is not a number from 0 to 5"),
+        (GOOD.replace("2.5", "25"), "line 4: score '25' is not a number from 0 to 5"),
+        (GOOD.replace("c\td", "c\tx\td"), "line 3: 5 cells, expected 4 as in the header; a tab inside"),
+        (GOOD.replace("c\td", "c d"), "line 3: 3 cells, expected 4 as in the header"),
+        (GOOD + "g\th\t1\ty\n", "sts12-test.tsv.gz has 4 pairs, STS12 test officially has 3; get the official file"),
+        (GOOD.encode().replace(b"e", b"\xe9"), "line 1: not UTF-8"),
+    ],
+)
+def test_a_malformed_file_is_one_line(folder, text, message):
+    where = folder(text)
+    with pytest.raises(DataError, match=message) as caught:
+        load_sts("STS12", folder=where)
+    assert "\n" not in str(caught.value)
+    assert "sts12-test.tsv.gz" in str(caught.value)
+
+
+def test_a_truncated_file_is_not_a_shorter_task(folder):
+    where = folder(GOOD)
+    path = where / "sts/sts12-test.tsv.gz"
+    path.write_bytes(path.read_bytes()[:-12])
+    with pytest.raises(DataError, match="truncated or damaged"):
+        load_sts("STS12", folder=where)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"task": "STS-12"}, "unknown task 'STS-12'; did you mean 'STS12'"),
+        ({"task": "STS12", "split": "dev"}, "STS12 has no split 'dev'; .*valid: test"),
+        ({"task": "SICK-R", "split": "trial"}, "SICK-R has no split 'trial'; .*valid: all, test"),
+        ({"task": "World", "split": "train"}, "World has no split 'train'; valid: dev, test"),
+        ({"task": "SICK-R", "text": "senteval"}, "SICK-R has no 'senteval' text; use 'raw', or"),
+        ({"task": "STS12", "text": "tokenised"}, "STS12 has no 'tokenised' text"),
+        ({"task": "STS12"}, "no source for STS12 test; set data_dir or CSELAB_DATA .* or use task 'World'"),
+    ],
+)
+def test_what_cannot_be_had_is_one_line(folder, arguments, message):
+    with pytest.raises(DataError, match=message):
+        load_sts(**arguments)
+
+
+def test_a_missing_file_is_named(folder, tmp_path):
+    with pytest.raises(DataError, match=rf"no file {tmp_path}/sts/sts12-test.tsv.gz; a data folder holds sts/"):
+        load_sts("STS12", folder=tmp_path)
+
+
+@pytest.fixture
+def hub(monkeypatch):
+    """The calls of a stand-in for the hub, which has three pairs of everything."""
+    calls = []
+
+    class Column(list):
+        pass
+
+    class Rows(dict):
+        def __len__(self):
+            return 3
+
+    def load_dataset(name, split):
+        calls.append((name, split))
+        rows = zip(("a", "b", 5.0), ("c", "d", 0.0), ("e", "f", 2.5), strict=True)
+        return Rows(zip(("sentence1", "sentence2", "score"), map(Column, rows), strict=True))
+
+    monkeypatch.delenv("HF_HUB_OFFLINE", raising=False)
+    monkeypatch.setattr("datasets.load_dataset", load_dataset)
+    return calls
+
+
+def test_the_hub_is_asked_only_for_what_the_folder_lacks(folder, hub, tmp_path):
+    data = load_sts("STS12", folder=tmp_path, hub=True)
+    assert (str(data.source), data.sentences1, data.subsets) == ("hub (mteb/sts12-sts)", ["a", "c", "e"], None)
+    assert hub == [("mteb/sts12-sts", "test")]
+    assert load_sts("STS12", folder=folder(GOOD), hub=True).source.kind == "folder"
+    assert len(hub) == 1
+
+
+def test_the_hub_gives_dev_and_all_under_its_own_names(hub, monkeypatch):
+    monkeypatch.setattr("cselab.data.sts._COUNTS", {"STSBenchmark": {"dev": 3}, "SICK-R": {"all": 3, "test": 3}})
+    monkeypatch.delenv("CSELAB_DATA", raising=False)
+    load_sts("STSBenchmark", "dev", hub=True)
+    load_sts("SICK-R", "all", hub=True)
+    assert hub == [("mteb/stsbenchmark-sts", "validation"), ("mteb/sickr-sts", "test")]
+
+
+def test_the_hubs_sick_r_is_not_taken_for_the_papers_test(folder, hub):
+    """Prevents scoring 9,927 pairs, training pairs among them, under the name of the 4,927."""
+    with pytest.raises(DataError, match=r"no source for SICK-R test \(the hub has no such copy\)"):
+        load_sts("SICK-R", hub=True)
+    with pytest.raises(DataError, match="the hub has no such copy"):
+        load_sts("STS12", text="senteval", hub=True)
+    assert hub == []
+
+
+def test_a_wrong_count_on_the_hub_is_an_error(folder, hub):
+    with pytest.raises(DataError, match="mteb/sickr-sts has 3 pairs, SICK-R all officially has 5"):
+        load_sts("SICK-R", "all", hub=True)
+
+
+def test_an_unreachable_hub_is_a_warning_and_then_no_source(folder, monkeypatch, caplog):
+    def fail(name, split):
+        raise ConnectionError("no route")
+
+    monkeypatch.setattr("datasets.load_dataset", fail)
+    monkeypatch.delenv("HF_HUB_OFFLINE", raising=False)
+    with pytest.raises(DataError, match="no source for STS12 test"):
+        load_sts("STS12", hub=True)
+    assert "mteb/sts12-sts could not be fetched from the hub (no route)" in caplog.text
+
+
+def test_the_worlds_tags_are_its_subsets(monkeypatch):
+    pair = SimpleNamespace(sentence1="a", sentence2="b", score=3, tag="negation")
+    world = SimpleNamespace(sts_pairs=lambda split: [pair] if split == "dev" else [pair, pair])
+    monkeypatch.setitem(sys.modules, "cselab.data.world", world)
+    data = load_sts("World", "dev")
+    assert (data.subsets, data.scores.tolist(), data.source.kind) == (["negation"], [3.0], "embedded")
+    assert len(load_sts("World", "test")) == 2
+
+
+SUBSETS = {
+    "STS12": {"MSRpar": 750, "MSRvid": 750, "SMTeuroparl": 459, "OnWN": 750, "SMTnews": 399},
+    "STS13": {"FNWN": 189, "headlines": 750, "OnWN": 561},
+    "STS16": {"answer-answer": 254, "headlines": 249, "plagiarism": 230, "postediting": 244, "question-question": 209},
+}
+
+
+@pytest.mark.real_data
+@pytest.mark.parametrize("text", ["raw", "senteval"])
+def test_the_seven_tasks_have_their_official_pairs(data_dir, text):
+    for task in STS7:
+        data = load_sts(task, folder=data_dir, text=text if task[:4] == "STS1" else "raw")
+        assert data.scores.min() >= 0
+        if task in SUBSETS:
+            assert {name: data.subsets.count(name) for name in data.subsets} == SUBSETS[task]
+
+
+@pytest.mark.real_data
+def test_other_splits_have_their_official_pairs(data_dir):
+    for split, n in {"train": 4500, "dev": 500, "test": 4927, "all": 9927}.items():
+        assert len(load_sts("SICK-R", split, folder=data_dir)) == n
+    for split, n in {"train": 5749, "dev": 1500, "test": 1379}.items():
+        assert len(load_sts("STSBenchmark", split, folder=data_dir)) == n
+
+
+@pytest.mark.real_data
+def test_a_quoting_reader_would_differ_on_real_data(data_dir):
+    """Shows that quoting matters here: the real texts hold quote marks that a csv reader takes for its own."""
+    task = load_sts("STS14", folder=data_dir)
+    with gzip.open(data_dir / "sts/sts14-test.tsv.gz", "rt", encoding="utf-8", newline="") as file:
+        quoted = [row["sentence1"] for row in csv.DictReader(file, delimiter="\t")]
+    assert quoted != task.sentences1
