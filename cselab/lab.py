@@ -36,6 +36,7 @@ class Lab:
         self.run_dir = Path(os.environ.get("CSELAB_RUN_DIR") or outputs / "runs" / "interactive")
         self.stages_dir = outputs / "stages"
         self.cache_dir = outputs / "cache"
+        self._told: set[Path] = set()
         for folder in (self.run_dir, self.stages_dir, self.cache_dir):
             try:
                 folder.mkdir(parents=True, exist_ok=True)
@@ -55,7 +56,9 @@ class Lab:
         final = self.stages_dir / f"{name}-{key}"
         with FileLock(f"{final}.lock"):
             if final.is_dir():
-                print(f"stage {name}: reused {final.name}")
+                if final not in self._told:
+                    print(f"stage {name}: reused {final.name}")
+                self._told.add(final)
                 return final
             started = time.perf_counter()
             with _work_folder(self.stages_dir, name) as folder:
@@ -64,6 +67,7 @@ class Lab:
                 stamp = {"name": name, "inputs": inputs, "seconds": round(seconds, 1), "environment": self.environment}
                 (folder / "stage.json").write_text(json.dumps(stamp, indent=1))
                 os.replace(folder, final)
+        self._told.add(final)
         print(f"stage {name}: computed in {seconds:.0f} s, kept as {final.name}")
         return final
 

@@ -195,9 +195,14 @@ def joint(lab: Lab, method: str, **overrides: Any) -> Trained:
 # --------------------------------------------------------------------------------------------------- scores
 
 
+def score(lab: Lab, encode: Encode) -> StsReport:
+    """Scores of `encode` on the lab's test tasks."""
+    return evaluate_sts(encode, test_tasks(lab), folder=lab.settings.data_dir, hub=lab.settings.hub)
+
+
 def evaluate(lab: Lab, method: str, encode: Encode) -> StsReport:
-    """Scores of `encode` on the lab's test tasks, recorded as rows of the run."""
-    report = evaluate_sts(encode, test_tasks(lab), folder=lab.settings.data_dir, hub=lab.settings.hub)
+    """The same, recorded as rows of the run under the name `method`."""
+    report = score(lab, encode)
     lab.record({"method": method, **row} for row in report.to_rows())
     return report
 

@@ -17,7 +17,43 @@ def data_dir() -> Path:
     pytest.skip("no evaluation data: set CSELAB_DATA to a folder that holds sts/stsb-dev.tsv.gz")
 
 
-WORDS = ["a", "the", "man", "woman", "dog", "cat", "boy", "girl", "is", "are", "was", "not", "playing", "eating", "running", "sleeping", "guitar", "ball", "fish", "bread", "quickly", "big", "small", "red", "in", "on", "under", "park", "house", "table", ".", ",", "?", "of", "and"]
+WORDS = [
+    "a",
+    "the",
+    "man",
+    "woman",
+    "dog",
+    "cat",
+    "boy",
+    "girl",
+    "is",
+    "are",
+    "was",
+    "not",
+    "playing",
+    "eating",
+    "running",
+    "sleeping",
+    "guitar",
+    "ball",
+    "fish",
+    "bread",
+    "quickly",
+    "big",
+    "small",
+    "red",
+    "in",
+    "on",
+    "under",
+    "park",
+    "house",
+    "table",
+    ".",
+    ",",
+    "?",
+    "of",
+    "and",
+]
 
 
 @pytest.fixture(scope="session")

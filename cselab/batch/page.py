@@ -11,6 +11,7 @@ from latex2mathml.converter import convert as to_mathml
 from nbconvert import HTMLExporter
 from plotly.offline import get_plotlyjs
 from pygments.formatters import HtmlFormatter
+from traitlets.config import Config
 
 PLOTLY = "application/vnd.plotly.v1+json"
 WIDGET = "application/vnd.jupyter.widget-view+json"
@@ -31,7 +32,8 @@ def write_page(notebook: Path, target: Path, title: str) -> None:
                 figures += 1
             elif WIDGET in output.get("data", {}):  # needs a kernel and scripts from elsewhere
                 output.data = {"text/plain": output.data.get("text/plain", "an interactive view, in JupyterLab")}
-    exporter = HTMLExporter(template_name="basic", exclude_input_prompt=True, exclude_output_prompt=True)
+    config = Config({"CoalesceStreamsPreprocessor": {"enabled": True}})  # a progress bar is its last state
+    exporter = HTMLExporter(config, template_name="basic", exclude_input_prompt=True, exclude_output_prompt=True)
     body, _ = exporter.from_notebook_node(nb)
     scripts = f"<script>{get_plotlyjs()}</script>" if figures else ""
     write_html(target, title, f"<main class='notebook'>{body}</main>", scripts)

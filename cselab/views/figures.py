@@ -37,10 +37,15 @@ def training_curves(runs: Mapping[str, Sequence[Mapping[str, float]]], dev_name:
 
 
 def score_bars(scores: Mapping[str, Mapping[str, float]], title: str = "") -> go.Figure:
-    """Grouped bars: `scores[method][task]` in Spearman × 100, one colour a method."""
-    figure = go.Figure(layout=dict(title=title, yaxis_title="Spearman × 100", barmode="group", legend=dict(y=1.0)))
+    """Bars of `scores[method][task]` in Spearman × 100: one colour a method, or one bar a method for a single task."""
+    figure = go.Figure(layout=dict(title=title, yaxis_title="Spearman × 100", barmode="group"))
+    single = len(next(iter(scores.values()))) == 1
     for method, by_task in scores.items():
-        figure.add_bar(name=method, x=list(by_task), y=list(by_task.values()), hovertemplate="%{x}: %{y:.2f}")
+        x = [method] if single else list(by_task)
+        figure.add_bar(name=method, x=x, y=list(by_task.values()), texttemplate="%{y:.1f}", showlegend=not single)
+    if single:
+        (task,) = next(iter(scores.values()))
+        figure.update_yaxes(title=f"{task}: Spearman × 100")
     return figure
 
 
@@ -69,7 +74,8 @@ def modulus_surface_figure(points: Sequence[tuple[float, float]] = ()) -> go.Fig
             x, y = (torch.tensor(column) for column in zip(*marks, strict=True))
             z = modulus_surface(x, y)
             figure.add_scatter3d(x=x, y=y, z=z, mode="markers", marker=dict(size=5, color=colour), name=name)
-    scene = dict(xaxis_title="k = ‖h⁺‖ / ‖h‖", yaxis_title="t = cos γ", zaxis_title="l_TN")
+    camera = dict(eye=dict(x=1.5, y=-1.7, z=0.9), center=dict(x=0, y=0, z=-0.15))
+    scene = dict(xaxis_title="k = ‖h⁺‖ / ‖h‖", yaxis_title="t = cos γ", zaxis_title="l_TN", camera=camera)
     return figure.update_layout(scene=scene, height=520, margin=dict(l=0, r=0, t=40, b=0))
 
 

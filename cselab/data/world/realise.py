@@ -30,7 +30,7 @@ def describe(frame: Frame, random: Random, *, plain: bool = False) -> str:
 
 def _event(frame: Event, random: Random, plain: bool) -> str:
     words = lexicon()
-    base, third, past, participle, gerund = (
+    base, _, past, participle, gerund = (
         words.verbs[frame.verb].words[0] if plain else random.choice(words.verbs[frame.verb].words)
     )
     passive = frame.patient is not None and not plain and random.random() < 0.25
@@ -40,13 +40,10 @@ def _event(frame: Event, random: Random, plain: bool) -> str:
     be = ("was" if singular else "were") if in_past else ("is" if singular else "are")
     not_ = " not" if frame.negated else ""
     if passive:
-        # "performed on" keeps its particle: "was performed on by a man".
         verb = f"{be}{not_} {'' if in_past else 'being '}{participle} by {_entity(other, random, plain)}"
     else:
-        if in_past:
-            verb = f"did not {base}" if frame.negated else past
-        else:
-            verb = f"{be}{not_} {gerund}"
+        past_tense = f"did not {base}" if frame.negated else past
+        verb = past_tense if in_past else f"{be}{not_} {gerund}"
         if other is not None:
             verb = f"{verb} {_entity(other, random, plain)}"
     adjuncts = [

@@ -1,0 +1,65 @@
+"""Committed notebooks: no outputs, stable, short cells, parameters that the settings know."""
+
+import ast
+from pathlib import Path
+
+import nbformat
+import pytest
+from cselab.batch.parameters import read_parameters
+from cselab.settings import Settings
+
+ROOT = Path(__file__).resolve().parents[2]
+NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
+
+
+@pytest.fixture(params=NOTEBOOKS, ids=lambda path: path.stem)
+def notebook(request):
+    return request.param, nbformat.read(request.param, as_version=4)
+
+
+def test_there_are_notebooks():
+    assert [path.stem[:2] for path in NOTEBOOKS] >= ["00", "01", "02", "03", "07"]
+
+
+def test_no_outputs_no_local_kernel_and_stable_ids(notebook):
+    """Prevents a diff of pictures, somebody's kernel name, and ids that change on every save."""
+    path, nb = notebook
+    nbformat.validate(nb)
+    assert nb.metadata.kernelspec.name == "python3"
+    ids = [cell.id for cell in nb.cells]
+    assert len(set(ids)) == len(ids)
+    for cell in nb.cells:
+        if cell.cell_type == "code":
+            assert not cell.outputs, f"{path.name} {cell.id}: run nbstripout"
+            assert cell.execution_count is None
+
+
+def test_a_chapter_starts_with_its_question_and_has_short_cells(notebook):
+    path, nb = notebook
+    assert nb.cells[0].cell_type == "markdown"
+    assert nb.cells[0].source.startswith(f"# {path.stem[:2]} · ")
+    for word in ("**Question.**", "**Time:**"):
+        assert word in nb.cells[0].source
+    assert any("## Exercises" in cell.source for cell in nb.cells)
+    for cell in nb.cells:
+        if cell.cell_type == "code":
+            assert len(cell.source.splitlines()) <= 15, f"{path.name} {cell.id} is too long"
+
+
+def test_every_parameter_is_a_setting_and_reaches_the_lab(notebook):
+    """Prevents a parameter that is accepted and then ignored."""
+    path, nb = notebook
+    parameters = read_parameters(path)
+    assert parameters.keys() - {"profile"} <= Settings.model_fields.keys()
+    calls = [
+        node
+        for cell in nb.cells
+        if cell.cell_type == "code"
+        for node in ast.walk(ast.parse(cell.source))
+        if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "open_lab"
+    ]
+    (call,) = calls
+    assert call.args[0].value == path.stem
+    assert {keyword.arg: keyword.value.id for keyword in call.keywords} == {name: name for name in parameters}
+    defaults = {name: parameter.default for name, parameter in parameters.items()}
+    Settings.of(**defaults)
