@@ -68,8 +68,6 @@ class Settings(BaseModel):
     pooling: Literal["cls", "mean", "first_last", "last_two"] = "cls"  # SimCSE and the twins: [CLS]
     head: Literal["none", "mlp_train_only"] = "none"  # which one TNCSE/JTCSE's stage 1 used is not released
 
-    pretrain_steps: int = Field(400, ge=20)  # ours: "tiny-bert" is pretrained on the spot, for as long as one may wait
-
     # Losses.
     temperature: float = Field(0.05, gt=0)  # SimCSE Table D.1; released TNCSE/JTCSE the same
     terms: tuple[Literal["nce", "icnce", "ictm"], ...] = ("nce", "icnce", "ictm")  # JTCSE Eq. 15; Table X drops some
@@ -155,7 +153,7 @@ PROFILES: dict[str, dict[str, Any]] = {
     "small": dict(
         sentences=100_000, stage1_steps=1500, stage1_batch_size=128, stage1_learning_rate_i=1.5e-4,
         stage1_learning_rate_ii=2e-4, stage2_steps=780, stage2_batch_size=128, stage2_learning_rate=1.5e-5,
-        stage2_max_length=32, pretrain_steps=4000,
+        stage2_max_length=32,
     ),
     "paper": dict(
         hub=True, backbone="google-bert/bert-base-uncased", caels=6, bf16=True,

@@ -6,7 +6,6 @@ notebook 02 shows, and run second finds them.
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
@@ -15,8 +14,9 @@ import torch
 
 from cselab.data.corpus import Corpus, load_corpus, tokenize_corpus
 from cselab.data.round_trip import RoundTrip
-from cselab.data.sources import data_folder, read_lines
+from cselab.data.sources import data_folder, embedded_dir, hub_allowed, read_lines
 from cselab.data.sts import STS7, load_sts
+from cselab.errors import SettingsError, suggest
 from cselab.evaluation import StsReport, alignment, evaluate_sts, uniformity
 from cselab.lab import Lab
 from cselab.methods import Method, create
@@ -99,19 +99,21 @@ def combine(rows, trips, mode: Literal["append", "replace", "pair"]):
 
 
 def backbone(lab: Lab) -> str:
-    """Folder or hub name of the backbone. "tiny-bert" is pretrained on the spot from the training text, once."""
-    if lab.settings.backbone != "tiny-bert":
-        return lab.settings.backbone
-    from cselab.pretraining import PretrainConfig, pretrain
+    """Folder or hub name of the backbone: a shipped one by its name, a folder, or, where the profile may ask it, the hub.
 
-    config = PretrainConfig(steps=lab.settings.pretrain_steps)
-    text = sentences(lab)
-
-    def compute(folder: Path) -> None:
-        losses = pretrain(config, text, folder / "backbone")
-        (folder / "pretrain.json").write_text(json.dumps(losses, indent=1))
-
-    return str(lab.stage("tiny-bert", {"text": text.fingerprint, **asdict(config)}, compute) / "backbone")
+    Raises SettingsError, with the shipped names, for anything else.
+    """
+    name = lab.settings.backbone
+    shipped = {path.name: path for path in sorted((embedded_dir() / "backbones").iterdir()) if path.is_dir()}
+    if name in shipped:
+        return str(shipped[name])
+    if (folder := Path(name).expanduser()).is_dir():
+        return str(folder)
+    if hub_allowed(lab.settings.hub):
+        return name
+    raise SettingsError(
+        f"backbone: no {name!r} here; {suggest(name, shipped)}; or give a folder, or set hub=True to fetch it from the hub"
+    )
 
 
 def backbone_encoder(lab: Lab, pooling: str | None = None) -> SentenceEncoder:

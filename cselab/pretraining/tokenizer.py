@@ -1,4 +1,4 @@
-"""A lower-case WordPiece tokenizer trained on the text at hand."""
+"""A lower-case WordPiece tokenizer trained on the text at hand: the same text gives the same vocabulary."""
 
 from collections.abc import Iterable
 
@@ -12,24 +12,43 @@ SPECIAL = {
     "sep_token": "[SEP]",
     "mask_token": "[MASK]",
 }
+ALPHABET = 200
+"""Characters that get a piece of their own, the most frequent ones; a word with any other is [UNK]."""
+START = "▁"
 
 
 def train_tokenizer(sentences: Iterable[str], *, vocab_size: int, max_length: int) -> PreTrainedTokenizerFast:
     """BERT's normalisation and splitting with a vocabulary of at most `vocab_size` pieces.
 
-    The trained `tokenizers` object is wrapped as it is: in transformers 5, `BertTokenizerFast(vocab_file=...)` gives a tokenizer
-    that maps every word to [UNK].
+    The `tokenizers` object is wrapped as it is: in transformers 5, `BertTokenizerFast(vocab_file=...)` gives a tokenizer that
+    maps every word to [UNK].
     """
-    tokenizer = Tokenizer(models.WordPiece(unk_token=SPECIAL["unk_token"]))
+    pieces = [*SPECIAL.values(), *_pieces(sentences, vocab_size - len(SPECIAL))]
+    vocabulary = {piece: i for i, piece in enumerate(pieces)}
+    tokenizer = Tokenizer(models.WordPiece(vocabulary, unk_token=SPECIAL["unk_token"]))
     tokenizer.normalizer = normalizers.BertNormalizer(lowercase=True)
     tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
     tokenizer.decoder = decoders.WordPiece()
-    trainer = trainers.WordPieceTrainer(
-        vocab_size=vocab_size, special_tokens=list(SPECIAL.values()), limit_alphabet=200, show_progress=False
-    )
-    tokenizer.train_from_iterator(sentences, trainer)
-    ids = [(name, tokenizer.token_to_id(name)) for name in ("[CLS]", "[SEP]")]
+    ids = [(name, vocabulary[name]) for name in ("[CLS]", "[SEP]")]
     tokenizer.post_processor = processors.TemplateProcessing(
         single="[CLS] $A [SEP]", pair="[CLS] $A [SEP] $B:1 [SEP]:1", special_tokens=ids
     )
     return PreTrainedTokenizerFast(tokenizer_object=tokenizer, model_max_length=max_length, **SPECIAL)
+
+
+def _pieces(sentences: Iterable[str], count: int) -> list[str]:
+    """Byte-pair merges in WordPiece's spelling ("##ing" inside a word).
+
+    Not `WordPieceTrainer`: it numbers its pieces in the order of a hash map, so two runs give two vocabularies.
+    """
+    bpe = Tokenizer(models.BPE())
+    bpe.normalizer = normalizers.BertNormalizer(lowercase=True)
+    marked = pre_tokenizers.Metaspace(replacement=START, prepend_scheme="always", split=False)
+    bpe.pre_tokenizer = pre_tokenizers.Sequence([pre_tokenizers.BertPreTokenizer(), marked])
+    trainer = trainers.BpeTrainer(vocab_size=count, limit_alphabet=ALPHABET, show_progress=False)
+    bpe.train_from_iterator(sentences, trainer)
+    vocabulary = bpe.get_vocab()
+    ranked = [piece for piece in sorted(vocabulary, key=vocabulary.get) if piece != START]
+    letters = [piece for piece in ranked if len(piece) == 1]
+    longer = [piece[1:] if piece.startswith(START) else f"##{piece}" for piece in ranked if len(piece) > 1]
+    return list(dict.fromkeys([*letters, *(f"##{letter}" for letter in letters), *longer]))[:count]

@@ -1,21 +1,20 @@
 """Word vectors from counts: the truncated SVD of the PPMI matrix (Levy and Goldberg 2014), to start an embedding from."""
 
-from collections.abc import Iterable, Sequence
-
 import numpy as np
 from scipy import sparse
 from sklearn.utils.extmath import randomized_svd
 
+from cselab.pretraining.text import Rows
 
-def cooccurrence(rows: Iterable[Sequence[int]], vocab_size: int, *, window: int = 5) -> sparse.csr_array:
+
+def cooccurrence(rows: Rows, vocab_size: int, *, window: int = 5) -> sparse.csr_array:
     """How often token j stands within `window` places of token i in the same sentence; symmetric, (vocab, vocab)."""
-    flat = np.concatenate([np.asarray([*row, -1], dtype=np.int64) for row in rows])  # -1 ends a sentence
-    sentence = np.cumsum(flat == -1)
+    sentence = np.repeat(np.arange(len(rows), dtype=np.int32), rows.lengths)
     total = sparse.csr_array((vocab_size, vocab_size), dtype=np.float64)
     for distance in range(1, window + 1):
-        a, b = flat[:-distance], flat[distance:]
-        inside = (sentence[:-distance] == sentence[distance:]) & (a >= 0) & (b >= 0)
-        pairs = sparse.coo_array((np.ones(inside.sum()), (a[inside], b[inside])), (vocab_size, vocab_size)).tocsr()
+        inside = sentence[:-distance] == sentence[distance:]
+        a, b = rows.flat[:-distance][inside], rows.flat[distance:][inside]
+        pairs = sparse.coo_array((np.ones(len(a)), (a, b)), (vocab_size, vocab_size)).tocsr()
         total = total + pairs + pairs.T
     return total
 

@@ -28,7 +28,7 @@ class FitResult:
         is no candidate, so that "trained" always means trained.
     """
 
-    history: list[dict[str, float]]
+    history: list[dict[str, float | int]]
     best_step: int
     best_dev: float
     seconds: float
@@ -95,7 +95,7 @@ class _ContrastiveTrainer(Trainer):
     ):
         self.dev = dev
         self.schedule = schedule
-        self.history: list[dict[str, float]] = []
+        self.history: list[dict[str, float | int]] = []
         self._terms: dict[str, list[torch.Tensor]] = {}
         arguments = TrainingArguments(
             output_dir=str(folder),

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import nbformat
 import pytest
+
 from cselab.batch.parameters import read_parameters
 from cselab.settings import Settings
 

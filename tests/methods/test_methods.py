@@ -1,0 +1,177 @@
+"""The methods: which terms they sum, over which streams, and what one switch of the ledger changes."""
+
+import itertools
+from collections import Counter
+
+import pytest
+import torch
+
+from cselab.errors import ModelError, SettingsError
+from cselab.losses import icnce, ictm, info_nce
+from cselab.methods import JTCSE, Method, SimCSE, StepContext, base, create, register
+from cselab.models import SentenceEncoder
+from cselab.settings import LEDGER_ROWS, Settings
+
+SENTENCES = ["a man is playing guitar .", "the dog", "the big red ball was under the table .", "a cat is sleeping"]
+HEADS, TAILS = StepContext(step=0, coin=True), StepContext(step=0, coin=False)
+
+
+@pytest.fixture(scope="module")
+def towers(tmp_path_factory, make_bert, word_tokenizer):
+    """Two saved encoders with different weights."""
+    folders = [tmp_path_factory.mktemp("towers") / name for name in ("i", "ii")]
+    for seed, folder in enumerate(folders, 1):
+        SentenceEncoder(make_bert(seed), word_tokenizer).save_pretrained(folder)
+    return [str(folder) for folder in folders]
+
+
+@pytest.fixture
+def batch(word_tokenizer):
+    return dict(word_tokenizer(2 * SENTENCES, padding=True, return_tensors="pt", return_token_type_ids=False))
+
+
+def build(name, towers, **settings):
+    return create(name, Settings.of("tiny", **{"caels": 2, **settings}), towers).eval()
+
+
+def streams(method, batch):
+    """The twin's outputs as (2, N, d) views: own [CLS], pooled and cross of tower I and II."""
+    out = method.encoder(**batch)
+    return [None if x is None else x.unflatten(0, (2, -1)) for x in out]
+
+
+# ------------------------------------------------------------------------------------------- the terms
+
+
+def test_tncse_sums_each_towers_infonce_and_the_two_terms_between_them(towers, batch):
+    """Prevents a term from reading the wrong stream, the wrong tower or one view twice."""
+    method = build("tncse", towers)
+    cls_i, cls_ii, pooled_i, pooled_ii, *cross = streams(method, batch)
+    terms = method.losses(batch, TAILS)
+    assert cross == [None, None]
+    assert list(terms) == ["nce", "icnce", "ictm"]
+    torch.testing.assert_close(terms["nce"], info_nce(*cls_i) + info_nce(*cls_ii))
+    torch.testing.assert_close(terms["icnce"], icnce(cls_i, cls_ii))
+    torch.testing.assert_close(terms["ictm"], ictm(cls_i, cls_ii, pooled_i, pooled_ii))
+
+
+@pytest.mark.parametrize("coin", [HEADS, TAILS])
+def test_jtcse_one_coin_turns_both_streams(towers, batch, coin):
+    """Prevents the cross streams from being tossed for apart from the towers' own (Eq. 12)."""
+    method = build("jtcse", towers)
+    cls_i, cls_ii, _, _, cross_i, cross_ii = streams(method, batch)
+    expected = {
+        HEADS: icnce(cls_i, cls_ii) + icnce(cross_i, cross_ii),
+        TAILS: icnce(cls_ii, cls_i) + icnce(cross_ii, cross_i),
+    }[coin]
+    torch.testing.assert_close(method.losses(batch, coin)["icnce"], expected)
+    assert not torch.isclose(icnce(cls_i, cls_ii), icnce(cls_ii, cls_i))  # the order does matter here
+
+
+def test_jtcse_without_caels_has_no_cross_stream(towers, batch):
+    method = build("jtcse", towers, caels=0)
+    cls_i, cls_ii, _, _, *cross = streams(method, batch)
+    assert method.encoder.cael == ()
+    assert cross == [None, None]
+    torch.testing.assert_close(method.losses(batch, HEADS)["icnce"], icnce(cls_i, cls_ii))
+
+
+@pytest.mark.parametrize("terms", [("nce",), ("nce", "ictm"), ("icnce",)])
+def test_an_ablation_is_a_tuple_of_terms(towers, batch, terms):
+    """Prevents a dropped term from being summed, or a kept one from changing (JTCSE Table X)."""
+    full = build("jtcse", towers).losses(batch, HEADS)
+    kept = build("jtcse", towers, terms=terms).losses(batch, HEADS)
+    assert tuple(kept) == terms
+    for term in terms:
+        torch.testing.assert_close(kept[term], full[term])
+
+
+CHANGES = {"info_nce_layout": "nce", "icnce_candidates": "icnce", "modulus": "ictm"}
+
+
+@pytest.mark.parametrize("row", sorted(LEDGER_ROWS))
+def test_a_row_of_the_ledger_changes_its_own_term_only(towers, batch, row):
+    """Prevents a switch that does nothing, and one that turns on a neighbour too."""
+    paper = build("jtcse", towers).losses(batch, HEADS)
+    released = build("jtcse", towers, released_rows=row).losses(batch, HEADS)
+    changed = {term for term in paper if not torch.isclose(paper[term], released[term])}
+    assert changed == {CHANGES[row]}
+
+
+def test_simcse_is_infonce_of_the_two_views_through_its_training_head(towers, batch):
+    method = build("simcse", towers[:1], head="mlp_train_only")
+    views = method.head(method.encoder(batch)).unflatten(0, (2, -1))
+    torch.testing.assert_close(method.losses(batch, HEADS)["nce"], info_nce(*views))
+    torch.testing.assert_close(method.embed(batch), method.encoder(batch))  # the head stays behind
+
+
+# ------------------------------------------------------------------------------------------- the build
+
+
+def test_caels_are_spread_evenly_and_must_divide_the_depth(towers):
+    assert build("jtcse", towers, caels=2).encoder.cael == (2, 4)
+    with pytest.raises(SettingsError, match=r"caels=3 does not divide the 4 layers .* use 0 or one of \[1, 2, 4\]"):
+        build("jtcse", towers, caels=3)
+
+
+def test_each_tower_keeps_its_own_weights(towers, batch):
+    """Prevents tower II from being loaded from tower I's folder."""
+    method = build("jtcse", towers)
+    for folder, tower in zip(towers, method.towers.values(), strict=True):
+        alone = SentenceEncoder.from_pretrained(folder).eval()
+        torch.testing.assert_close(tower(**batch).last_hidden_state[:, 0], alone(batch))
+
+
+def test_the_modulus_term_needs_trained_poolers(tmp_path, make_bert, word_tokenizer):
+    """Prevents the loss from reading a pooler that nobody trained."""
+    backbone = make_bert(1)
+    backbone.pooler = None
+    SentenceEncoder(backbone, word_tokenizer).save_pretrained(tmp_path / "bare")
+    bare = [str(tmp_path / "bare")] * 2
+    with pytest.raises(ModelError, match="has no trained pooler.*leave out what reads it"):
+        build("tncse", bare)
+    assert build("tncse", bare, terms=("nce", "icnce")).terms == ("nce", "icnce")
+
+
+def test_dropout_comes_from_the_settings(towers):
+    method = build("simcse", towers[:1], dropout=0.25)
+    assert {m.p for m in method.encoder.modules() if isinstance(m, torch.nn.Dropout)} == {0.25}
+
+
+def test_unknown_method_and_wrong_number_of_towers(towers):
+    with pytest.raises(SettingsError, match="unknown method 'jtcs'; did you mean 'jtcse'"):
+        build("jtcs", towers)
+    with pytest.raises(SettingsError, match="'jtcse' has 2 towers .* got 1"):
+        build("jtcse", towers[:1])
+
+
+def test_a_users_own_method_is_registered_by_one_decorator(towers, batch, monkeypatch):
+    monkeypatch.setattr(base, "_REGISTRY", dict(base._REGISTRY))
+
+    @register("only_alignment")
+    class OnlyAlignment(SimCSE):
+        def losses(self, batch, context):
+            a, b = self.encoder(batch).unflatten(0, (2, -1))
+            return {"alignment": (a - b).square().sum(-1).mean()}
+
+    method = build("only_alignment", towers[:1])
+    assert isinstance(method, Method)
+    assert method.losses(batch, HEADS)["alignment"].item() == pytest.approx(0, abs=1e-9)  # no dropout, equal views
+
+
+# ------------------------------------------------------------------------------------------- the coin
+
+
+def test_the_coin_is_fair_and_depends_on_seed_and_step_alone():
+    """Prevents a coin that a resumed run, another process or an extra random draw would toss differently."""
+    tosses = [StepContext.at(42, step).coin for step in range(4000)]
+    torch.manual_seed(1)
+    assert tosses == [StepContext.at(42, step).coin for step in range(4000)]
+    assert 1850 < sum(tosses) < 2150
+    assert tosses[:64] != [StepContext.at(43, step).coin for step in range(64)]
+    pairs = Counter(itertools.pairwise(tosses))
+    assert min(pairs.values()) > 850  # nor does one toss tell the next
+
+
+def test_jtcse_is_the_registered_class(towers):
+    assert type(build("jtcse", towers)) is JTCSE

@@ -1,0 +1,176 @@
+"""Pretraining a small BERT: a tokenizer that knows its words, counts that are right, runs that can be interrupted."""
+
+import numpy as np
+import pytest
+import torch
+from transformers import AutoTokenizer
+
+from cselab.data.world import sentences
+from cselab.errors import DataError, SettingsError
+from cselab.models import load_backbone
+from cselab.pretraining import PretrainConfig, pretrain
+from cselab.pretraining import bert as module
+from cselab.pretraining.objectives import chosen
+from cselab.pretraining.text import Rows, batches, neighbours
+from cselab.pretraining.tokenizer import train_tokenizer
+from cselab.pretraining.word_vectors import cooccurrence, ppmi_vectors
+
+TEXT = list(sentences(900, 21))
+SMALL = PretrainConfig(
+    steps=8, batch_size=32, layers=2, width=32, vocab_size=400, max_length=24, held_out=64, evaluations=4, pair_every=4
+)
+
+
+@pytest.fixture(scope="module")
+def tokenizer():
+    return train_tokenizer(TEXT, vocab_size=400, max_length=64)
+
+
+@pytest.fixture(scope="module")
+def rows(tokenizer):
+    return Rows.tokenize(TEXT, tokenizer, max_length=24)
+
+
+# ------------------------------------------------------------------------------------------- tokenizer and counts
+
+
+def test_the_tokenizer_knows_its_text_after_saving(tokenizer, tmp_path):
+    """Prevents transformers 5's silent tokenizer that maps every word to [UNK]."""
+    tokenizer.save_pretrained(tmp_path)
+    loaded = AutoTokenizer.from_pretrained(tmp_path)
+    ids = loaded(TEXT[:50])["input_ids"]
+    assert not any(loaded.unk_token_id in row for row in ids)
+    assert ids == tokenizer(TEXT[:50])["input_ids"]
+    assert loaded.decode(ids[0], skip_special_tokens=True) == TEXT[0].lower()
+    assert len(loaded) == 400
+    assert (loaded.cls_token_id, loaded.sep_token_id) == (ids[0][0], ids[0][-1])
+
+
+def test_the_same_text_gives_the_same_tokenizer(tokenizer):
+    """Prevents a resumed run from training on with other token numbers: WordPieceTrainer's differ from run to run."""
+    assert train_tokenizer(TEXT, vocab_size=400, max_length=64).get_vocab() == tokenizer.get_vocab()
+
+
+def test_a_letter_can_start_and_continue_a_word(tokenizer):
+    """Prevents [UNK] for a new word of known letters."""
+    assert tokenizer.tokenize("zyx")
+    assert "[UNK]" not in tokenizer.tokenize("gtdb tgdb")
+
+
+def test_rows_are_the_tokenizers_own(rows, tokenizer):
+    for i in (0, 1, 450, 899):
+        expected = tokenizer(TEXT[i], truncation=True, max_length=24)["input_ids"]
+        assert rows.flat[rows.starts[i] : rows.starts[i + 1]].tolist() == expected
+    padded = rows.padded(np.array([3, 899]), tokenizer.pad_token_id)
+    assert padded.tolist() == tokenizer([TEXT[3], TEXT[899]], padding=True)["input_ids"]
+
+
+def test_cooccurrence_equals_a_double_loop(rows):
+    window, small = 3, Rows(rows.flat[: rows.starts[40]], rows.starts[:41])
+    expected = np.zeros((400, 400))
+    for i in range(len(small)):
+        row = small.flat[small.starts[i] : small.starts[i + 1]]
+        for p in range(len(row)):
+            for q in range(len(row)):
+                expected[row[p], row[q]] += 0 < abs(p - q) <= window
+    np.testing.assert_array_equal(cooccurrence(small, 400, window=window).toarray(), expected)
+
+
+def test_ppmi_vectors_rebuild_the_ppmi_matrix(rows):
+    """Prevents a wrong marginal or a lost square root: at full rank U sqrt(S) has the matrix's Gram."""
+    counts = cooccurrence(rows, 400)
+    dense = counts.toarray()
+    total, marginal = dense.sum(), dense.sum(0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ppmi = np.nan_to_num(np.maximum(0, np.log(dense * total / np.outer(marginal, marginal))), nan=0, neginf=0)
+    vectors = ppmi_vectors(counts, int(np.linalg.matrix_rank(ppmi)))
+    u, s, _ = np.linalg.svd(ppmi)
+    np.testing.assert_allclose(vectors @ vectors.T, (u * s) @ u.T, atol=0.05)
+    np.testing.assert_allclose(vectors[marginal == 0], 0, atol=1e-9)
+
+
+# ------------------------------------------------------------------------------------------- batches and masks
+
+
+def test_every_row_once_an_epoch(rows):
+    drawn = batches(rows.lengths, 100, seed=1)
+    first = np.concatenate([next(drawn) for _ in range(9)])
+    assert sorted(first) == list(range(900))
+    assert not np.array_equal(first, np.concatenate([next(drawn) for _ in range(9)]))
+
+
+def test_masks_take_the_share_asked_for_and_no_special_token(rows, tokenizer):
+    ids = rows.padded(np.arange(600), tokenizer.pad_token_id)
+    special = torch.tensor(tokenizer.all_special_ids)
+    torch.manual_seed(0)
+    where = chosen(ids, special, 0.3)
+    ordinary = ~torch.isin(ids, special)
+    assert not (where & ~ordinary).any()
+    assert (where.sum() / ordinary.sum()).item() == pytest.approx(0.3, abs=0.02)
+
+
+def test_neighbours_are_pairs_as_bert_saw_them(rows, tokenizer):
+    """Prevents wrong segments, and labels that do not say what follows what."""
+    pad = tokenizer.pad_token_id
+    ids, segments, labels = neighbours(rows, 200, pad, np.random.default_rng(0))
+    whole = [tuple(rows.flat[a:b].tolist()) for a, b in zip(rows.starts, rows.starts[1:], strict=False)]
+    place = {row: i for i, row in enumerate(whole)}
+    followed = []
+    for line, segment in zip(ids, segments, strict=True):
+        a = tuple(line[(segment == 0) & (line != pad)].tolist())
+        b = (tokenizer.cls_token_id, *line[segment == 1].tolist())
+        followed.append(place[b] == place[a] + 1)
+    assert [not label for label in labels.tolist()] == followed or sum(
+        a == bool(b) for a, b in zip(followed, labels.tolist(), strict=True)
+    ) <= 2  # a random sentence may be the next one
+    assert labels.float().mean() == 0.5
+
+
+# ------------------------------------------------------------------------------------------- the run
+
+
+def test_a_run_learns_and_its_folder_loads_like_any_bert(tmp_path):
+    config = PretrainConfig(**{**vars(SMALL), "steps": 60})
+    report = pretrain(config, TEXT, tmp_path / "bb", ordered=TEXT)
+    losses = [row["held_out"] for row in report["curve"]]
+    assert losses[-1] < losses[0] - 0.3
+    assert {"masked LM", "bottleneck", "next sentence"} <= report["curve"][-1].keys()
+    assert 0 < report["tokens_seen"] < 60 * 32 * 24 * 2
+    model = load_backbone(tmp_path / "bb", pooler="required")
+    ids = AutoTokenizer.from_pretrained(tmp_path / "bb")(TEXT[:2], padding=True, return_tensors="pt")
+    assert model(**ids).pooler_output.shape == (2, 32)
+    assert sorted(p.suffix for p in (tmp_path / "bb").iterdir()) == [".json", ".json", ".json", ".safetensors"]
+
+
+def test_an_interrupted_run_ends_where_it_would_have(tmp_path, monkeypatch):
+    """Prevents a resumed run from seeing other batches, masks or dropout."""
+    monkeypatch.setattr(module, "CHECKPOINT_EVERY", 3)
+    whole = pretrain(SMALL, TEXT, tmp_path / "whole", ordered=TEXT)
+    trained = module._Run._losses
+
+    def stop(self, which):
+        if self.step == 5:
+            raise KeyboardInterrupt
+        return trained(self, which)
+
+    monkeypatch.setattr(module._Run, "_losses", stop)
+    with pytest.raises(KeyboardInterrupt):
+        pretrain(SMALL, TEXT, tmp_path / "part", ordered=TEXT, checkpoint=tmp_path / "run.ckpt")
+    assert not (tmp_path / "part").exists()
+    monkeypatch.setattr(module._Run, "_losses", trained)
+    resumed = pretrain(SMALL, TEXT, tmp_path / "part", ordered=TEXT, checkpoint=tmp_path / "run.ckpt")
+    one, two = (load_backbone(tmp_path / name).state_dict() for name in ("whole", "part"))
+    assert all(torch.equal(one[key], two[key]) for key in one)
+    assert resumed == whole
+    assert not (tmp_path / "run.ckpt").exists()
+
+
+def test_a_checkpoint_of_other_settings_is_refused(tmp_path):
+    torch.save({"key": {"steps": 1}}, tmp_path / "run.ckpt")
+    with pytest.raises(SettingsError, match="of a run on other text or settings; remove it"):
+        pretrain(SMALL, TEXT, tmp_path / "bb", checkpoint=tmp_path / "run.ckpt")
+
+
+def test_too_little_text(tmp_path):
+    with pytest.raises(DataError, match="got 90 sentences; it needs at least 96"):
+        pretrain(SMALL, TEXT[:90], tmp_path / "bb")

@@ -1,0 +1,126 @@
+"""The workbook's shared steps: one training however often it is asked for, the right inputs, recorded scores."""
+
+import json
+
+import pytest
+import torch
+from datasets import Dataset
+
+import cselab
+from cselab import stages
+from cselab.errors import SettingsError
+from cselab.models import SentenceEncoder
+
+TINY = dict(sentences=200, stage1_steps=2, stage1_batch_size=8, stage1_eval_every=2, caels=2,
+            stage2_steps=2, stage2_batch_size=8, stage2_eval_every=2, device="cpu", seed=3)  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def small_backbone(tmp_path_factory, make_bert, word_tokenizer):
+    folder = tmp_path_factory.mktemp("backbone") / "bert"
+    SentenceEncoder(make_bert(1), word_tokenizer).save_pretrained(folder)
+    return str(folder)
+
+
+@pytest.fixture
+def open_lab(tmp_path, monkeypatch, small_backbone):
+    for variable in ("CSELAB_RUN_DIR", "CSELAB_OUTPUTS", "CSELAB_DATA"):
+        monkeypatch.delenv(variable, raising=False)
+    monkeypatch.setattr("cselab.stages.dev_score", lambda lab: lambda method: 0.0)  # the dev split has 1,500 pairs
+    return lambda **changes: cselab.open_lab(
+        "test", **{"outputs": tmp_path, "backbone": small_backbone, **TINY, **changes}
+    )
+
+
+def weights(encoder):
+    return torch.cat([p.detach().flatten() for p in encoder.parameters()])
+
+
+def test_rows_of_a_text_and_its_round_trip():
+    """Prevents a pair mode whose second view is the sentence itself, or a replace mode that keeps the text."""
+    rows = Dataset.from_dict({"input_ids": [[1], [2, 2]], "length": [1, 2]})
+    trips = Dataset.from_dict({"input_ids": [[7], [8, 8]], "length": [1, 2]})
+    assert stages.combine(rows, trips, "append")["input_ids"][:] == [[1], [2, 2], [7], [8, 8]]
+    assert stages.combine(rows, trips, "replace")["input_ids"][:] == [[7], [8, 8]]
+    pair = stages.combine(rows, trips, "pair")
+    assert pair["input_ids"][:] == [[1], [2, 2]]
+    assert pair["input_ids_b"][:] == [[7], [8, 8]]
+
+
+def test_the_round_trips_of_the_text_line_up_with_it(open_lab):
+    from cselab.data.round_trip import RoundTrip
+
+    lab = open_lab()
+    text = list(stages.sentences(lab))
+    assert stages.round_trips(lab, "fr") == list(RoundTrip("fr")(text))
+
+
+def test_a_tower_is_trained_once_and_found_again(open_lab, capsys):
+    """Prevents notebook 03 from training its own towers after notebook 02 has."""
+    first = stages.tower(open_lab(), "i")
+    capsys.readouterr()
+    again = stages.tower(open_lab(tasks="World"), "i")  # what is only evaluated does not train anew
+    assert "computed" not in capsys.readouterr().out
+    assert torch.equal(weights(first.encoder), weights(again.encoder))
+    assert [row["step"] for row in first.fit["history"]] == [0, 2]
+
+
+@pytest.mark.parametrize("change", [{"temperature": 0.1}, {"seed": 4}, {"pivot_i": "nl"}, {"stage1_steps": 4}])
+def test_what_a_tower_depends_on_trains_another(open_lab, change):
+    """Prevents a sweep whose every point is the first point's model."""
+    one, other = (weights(stages.tower(open_lab(**c), "i").encoder) for c in ({}, change))
+    assert not torch.equal(one, other)
+
+
+def test_the_towers_of_a_seed_differ_and_add_up(open_lab):
+    lab = open_lab()
+    one, two = (stages.tower(lab, which).encoder for which in ("i", "ii"))
+    assert not torch.equal(weights(one), weights(two))
+    text = ["The dog is sleeping.", "A man is playing guitar."]
+    expected = one.encode(text) + two.encode(text)
+    torch.testing.assert_close(stages.tower_sum(lab).encode(text), expected)
+
+
+def test_stage_two_starts_from_the_towers_and_takes_overrides(open_lab, capsys):
+    lab = open_lab()
+    plain = stages.joint(lab, "jtcse", stage2_learning_rate=1e-12)
+    torch.testing.assert_close(weights(plain.encoder), weights(stages.tower_sum(lab)), atol=1e-6, rtol=0)
+    assert plain.encoder.cael == (2, 4)
+    assert stages.joint(lab, "jtcse", caels=4).encoder.cael == (1, 2, 3, 4)
+    assert stages.joint(lab, "tncse").encoder.cael == ()
+
+
+def test_scores_are_recorded_with_where_they_come_from(open_lab, monkeypatch):
+    from cselab.data.world import sts_pairs
+
+    monkeypatch.setattr("cselab.data.world.sts_pairs", lambda split: sts_pairs(split)[:60])
+    lab = open_lab()
+    report = stages.evaluate(lab, "untrained", stages.backbone_encoder(lab).encode)
+    rows = [json.loads(line) for line in (lab.run_dir / "results.jsonl").read_text().splitlines()]
+    row = next(row for row in rows if row["task"] == "World")
+    assert (row["method"], row["seed"], row["profile"], row["notebook"]) == ("untrained", 3, "tiny", "test")
+    assert row["score"] == pytest.approx(report.tasks["World"].spearman)
+    assert {"settings", "torch", "transformers", "hardware"} <= row.keys()
+
+
+def test_a_backbone_that_is_nowhere(open_lab):
+    """Prevents a minute of waiting for a hub that nobody allowed."""
+    with pytest.raises(
+        SettingsError, match="no 'tiny-bret' here; did you mean 'tiny-bert'.*or give a folder, or set hub=True"
+    ):
+        stages.backbone(open_lab(backbone="tiny-bret"))
+
+
+def test_the_shipped_backbone_has_what_the_methods_read():
+    """Prevents shipping weights whose pooler nobody trained, a tokenizer of [UNK]s, or a file too large for a clone."""
+    from cselab.data.sources import embedded_dir
+    from cselab.models import load_backbone, load_tokenizer
+
+    folder = embedded_dir() / "backbones" / "tiny-bert"
+    model = load_backbone(folder, pooler="required")
+    assert (model.config.num_hidden_layers, model.config.hidden_size) == (6, 128)
+    tokenizer = load_tokenizer(folder)
+    ids = tokenizer("A man is playing a guitar in the garden.")["input_ids"]
+    assert tokenizer.unk_token_id not in ids
+    assert len(ids) < 14
+    assert sum(path.stat().st_size for path in folder.iterdir()) < 8e6
