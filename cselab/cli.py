@@ -1,4 +1,4 @@
-"""The command line: `cselab run`, `cselab list`."""
+"""The command line: `cselab run`, `cselab list`, `cselab pretrain`, `cselab card`."""
 
 import errno
 import sys
@@ -63,6 +63,36 @@ def list_notebooks() -> None:
         print(title_of(notebook))
         parameters = read_parameters(notebook).values()
         print("    " + ", ".join(f"{parameter.name}={parameter.default!r}" for parameter in parameters))
+
+
+DataDir = Annotated[Path | None, typer.Option(help="The data folder; CSELAB_DATA by default.")]
+
+
+@app.command()
+def pretrain(
+    folder: Annotated[Path, typer.Argument(help="Where the backbone goes; must not exist.")],
+    data_dir: DataDir = None,
+    steps: Annotated[int, typer.Option(help="Of 128 sentences each.")] = 11_000,
+    bf16: Annotated[bool, typer.Option(help="bfloat16 products: twice as fast where the processor has them.")] = False,
+) -> None:
+    """Pretrain the small BERT from scratch, as the shipped one was. Interrupted, the same command goes on."""
+    from cselab.pretraining.recipe import make
+
+    print(_numbers(make(folder, data_dir, steps=steps, bf16=bf16, checkpoint=f"{folder}.checkpoint")["measured"]))
+
+
+@app.command()
+def card(folder: Annotated[Path, typer.Argument(help="A pretrained backbone.")], data_dir: DataDir = None) -> None:
+    """Measure a backbone's card again: held-out losses, next-sentence accuracy, STS scores before any training."""
+    from cselab.pretraining.recipe import measure
+
+    print(_numbers(measure(folder, data_dir)))
+
+
+def _numbers(measured: dict) -> str:
+    import json
+
+    return json.dumps(measured, indent=1)
 
 
 def _split(text: str) -> tuple[str, str]:

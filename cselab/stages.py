@@ -219,9 +219,11 @@ def comparison(reports: Mapping[str, StsReport]) -> pandas.DataFrame:
     return pandas.DataFrame.from_dict(table, orient="index")
 
 
-def phenomena(encode: Encode) -> Mapping[str, float]:
-    """Spearman x100 within each phenomenon of the world's test pairs, for any encoder."""
-    return evaluate_sts(encode, ("World",)).tasks["World"].by_subset
+def phenomena(encode: Encode, report: StsReport | None = None) -> Mapping[str, float]:
+    """Spearman x100 within each phenomenon of the world's test pairs, for any encoder; read off `report` if it has them."""
+    if report is None or "World" not in report.tasks:
+        report = evaluate_sts(encode, ("World",))
+    return report.tasks["World"].by_subset
 
 
 def pair_cosines(lab: Lab, encode: Encode) -> tuple[torch.Tensor, torch.Tensor]:

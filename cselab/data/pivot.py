@@ -17,7 +17,7 @@ from cselab.errors import SettingsError, suggest
 
 WORD = re.compile(r"[A-Za-z][A-Za-z'-]*")
 FRONTED = re.compile(r"^((?:In|On|At|By) (?:the )?\w+|Yesterday|Outdoors|Indoors|Outside|Inside), (.+?)([.!?])$")
-TRAILING = re.compile(r"^(.+?) ((?:in|on|at|by) (?:the )?\w+|yesterday|outdoors|indoors)([.!?])$")
+TRAILING = re.compile(r"^([^,]+?) ((?:in|on|at|by) (?:the )?\w+|yesterday|outdoors|indoors)([.!?])$")
 ARTICLE_AND_WORD = re.compile(r"\b([Aa])n? ([A-Za-z][A-Za-z'-]*)")
 ARTICLES = {"a": "the", "an": "the", "the": "a"}
 

@@ -1,11 +1,14 @@
 """Loading stock transformers encoders (BERT, RoBERTa) and their tokenizers, with the silent failures made loud."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Literal
 
 import torch
 from safetensors import SafetensorError
 from transformers import AutoConfig, AutoModel, AutoTokenizer, PreTrainedModel, PreTrainedTokenizerBase
+from transformers.utils import logging
 
 from cselab.errors import ModelError, suggest
 from cselab.models.surgery import remove_layer_norms
@@ -43,7 +46,7 @@ def load_backbone(
     if dropout is not None:
         config.hidden_dropout_prob = config.attention_probs_dropout_prob = dropout
     try:
-        with torch.random.fork_rng(devices=[], enabled=pooler != "fresh"):
+        with torch.random.fork_rng(devices=[], enabled=pooler != "fresh"), _quiet():
             model, info = AutoModel.from_pretrained(
                 name_or_path,
                 config=config,
@@ -72,6 +75,17 @@ def load_backbone(
     if no_pooler and pooler == "if_present":
         model.pooler = None
     return model.eval()
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Without transformers' report of every head it did not load: what matters of it is an error here."""
+    before = logging.get_verbosity()
+    logging.set_verbosity_error()
+    try:
+        yield
+    finally:
+        logging.set_verbosity(before)
 
 
 def _config(name_or_path: str | Path):

@@ -93,6 +93,11 @@ def pretrain(
     return {"config": asdict(config), "sentences": len(rows), **report}
 
 
+def held_out_positions(sentences: int, config: PretrainConfig) -> np.ndarray:
+    """Which of so many sentences are kept from training, sorted."""
+    return np.sort(np.random.default_rng(config.seed).permutation(sentences)[: config.held_out])
+
+
 def start_embeddings(embedding: nn.Embedding, vectors: np.ndarray) -> None:
     """Put word vectors into the embedding at BERT's scale (0.02); rows without counts keep their random start.
 
@@ -115,8 +120,8 @@ class _Run:
         self.special = torch.tensor(tokenizer.all_special_ids)
         self.model = BertForPreTraining(_bert_config(config, tokenizer))
         self.bottleneck = Bottleneck(self.model.config)
-        order = np.random.default_rng(config.seed).permutation(len(rows))
-        self.held_out, self.train_rows = np.sort(order[: config.held_out]), np.sort(order[config.held_out :])
+        self.held_out = held_out_positions(len(rows), config)
+        self.train_rows = np.setdiff1d(np.arange(len(rows)), self.held_out)
         self.parameters = [*self.model.parameters(), *self.bottleneck.parameters()]
         self.optimizer = torch.optim.AdamW(
             self.parameters, lr=config.learning_rate, weight_decay=0.01, eps=1e-6, fused=True

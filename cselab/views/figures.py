@@ -74,7 +74,7 @@ def modulus_surface_figure(points: Sequence[tuple[float, float]] = ()) -> go.Fig
             x, y = (torch.tensor(column) for column in zip(*marks, strict=True))
             z = modulus_surface(x, y)
             figure.add_scatter3d(x=x, y=y, z=z, mode="markers", marker=dict(size=5, color=colour), name=name)
-    camera = dict(eye=dict(x=1.5, y=-1.7, z=0.9), center=dict(x=0, y=0, z=-0.15))
+    camera = dict(eye=dict(x=1.4, y=1.7, z=1.0), center=dict(x=0, y=0, z=-0.15))  # the minimum in front
     scene = dict(xaxis_title="k = ‖h⁺‖ / ‖h‖", yaxis_title="t = cos γ", zaxis_title="l_TN", camera=camera)
     return figure.update_layout(scene=scene, height=520, margin=dict(l=0, r=0, t=40, b=0))
 

@@ -11,6 +11,7 @@ from cselab.models import load_backbone
 from cselab.pretraining import PretrainConfig, pretrain
 from cselab.pretraining import bert as module
 from cselab.pretraining.objectives import chosen
+from cselab.pretraining.sif import SifMean
 from cselab.pretraining.text import Rows, batches, neighbours
 from cselab.pretraining.tokenizer import train_tokenizer
 from cselab.pretraining.word_vectors import cooccurrence, ppmi_vectors
@@ -174,3 +175,21 @@ def test_a_checkpoint_of_other_settings_is_refused(tmp_path):
 def test_too_little_text(tmp_path):
     with pytest.raises(DataError, match="got 90 sentences; it needs at least 96"):
         pretrain(SMALL, TEXT[:90], tmp_path / "bb")
+
+
+# ------------------------------------------------------------------------------------------- counting alone
+
+
+def test_sif_is_the_formula(rows, tokenizer):
+    """Prevents special tokens from being counted, and a direction that is not the means' first."""
+    model = SifMean.fit(rows, tokenizer, size=16)
+    counts = np.bincount(rows.flat, minlength=400).astype(float)
+    counts[tokenizer.all_special_ids] = 0
+    ids = tokenizer(TEXT[0])["input_ids"]
+    expected = sum(1e-3 / (1e-3 + counts[i] / counts.sum()) * model.vectors[i] for i in ids[1:-1]) / len(ids)
+    torch.testing.assert_close(model.means([ids])[0], expected.float())
+    encoded = model.encode(TEXT[:300])
+    torch.testing.assert_close(encoded @ model.direction, torch.zeros(300), atol=1e-5, rtol=0)
+    assert model.direction.norm().item() == pytest.approx(1, abs=1e-5)
+    whole = model.means(tokenizer(TEXT)["input_ids"])
+    assert (whole @ model.direction).square().sum() >= 0.99 * torch.linalg.matrix_norm(whole, 2).square()

@@ -2,12 +2,12 @@
 
 import functools
 from collections import Counter
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Iterator
+from dataclasses import dataclass
 from random import Random
 
-from cselab.data.world.frames import Entity, Event, Frame, Market, draw_entity, draw_event, draw_frame, draw_market
-from cselab.data.world.lexicon import lexicon
+from cselab.data.world.changes import CHANGES, further
+from cselab.data.world.frames import Event, Frame, draw_event, draw_market
 from cselab.data.world.realise import describe
 from cselab.data.world.similarity import similarity
 
@@ -25,91 +25,6 @@ class StsPair:
     sentence2: str
     score: float
     tag: str
-
-
-def _broader(frame: Event, random: Random) -> Frame | None:
-    """Agent, patient or action by a broader word; never both ways at once."""
-    words = lexicon()
-    slots = [s for s in ("agent", "patient") if getattr(frame, s) and words.nouns[getattr(frame, s).noun].parent]
-    slots += ["verb"] if words.verbs[frame.verb].parent else []
-    if not slots:
-        return None
-    slot = random.choice(slots)
-    if slot == "verb":
-        return replace(frame, verb=words.verbs[frame.verb].parent)
-    entity = getattr(frame, slot)
-    return replace(frame, **{slot: replace(entity, noun=words.nouns[entity.noun].parent)})
-
-
-def _modifier(frame: Event, random: Random) -> Frame:
-    """An adjective, a place or a time more or less."""
-    words = lexicon()
-    slot = random.choice(["agent", "patient", "place", "time"] if frame.patient else ["agent", "place", "time"])
-    if slot in ("place", "time"):
-        table = words.places if slot == "place" else words.times
-        return replace(frame, **{slot: None if getattr(frame, slot) else random.choice(tuple(table))})
-    entity = getattr(frame, slot)
-    adjective = None if entity.adjective else random.choice(words.adjectives_of[words.nouns[entity.noun].kind])
-    return replace(frame, **{slot: replace(entity, adjective=adjective)})
-
-
-def _number(frame: Frame, random: Random) -> Frame:
-    if isinstance(frame, Market):
-        return replace(frame, amount=random.choice([n for n in lexicon().amounts if n != frame.amount]))
-    slot = random.choice(("agent", "patient") if frame.patient else ("agent",))
-    entity = getattr(frame, slot)
-    return replace(
-        frame, **{slot: replace(entity, number=random.choice([n for n in (1, 2, 3, 4, 5) if n != entity.number]))}
-    )
-
-
-def _opposite(frame: Frame, random: Random) -> Frame | None:
-    words = lexicon()
-    if isinstance(frame, Market):
-        return replace(frame, move=words.moves[frame.move].opposite)
-    choices: list[Frame] = []
-    if words.verbs[frame.verb].opposite:
-        choices.append(replace(frame, verb=words.verbs[frame.verb].opposite))
-    for slot in ("agent", "patient"):
-        entity = getattr(frame, slot)
-        if entity and entity.adjective and words.adjectives[entity.adjective].opposite:
-            other = words.adjectives[entity.adjective].opposite
-            if words.nouns[entity.noun].kind in words.adjectives[other].kinds:
-                choices.append(replace(frame, **{slot: replace(entity, adjective=other)}))
-    return random.choice(choices) if choices else None
-
-
-def _swap(frame: Event, random: Random) -> Frame | None:
-    """Who does it to whom, turned round; only where both can do it."""
-    words = lexicon()
-    if frame.patient is None or words.nouns[frame.patient.noun].kind not in words.verbs[frame.verb].agents:
-        return None
-    if words.nouns[frame.agent.noun].kind not in words.verbs[frame.verb].patients:
-        return None
-    return replace(frame, agent=frame.patient, patient=frame.agent)
-
-
-def _topic(frame: Event, random: Random) -> Frame:
-    """The same people, thing or place in another action."""
-    other = draw_event(random)
-    verb = lexicon().verbs[other.verb]
-    kind = lexicon().nouns[frame.agent.noun].kind
-    agent = frame.agent if kind in verb.agents else other.agent
-    return replace(other, agent=Entity(agent.noun, other.agent.number), place=frame.place)
-
-
-CHANGES: dict[str, Callable[[Event, Random], Frame | None]] = {
-    "synonym": lambda frame, random: frame,
-    "paraphrase": lambda frame, random: frame,
-    "hypernym": _broader,
-    "modifier": _modifier,
-    "number": _number,
-    "negation": lambda frame, random: replace(frame, negated=not frame.negated),
-    "antonym": _opposite,
-    "role_swap": _swap,
-    "topic": _topic,
-    "unrelated": lambda frame, random: draw_frame(random),
-}
 
 
 @functools.cache
@@ -146,7 +61,7 @@ def _candidates(random: Random) -> Iterator[StsPair]:
                 continue
             if isinstance(second, Event) and isinstance(first, Event) and tag != "unrelated":
                 for _ in range(random.choice((0, 0, 1, 2))):  # further differences, so that a tag is not a rating
-                    second = _further(second, random)
+                    second = further(second, random)
             score = round(similarity(first, second), 2)
             one = describe(first, random, plain=tag == "synonym")
             two = describe(second, random)
@@ -155,10 +70,8 @@ def _candidates(random: Random) -> Iterator[StsPair]:
             yield StsPair(one, two, score, tag)
 
 
-def _further(frame: Event, random: Random) -> Event:
-    """A small change beside the main one: a modifier, a number, or another noun in one slot."""
-    if random.random() < 0.6:
-        return random.choice((_modifier, _number))(frame, random)
-    verb = lexicon().verbs[frame.verb]
-    slot = random.choice(("agent", "patient") if frame.patient else ("agent",))
-    return replace(frame, **{slot: draw_entity(random, verb.agents if slot == "agent" else verb.patients)})
+@functools.cache
+def held_out_sentences() -> frozenset[str]:
+    """Every sentence of a dev or test pair: what no training text may hold."""
+    pairs = (*sts_pairs("dev"), *sts_pairs("test"))
+    return frozenset(text for pair in pairs for text in (pair.sentence1, pair.sentence2))
