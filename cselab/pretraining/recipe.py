@@ -21,7 +21,8 @@ from cselab.data.sts import STS7
 from cselab.data.world import sentences as world_sentences
 from cselab.evaluation import evaluate_sts
 from cselab.models import SentenceEncoder, load_backbone, load_tokenizer
-from cselab.pretraining.bert import PretrainConfig, held_out_loss, held_out_positions, pretrain
+from cselab.pretraining.bert import PretrainConfig, held_out_loss, pretrain
+from cselab.pretraining.run import held_out_positions
 from cselab.pretraining.text import Rows, neighbours
 
 TEXT = (

@@ -98,7 +98,12 @@ def cosine_by_rating(cosines: torch.Tensor, ratings: torch.Tensor, title: str = 
     for g in range(5):
         values = cosines[group == g]
         figure.add_violin(
-            y=values, name=f"{g}–{g + 1} (n={len(values)})", line_color=PALETTE[0], box_visible=True, points=False
+            y=values,
+            name=f"{g}–{g + 1} (n={len(values)})",
+            line_color=PALETTE[0],
+            box_visible=True,
+            points=False,
+            spanmode="hard",
         )
     return figure
 

@@ -3,13 +3,14 @@
 import numpy as np
 import pytest
 import torch
-from transformers import AutoTokenizer
+from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from cselab.data.world import sentences
 from cselab.errors import DataError, SettingsError
 from cselab.models import load_backbone
-from cselab.pretraining import PretrainConfig, pretrain
-from cselab.pretraining import bert as module
+from cselab.pretraining import PretrainConfig, RunConfig, pretrain, pretrain_decoder
+from cselab.pretraining import run as module
+from cselab.pretraining.bert import BertRun
 from cselab.pretraining.objectives import chosen
 from cselab.pretraining.sif import SifMean
 from cselab.pretraining.text import Rows, batches, neighbours
@@ -147,23 +148,38 @@ def test_an_interrupted_run_ends_where_it_would_have(tmp_path, monkeypatch):
     """Prevents a resumed run from seeing other batches, masks or dropout."""
     monkeypatch.setattr(module, "CHECKPOINT_EVERY", 3)
     whole = pretrain(SMALL, TEXT, tmp_path / "whole", ordered=TEXT)
-    trained = module._Run._losses
+    trained = BertRun.losses
 
     def stop(self, which):
         if self.step == 5:
             raise KeyboardInterrupt
         return trained(self, which)
 
-    monkeypatch.setattr(module._Run, "_losses", stop)
+    monkeypatch.setattr(BertRun, "losses", stop)
     with pytest.raises(KeyboardInterrupt):
         pretrain(SMALL, TEXT, tmp_path / "part", ordered=TEXT, checkpoint=tmp_path / "run.ckpt")
     assert not (tmp_path / "part").exists()
-    monkeypatch.setattr(module._Run, "_losses", trained)
+    monkeypatch.setattr(BertRun, "losses", trained)
     resumed = pretrain(SMALL, TEXT, tmp_path / "part", ordered=TEXT, checkpoint=tmp_path / "run.ckpt")
     one, two = (load_backbone(tmp_path / name).state_dict() for name in ("whole", "part"))
     assert all(torch.equal(one[key], two[key]) for key in one)
     assert resumed == whole
     assert not (tmp_path / "run.ckpt").exists()
+
+
+def test_a_decoder_learns_and_loads(tmp_path):
+    """Prevents a decoder that sees the token it is to predict: its loss would fall far below what these sentences allow."""
+    config = RunConfig(steps=80, batch_size=32, layers=2, width=32, vocab_size=400, max_length=24, held_out=64)
+    report = pretrain_decoder(config, TEXT, tmp_path / "decoder")
+    losses = [row["held_out"] for row in report["curve"]]
+    assert losses[-1] < losses[0] - 0.5
+    assert losses[-1] > 1.5
+    model = AutoModelForCausalLM.from_pretrained(tmp_path / "decoder", dtype=torch.float32)
+    ids = AutoTokenizer.from_pretrained(tmp_path / "decoder")(TEXT[0], return_tensors="pt")["input_ids"]
+    changed = ids.clone()
+    changed[0, -1] = 7
+    with torch.no_grad():
+        torch.testing.assert_close(model(ids).logits[:, :-1], model(changed).logits[:, :-1])
 
 
 def test_a_checkpoint_of_other_settings_is_refused(tmp_path):

@@ -1,0 +1,157 @@
+"""One pretraining run: optimizer, schedule, curve, and checkpoints from which an interrupted run ends where it would have."""
+
+import hashlib
+import itertools
+import os
+from abc import ABC, abstractmethod
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import numpy as np
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+from transformers import PreTrainedTokenizerBase
+
+from cselab.errors import DataError, SettingsError
+from cselab.pretraining.text import Rows, batches
+from cselab.pretraining.word_vectors import cooccurrence, ppmi_vectors
+from cselab.training.progress import progress_bar
+
+CHECKPOINT_EVERY = 500  # steps
+
+
+@dataclass(frozen=True)
+class RunConfig:
+    """Shape and length of a run, whatever it learns from. The defaults are those of the shipped backbones but `steps`."""
+
+    steps: int = 400
+    batch_size: int = 128  # sentences
+    learning_rate: float = 1e-3  # after a linear warm-up over a twentieth of the steps; then linear to 0
+    layers: int = 6
+    width: int = 128
+    heads: int = 2
+    vocab_size: int = 8000
+    max_length: int = 48  # tokens of a sentence
+    max_positions: int = 128
+    held_out: int = 2000  # sentences kept for the held-out loss
+    evaluations: int = 20
+    bf16: bool = False  # autocast; worth it where the processor has bfloat16 matrix units
+    seed: int = 0
+
+
+class Run(ABC):
+    """What a model learns from is `losses` and `held_out_loss`; the rest is here.
+
+    modules: everything trained, by name, the first of them the model that is kept.
+    checkpoint: a file that is read if it is there and written as the run goes; None for neither.
+
+    Raises DataError for less text than a batch and the held-out sentences, SettingsError for a checkpoint of another run.
+    """
+
+    def __init__(
+        self, config: RunConfig, tokenizer: PreTrainedTokenizerBase, rows: Rows, modules: dict[str, nn.Module],
+        checkpoint: Path | None,
+    ):  # fmt: skip
+        if len(rows) < (least := config.batch_size + config.held_out):
+            raise DataError(
+                f"pretraining got {len(rows)} sentences; it needs at least {least} "
+                f"(a batch of {config.batch_size} and {config.held_out} held out)"
+            )
+        self.config, self.rows, self.modules, self.checkpoint = config, rows, modules, checkpoint
+        self.pad_id, self.special = tokenizer.pad_token_id, torch.tensor(tokenizer.all_special_ids)
+        self.held_out = held_out_positions(len(rows), config)
+        self.train_rows = np.setdiff1d(np.arange(len(rows)), self.held_out)
+        self.parameters = [parameter for module in modules.values() for parameter in module.parameters()]
+        self.optimizer = torch.optim.AdamW(
+            self.parameters, lr=config.learning_rate, weight_decay=0.01, eps=1e-6, fused=True
+        )
+        warmup = max(1, config.steps // 20)
+        self.schedule = torch.optim.lr_scheduler.LambdaLR(
+            self.optimizer, lambda step: min((step + 1) / warmup, (config.steps - step) / max(1, config.steps - warmup))
+        )
+        self.step, self.tokens, self.curve, self.recent = 0, 0, [], {}
+        self.key = {**asdict(config), "text": hashlib.sha256(rows.flat).hexdigest()}
+        if checkpoint and checkpoint.is_file():
+            self._resume()
+        else:
+            start_embeddings(next(iter(modules.values())).get_input_embeddings(), rows, config)
+
+    @abstractmethod
+    def losses(self, which: np.ndarray) -> dict[str, Float[Tensor, ""]]:
+        """Named losses on the sentences `which`; also counts the tokens seen. Training minimises the sum."""
+
+    @abstractmethod
+    def held_out_loss(self) -> float:
+        """In nats a token, on `self.held_out`; the same at every call for the same weights."""
+
+    def train(self) -> dict:
+        """Go on to the last step; returns `tokens_seen` and `curve` (step, held_out, running training losses)."""
+        config = self.config
+        bar = progress_bar("pretraining", config.steps)
+        bar.update(self.step)
+        drawn = batches(self.rows.lengths[self.train_rows], config.batch_size, seed=config.seed)
+        for which in itertools.islice(drawn, self.step, config.steps):
+            for module in self.modules.values():
+                module.train()
+            with torch.autocast("cpu", torch.bfloat16, enabled=config.bf16):
+                losses = self.losses(self.train_rows[which])
+            self.optimizer.zero_grad()
+            sum(losses.values()).backward()
+            nn.utils.clip_grad_norm_(self.parameters, 1.0)
+            self.optimizer.step()
+            self.schedule.step()
+            self.step += 1
+            for name, loss in losses.items():
+                self.recent[name] = 0.98 * self.recent.get(name, loss.item()) + 0.02 * loss.item()
+            bar.set_postfix_str(", ".join(f"{k} {v:.2f}" for k, v in self.recent.items()), refresh=False)
+            bar.update()
+            if self.step % max(1, config.steps // config.evaluations) == 0 or self.step == config.steps:
+                self.curve.append({"step": self.step, "held_out": self.held_out_loss(), **self.recent})
+            if self.checkpoint and self.step % CHECKPOINT_EVERY == 0:
+                self._save()
+        bar.close()
+        if self.checkpoint:
+            self.checkpoint.unlink(missing_ok=True)
+        return {"config": asdict(config), "sentences": len(self.rows), "tokens_seen": self.tokens, "curve": self.curve}
+
+    def _parts(self) -> dict:
+        return {**self.modules, "optimizer": self.optimizer, "schedule": self.schedule}
+
+    def _save(self) -> None:
+        saved = {
+            "key": self.key,
+            "parts": {name: part.state_dict() for name, part in self._parts().items()},
+            "progress": {name: getattr(self, name) for name in ("step", "tokens", "curve", "recent")},
+            "random": torch.get_rng_state(),
+        }
+        temporary = self.checkpoint.with_suffix(".tmp")
+        torch.save(saved, temporary)
+        os.replace(temporary, self.checkpoint)
+
+    def _resume(self) -> None:
+        saved = torch.load(self.checkpoint, weights_only=True)
+        if saved["key"] != self.key:
+            raise SettingsError(f"{self.checkpoint} is of a run on other text or settings; remove it to start anew")
+        for name, part in self._parts().items():
+            part.load_state_dict(saved["parts"][name])
+        for name, value in saved["progress"].items():
+            setattr(self, name, value)
+        torch.set_rng_state(saved["random"])
+
+
+def held_out_positions(sentences: int, config: RunConfig) -> np.ndarray:
+    """Which of so many sentences are kept from training, sorted."""
+    return np.sort(np.random.default_rng(config.seed).permutation(sentences)[: config.held_out])
+
+
+@torch.no_grad()
+def start_embeddings(embedding: nn.Embedding, rows: Rows, config: RunConfig) -> None:
+    """Put PPMI word vectors into the embedding at BERT's scale (0.02); rows without counts keep their random start.
+
+    From a random start the loss sits on its unigram plateau for ten million tokens; from these it leaves it at once.
+    """
+    vectors = ppmi_vectors(cooccurrence(rows, embedding.num_embeddings), config.width, seed=config.seed)
+    start = torch.as_tensor(vectors, dtype=embedding.weight.dtype)
+    known = start.norm(dim=1) > 1e-6
+    embedding.weight[known] = 0.02 * start[known] / start[known].std()
