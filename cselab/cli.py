@@ -1,7 +1,9 @@
 """The command line: `cselab run`, `cselab list`, `cselab pretrain`, `cselab card`."""
 
 import errno
+import json
 import sys
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
@@ -65,20 +67,28 @@ def list_notebooks() -> None:
         print("    " + ", ".join(f"{parameter.name}={parameter.default!r}" for parameter in parameters))
 
 
+class Kind(StrEnum):
+    """What `cselab pretrain` makes."""
+
+    bert = "bert"
+    llama = "llama"
+
+
 DataDir = Annotated[Path | None, typer.Option(help="The data folder; CSELAB_DATA by default.")]
 
 
 @app.command()
 def pretrain(
     folder: Annotated[Path, typer.Argument(help="Where the backbone goes; must not exist.")],
+    kind: Annotated[Kind, typer.Option(help="The encoder, or the decoder for BeLLM.")] = Kind.bert,
     data_dir: DataDir = None,
     steps: Annotated[int, typer.Option(help="Of 128 sentences each.")] = 11_000,
-    bf16: Annotated[bool, typer.Option(help="bfloat16 products: twice as fast where the processor has them.")] = False,
+    bf16: Annotated[bool, typer.Option("--bf16", help="Faster where the processor has bfloat16 matrix units.")] = False,
 ) -> None:
-    """Pretrain the small BERT from scratch, as the shipped one was. Interrupted, the same command goes on."""
+    """Pretrain a small backbone from scratch, as the shipped ones were. Interrupted, the same command goes on."""
     from cselab.pretraining.recipe import make
 
-    print(_numbers(make(folder, data_dir, steps=steps, bf16=bf16, checkpoint=f"{folder}.checkpoint")["measured"]))
+    print(_numbers(make(kind.value, folder, data_dir, steps=steps, bf16=bf16)["measured"]))
 
 
 @app.command()
@@ -90,8 +100,6 @@ def card(folder: Annotated[Path, typer.Argument(help="A pretrained backbone.")],
 
 
 def _numbers(measured: dict) -> str:
-    import json
-
     return json.dumps(measured, indent=1)
 
 

@@ -1,4 +1,4 @@
-"""The recipe of the shipped `tiny-bert`, and a check that its card says the truth.
+"""The recipe of the shipped backbones, and a check that their cards say the truth.
 
 The text is what may be passed on in derived works: Wikipedia (CC BY-SA 3.0), OneStopEnglish (CC BY-SA 4.0), Leipzig (CC BY 4.0),
 public domain books, speeches and Factbook; and sentences of the generated world in the place of captions.
@@ -11,10 +11,11 @@ import platform
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 import torch
-from transformers import BertForPreTraining
+from transformers import AutoConfig, BertForPreTraining, LlamaForCausalLM
 
 from cselab.data.corpus import load_corpus
 from cselab.data.sts import STS7
@@ -22,7 +23,10 @@ from cselab.data.world import sentences as world_sentences
 from cselab.evaluation import evaluate_sts
 from cselab.models import SentenceEncoder, load_backbone, load_tokenizer
 from cselab.pretraining.bert import PretrainConfig, held_out_loss, pretrain
-from cselab.pretraining.run import held_out_positions
+from cselab.pretraining.card import card_text
+from cselab.pretraining.llama import next_token_held_out, pretrain_decoder
+from cselab.pretraining.run import RunConfig, held_out_positions
+from cselab.pretraining.sif import SifMean
 from cselab.pretraining.text import Rows, neighbours
 
 TEXT = (
@@ -31,7 +35,6 @@ TEXT = (
 )  # fmt: skip
 IN_ORDER = ("wikipedia-core", "wikipedia-2014-b", "wikipedia-2014-c")
 WORLD_SENTENCES, WORLD_SEED = 150_000, 7
-CARD = "pretraining.json"
 
 
 class _Text:
@@ -47,49 +50,67 @@ class _Text:
         return len(self.corpora) + WORLD_SENTENCES
 
 
-def make(folder: str | Path, data_dir: str | Path | None, *, steps: int, bf16: bool, checkpoint: str | Path) -> dict:
-    """Pretrain the backbone into `folder`, measure it, and write its numbers beside it; returns them."""
+def make(
+    kind: Literal["bert", "llama"], folder: str | Path, data_dir: str | Path | None, *, steps: int, bf16: bool
+) -> dict:
+    """Pretrain a backbone into `folder`, measure it, and write its card beside it; returns the numbers.
+
+    Interrupted, the same call goes on from `<folder>.checkpoint`.
+    """
     started = time.perf_counter()
-    config = PretrainConfig(steps=steps, bf16=bf16)
-    ordered = load_corpus(IN_ORDER, folder=data_dir)
-    report = pretrain(config, _Text(data_dir), folder, ordered=ordered, checkpoint=checkpoint)
-    hours = (time.perf_counter() - started) / 3600
+    text, checkpoint = _Text(data_dir), f"{folder}.checkpoint"
+    if kind == "bert":
+        config, ordered = PretrainConfig(steps=steps, bf16=bf16), load_corpus(IN_ORDER, folder=data_dir)
+        report = pretrain(config, text, folder, ordered=ordered, checkpoint=checkpoint)
+    else:
+        report = pretrain_decoder(RunConfig(steps=steps, bf16=bf16), text, folder, checkpoint=checkpoint)
+    hours = round((time.perf_counter() - started) / 3600, 2)
+    return finish(kind, folder, data_dir, {**report, "hours": hours})
+
+
+def finish(kind: str, folder: str | Path, data_dir: str | Path | None, report: dict) -> dict:
+    """Measure a pretrained folder and write `card.json` and the README from it."""
     hardware = {"machine": platform.machine(), "threads": torch.get_num_threads(), "cores": os.cpu_count()}
-    card = {**report, "hours": round(hours, 2), "hardware": hardware, "measured": measure(folder, data_dir)}
-    (Path(folder) / CARD).write_text(json.dumps(card, indent=1) + "\n")
+    card = {**report, "hardware": hardware, "measured": measure(folder, data_dir)}
+    (Path(folder) / "card.json").write_text(json.dumps(card, indent=1) + "\n")
+    (Path(folder) / "README.md").write_text(card_text(Path(folder).name, kind, card, TEXT, IN_ORDER))
     return card
 
 
 def measure(folder: str | Path, data_dir: str | Path | None) -> dict:
-    """Of a finished backbone: held-out losses (nats), next-sentence accuracy, and STS scores before contrastive training."""
-    model = BertForPreTraining.from_pretrained(folder, dtype=torch.float32).eval()
-    tokenizer = load_tokenizer(folder)
-    text = _Text(data_dir)
-    kept = held_out_positions(len(text), PretrainConfig(steps=1))
+    """Of a finished backbone: held-out losses (nats), and for a BERT next-sentence accuracy and STS before contrastive training."""
+    text, tokenizer = _Text(data_dir), load_tokenizer(folder)
+    kept = held_out_positions(len(text), RunConfig())
     kept = set(kept[kept < len(text.corpora)].tolist())  # real sentences only
     rows = Rows.tokenize((s for i, s in enumerate(text.corpora) if i in kept), tokenizer, max_length=48)
+    if AutoConfig.from_pretrained(folder).model_type == "llama":
+        model = LlamaForCausalLM.from_pretrained(folder, dtype=torch.float32)
+        loss = next_token_held_out(model, rows, np.arange(len(rows)), tokenizer.pad_token_id)
+        return {"next-token loss": round(loss, 3)}
+    model = BertForPreTraining.from_pretrained(folder, dtype=torch.float32).eval()
+    losses = {f"masked-LM loss, {share:.0%} masked": _masked_lm(model, tokenizer, rows, share) for share in (0.15, 0.3)}
+    return {
+        **losses,
+        "next-sentence accuracy": _next_sentence(model, tokenizer, data_dir),
+        "sts": _sts(folder, data_dir),
+    }
+
+
+def sif_baseline(folder: str | Path, data_dir: str | Path | None) -> SifMean:
+    """SIF over the same text and vocabulary as the backbone in `folder`: what counting alone can do."""
+    tokenizer = load_tokenizer(folder)
+    return SifMean.fit(Rows.tokenize(_Text(data_dir), tokenizer, max_length=48), tokenizer)
+
+
+def _masked_lm(model: BertForPreTraining, tokenizer, rows: Rows, share: float) -> float:
     special = torch.tensor(tokenizer.all_special_ids)
     ids_of = {"mask_id": tokenizer.mask_token_id, "pad_id": tokenizer.pad_token_id}
-    every = np.arange(len(rows))
-    losses = {
-        f"masked-LM loss, {share:.0%} masked": round(
-            held_out_loss(model, rows, every, special, share=share, **ids_of), 3
-        )
-        for share in (0.15, 0.3)
-    }
-    scores = {}
-    for pooling in ("cls", "mean"):
-        encoder = SentenceEncoder(load_backbone(folder), tokenizer, pooling=pooling)
-        result = evaluate_sts(encoder.encode, STS7, folder=data_dir)
-        scores[pooling] = {task: round(score, 2) for task, score in result.scores.items()} | {
-            "average": round(result.average, 2)
-        }
-    return {**losses, "next-sentence accuracy": _next_sentence_accuracy(model, tokenizer, data_dir), "sts": scores}
+    return round(held_out_loss(model, rows, np.arange(len(rows)), special, share=share, **ids_of), 3)
 
 
 @torch.no_grad()
-def _next_sentence_accuracy(model: BertForPreTraining, tokenizer, data_dir, pairs: int = 2000) -> float:
-    """On pairs of the training text (a held-out article does not exist): half follow one another, half do not."""
+def _next_sentence(model: BertForPreTraining, tokenizer, data_dir: str | Path | None, pairs: int = 2000) -> float:
+    """Accuracy on new pairs of the training text: half follow one another, half do not."""
     rows = Rows.tokenize(itertools.islice(load_corpus(IN_ORDER, folder=data_dir), 20_000), tokenizer, max_length=48)
     ids, segments, labels = neighbours(rows, pairs, tokenizer.pad_token_id, np.random.default_rng(1))
     right = 0
@@ -98,3 +119,13 @@ def _next_sentence_accuracy(model: BertForPreTraining, tokenizer, data_dir, pair
         out = model(input_ids=ids[part], attention_mask=mask, token_type_ids=segments[part])
         right += int((out.seq_relationship_logits.argmax(1) == labels[part]).sum())
     return round(right / pairs, 3)
+
+
+def _sts(folder: str | Path, data_dir: str | Path | None) -> dict[str, dict[str, float]]:
+    scores = {}
+    for pooling in ("cls", "mean"):
+        encoder = SentenceEncoder(load_backbone(folder), load_tokenizer(folder), pooling=pooling)
+        report = evaluate_sts(encoder.encode, STS7, folder=data_dir)
+        scores[pooling] = {task: round(score, 2) for task, score in report.scores.items()}
+        scores[pooling]["average"] = round(report.average, 2)
+    return scores
