@@ -45,11 +45,14 @@ class Lab:
                     f"outputs: cannot write to {folder} ({error.strerror}); choose another folder"
                 ) from None
 
-    def stage(self, name: str, inputs: dict[str, Any], compute: Callable[[Path], None]) -> Path:
+    def stage(
+        self, name: str, inputs: dict[str, Any], compute: Callable[[Path], None], *, resumable: bool = False
+    ) -> Path:
         """The folder of a finished step, computed once and shared by all notebooks.
 
         `compute(folder)` fills an empty folder; it runs only if no folder with the same `inputs` (any JSON-able
         values) and the same library source exists. The folder appears under its name only when complete.
+        resumable: the work folder of an interrupted `compute` is kept, and the next call finds it as it was left.
         """
         inputs = json.loads(json.dumps({**inputs, "source": source_hash()}, sort_keys=True, default=str))
         key = hashlib.sha256(json.dumps(inputs, sort_keys=True).encode()).hexdigest()[:12]
@@ -61,7 +64,8 @@ class Lab:
                 self._told.add(final)
                 return final
             started = time.perf_counter()
-            with _work_folder(self.stages_dir, name) as folder:
+            work = self.stages_dir / f".{final.name}" if resumable else None
+            with _work_folder(self.stages_dir, name, work) as folder:
                 compute(folder)
                 seconds = time.perf_counter() - started
                 stamp = {"name": name, "inputs": inputs, "seconds": round(seconds, 1), "environment": self.environment}
@@ -130,17 +134,19 @@ def settings_hash(settings: Settings) -> str:
 
 
 @contextmanager
-def _work_folder(parent: Path, name: str) -> Iterator[Path]:
-    """An empty folder beside its final place; gone whatever happens, and a full disk said in one line."""
-    folder = Path(tempfile.mkdtemp(dir=parent, prefix=f".{name}-"))
+def _work_folder(parent: Path, name: str, kept: Path | None = None) -> Iterator[Path]:
+    """A folder beside its final place: a new one, gone whatever happens, or `kept`. A full disk is said in one line."""
+    folder = kept or Path(tempfile.mkdtemp(dir=parent, prefix=f".{name}-"))
     try:
+        folder.mkdir(exist_ok=True)
         yield folder
     except OSError as error:
         if error.errno != errno.ENOSPC:
             raise
         raise CselabError(f"no space left on the disk of {parent}: free some, or set `outputs` elsewhere") from None
     finally:
-        shutil.rmtree(folder, ignore_errors=True)
+        if not kept:
+            shutil.rmtree(folder, ignore_errors=True)
 
 
 def _device(wanted: str):

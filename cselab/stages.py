@@ -146,11 +146,14 @@ def _train(lab: Lab, stage: str, name: str, towers: list[str], schedule: Schedul
 
     def compute(folder: Path) -> None:
         method = create(name, s, towers)
-        result = fit(method, rows(), schedule, dev=dev_score(lab), seed=seed, device=lab.device, name=stage)
+        result = fit(
+            method, rows(), schedule, dev=dev_score(lab), seed=seed, device=lab.device, name=stage,
+            checkpoints=folder / "checkpoints",
+        )  # fmt: skip
         method.encoder.save_pretrained(folder / "encoder")
         (folder / "fit.json").write_text(json.dumps(result.as_dict(), indent=1))
 
-    return lab.stage(stage, inputs, compute)
+    return lab.stage(stage, inputs, compute, resumable=True)
 
 
 def _tower_folder(lab: Lab, which: Literal["i", "ii"]) -> Path:

@@ -1,8 +1,10 @@
 """`fit`: train a method on tokenised sentences; the dev score picks the checkpoint. Built on `transformers.Trainer`."""
 
+import shutil
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,6 +18,7 @@ from cselab.data.batching import BucketedBatchSampler, TwoViewCollator
 from cselab.errors import DataError
 from cselab.methods import Method, StepContext
 from cselab.settings import Schedule
+from cselab.training.checkpoints import MarkWhole, last_whole, read_history
 from cselab.training.progress import progress_bar
 
 
@@ -47,12 +50,15 @@ def fit(
     seed: int,
     device: torch.device | str = "cpu",
     name: str = "training",
+    checkpoints: str | Path | None = None,
 ) -> FitResult:
     """Train `method` in place and leave it, in eval mode, with the weights of its best dev score.
 
     corpus: rows with `input_ids` (and `input_ids_b` where the second view is another text), as `tokenize_corpus` gives.
     dev: scores the method, higher is better; called before the first step and every `schedule.eval_every` steps.
     seed: decides batches, dropout and coins; the same seed on the same machine gives the same weights.
+    checkpoints: a folder that outlives an interrupted run. Killed at any moment and called again, `fit` goes on from the
+        last whole checkpoint (one at each evaluation) to the very same weights; the folder is removed at the end.
 
     Raises DataError when the corpus is smaller than a batch, and FloatingPointError when the loss is not finite.
     """
@@ -63,21 +69,70 @@ def fit(
         )
     torch.manual_seed(seed)
     method.to(device).train()
-    with tempfile.TemporaryDirectory(prefix="cselab-fit-") as folder:
-        trainer = _ContrastiveTrainer(method, corpus, schedule, dev, seed, torch.device(device), Path(folder))
+    with _folder(checkpoints) as folder:
+        resumed = last_whole(folder)
+        history = read_history(resumed) if resumed else []
+        arguments = _arguments(schedule, seed, torch.device(device), folder)
+        arguments.eval_on_start = resumed is None
+        arguments.save_only_model = checkpoints is None
+        trainer = _ContrastiveTrainer(method, corpus, schedule, dev, arguments, history)
         trainer.remove_callback(PrinterCallback)
         trainer.add_callback(_Bar(name, schedule.steps))
+        if checkpoints is not None:
+            trainer.add_callback(MarkWhole(history))
         started = time.perf_counter()
-        trainer.train()
+        trainer.train(resume_from_checkpoint=resumed and str(resumed))
         seconds = time.perf_counter() - started
     method.eval()
     return FitResult(
-        history=trainer.history,
+        history=history,
         best_step=trainer.state.best_global_step,
         best_dev=trainer.state.best_metric,
         seconds=seconds,
         sentences_per_second=schedule.steps * schedule.batch_size / seconds,
     )
+
+
+def _arguments(schedule: Schedule, seed: int, device: torch.device, folder: Path) -> TrainingArguments:
+    return TrainingArguments(
+        output_dir=str(folder),
+        max_steps=schedule.steps,
+        per_device_train_batch_size=schedule.batch_size,
+        learning_rate=schedule.learning_rate,
+        lr_scheduler_type=schedule.decay,
+        weight_decay=schedule.weight_decay,
+        max_grad_norm=schedule.max_grad_norm,
+        bf16=schedule.bf16,
+        use_cpu=device.type == "cpu",
+        seed=seed,
+        eval_strategy="steps",
+        eval_steps=schedule.eval_every,
+        eval_on_start=True,
+        save_strategy="steps",  # at each evaluation, when the running means of the terms have just been cleared
+        save_steps=schedule.eval_every,
+        save_total_limit=3,  # the best, the last, and the one before it while the last is being written
+        metric_for_best_model="eval_dev",
+        greater_is_better=True,
+        load_best_model_at_end=True,
+        logging_strategy="no",
+        report_to="none",
+        disable_tqdm=True,
+        remove_unused_columns=False,
+        dataloader_pin_memory=device.type == "cuda",
+    )
+
+
+@contextmanager
+def _folder(checkpoints: str | Path | None) -> Iterator[Path]:
+    """Where the Trainer writes: gone at the end, but where it is to outlive an interruption only if all went well."""
+    if checkpoints is None:
+        with tempfile.TemporaryDirectory(prefix="cselab-fit-") as folder:
+            yield Path(folder)
+    else:
+        folder = Path(checkpoints)
+        folder.mkdir(parents=True, exist_ok=True)
+        yield folder
+        shutil.rmtree(folder)
 
 
 class _ContrastiveTrainer(Trainer):
@@ -89,40 +144,13 @@ class _ContrastiveTrainer(Trainer):
         corpus: datasets.Dataset,
         schedule: Schedule,
         dev: Callable[[Method], float],
-        seed: int,
-        device: torch.device,
-        folder: Path,
+        arguments: TrainingArguments,
+        history: list[dict[str, float | int]],
     ):
         self.dev = dev
         self.schedule = schedule
-        self.history: list[dict[str, float | int]] = []
+        self.history = history
         self._terms: dict[str, list[torch.Tensor]] = {}
-        arguments = TrainingArguments(
-            output_dir=str(folder),
-            max_steps=schedule.steps,
-            per_device_train_batch_size=schedule.batch_size,
-            learning_rate=schedule.learning_rate,
-            lr_scheduler_type=schedule.decay,
-            weight_decay=schedule.weight_decay,
-            max_grad_norm=schedule.max_grad_norm,
-            bf16=schedule.bf16,
-            use_cpu=device.type == "cpu",
-            seed=seed,
-            eval_strategy="steps",
-            eval_steps=schedule.eval_every,
-            eval_on_start=True,
-            save_strategy="best",
-            metric_for_best_model="eval_dev",
-            greater_is_better=True,
-            load_best_model_at_end=True,
-            save_only_model=True,
-            save_total_limit=1,
-            logging_strategy="no",
-            report_to="none",
-            disable_tqdm=True,
-            remove_unused_columns=False,
-            dataloader_pin_memory=device.type == "cuda",
-        )
         # The Trainer refuses to evaluate without an evaluation set; `evaluate` below never looks at it.
         super().__init__(model=method, args=arguments, train_dataset=corpus, eval_dataset=corpus)
 

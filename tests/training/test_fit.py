@@ -12,7 +12,7 @@ from cselab.methods import create
 from cselab.models import SentenceEncoder
 from cselab.settings import Schedule, Settings
 from cselab.training import fit
-from cselab.training.fit import _ContrastiveTrainer
+from cselab.training.fit import _arguments, _ContrastiveTrainer
 
 SUBJECTS = ("a man", "the woman", "a dog", "the cat", "a boy", "the big girl")
 ACTIONS = ("is playing guitar", "was sleeping", "is eating bread", "is running in the park", "was not on the table")
@@ -119,7 +119,8 @@ def test_training_lowers_the_loss(towers, corpus):
 
 
 def trainer(method, corpus, plan, tmp_path):
-    return _ContrastiveTrainer(method, corpus, plan, lambda m: 0.0, 7, torch.device("cpu"), tmp_path)
+    arguments = _arguments(plan, 7, torch.device("cpu"), tmp_path)
+    return _ContrastiveTrainer(method, corpus, plan, lambda m: 0.0, arguments, [])
 
 
 def test_weight_decay_falls_on_every_parameter(towers, corpus, tmp_path):

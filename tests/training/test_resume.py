@@ -1,0 +1,94 @@
+"""An interrupted `fit`, killed at any moment and called again, ends with the same weights bit for bit."""
+
+import json
+import os
+import random
+import signal
+import time
+
+import pytest
+import torch
+from test_fit import Scores, build, corpus, same, schedule, towers  # noqa: F401  fixtures
+
+from cselab.training import checkpoints, fit
+
+PLAN = schedule(steps=24, eval_every=3, batch_size=8)
+DEV = (0, 3, 9, 5, 1, 2, 8, 4, 7)  # the best is the second mark, early, so that it has to be kept
+
+
+class Interrupted(Exception):
+    """Stands for a kill."""
+
+
+def whole(name, towers, corpus, plan=PLAN, scores=DEV):  # noqa: F811
+    method = build(name, towers)
+    return fit(method, corpus, plan, dev=Scores(*scores), seed=7), method.state_dict()
+
+
+def still_to_come(folder, scores=DEV):
+    """The dev scores of the marks that a resumed run has before it."""
+    last = checkpoints.last_whole(folder)
+    return Scores(*scores[len(checkpoints.read_history(last)) if last else 0 :])
+
+
+@pytest.mark.parametrize("name", ["simcse", "jtcse"])
+@pytest.mark.parametrize("mark", [0, 1, 4, 8])
+def test_stopped_at_a_mark_it_goes_on_to_the_same_weights(name, mark, towers, corpus, tmp_path):  # noqa: F811
+    """Prevents a resume that forgets the best weights, a random state, the optimizer or its place in the data."""
+
+    class Stop(Scores):
+        def __call__(self, method):
+            if len(self.seen) == mark:
+                raise Interrupted
+            return super().__call__(method)
+
+    expected, weights = whole(name, towers, corpus)
+    with pytest.raises(Interrupted):
+        fit(build(name, towers), corpus, PLAN, dev=Stop(*DEV), seed=7, checkpoints=tmp_path / "run")
+    method = build(name, towers)
+    dev = still_to_come(tmp_path / "run")
+    result = fit(method, corpus, PLAN, dev=dev, seed=7, checkpoints=tmp_path / "run")
+    assert same(method.state_dict(), weights)
+    assert (result.history, result.best_step, result.best_dev) == (expected.history, expected.best_step, 9)
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_half_written_checkpoint_is_passed_over(tmp_path):
+    """Prevents a kill while saving from costing the checkpoint before it too."""
+    for step, done in [(3, True), (6, True), (9, False)]:
+        folder = tmp_path / f"checkpoint-{step}"
+        folder.mkdir()
+        (folder / "optimizer.pt").write_bytes(b"half")
+        if done:
+            (folder / checkpoints.HISTORY).write_text("[]")
+    assert checkpoints.last_whole(tmp_path).name == "checkpoint-6"
+    assert not (tmp_path / "checkpoint-9").exists()
+    assert checkpoints.last_whole(tmp_path / "nothing") is None
+
+
+@pytest.mark.slow
+def test_twenty_kills(towers, corpus, tmp_path):  # noqa: F811
+    """kill -9 at random moments of training and saving; each try is a process of its own, forked after the imports."""
+    torch.set_num_threads(1)  # a fork of a process with worker threads would hang
+    plan, scores = schedule(steps=450, eval_every=5), tuple(37 * i % 101 for i in range(91))
+    expected, weights = whole("jtcse", towers, corpus, plan, scores)
+    folder, result = tmp_path / "run", tmp_path / "result.pt"
+    moments, kills = random.Random(0), 0
+    while not result.exists():
+        child = os.fork()
+        if child == 0:
+            method = build("jtcse", towers)
+            done = fit(method, corpus, plan, dev=still_to_come(folder, scores), seed=7, checkpoints=folder)
+            torch.save({"weights": method.state_dict(), "history": json.dumps(done.history)}, tmp_path / "part.pt")
+            os.replace(tmp_path / "part.pt", result)
+            os._exit(0)
+        if kills < 20:
+            time.sleep(moments.uniform(0.1, 1.3))
+            os.kill(child, signal.SIGKILL)
+            kills += 1
+        _, status = os.waitpid(child, 0)
+        assert status == 0 or os.WIFSIGNALED(status)
+    got = torch.load(result)
+    assert kills == 20
+    assert same(got["weights"], weights)
+    assert json.loads(got["history"]) == expected.history
