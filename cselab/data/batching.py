@@ -79,11 +79,14 @@ class TwoViewCollator:
         self.multiple_of = multiple_of
 
     def __call__(self, rows: list[dict]) -> dict[str, Tensor]:
-        """`input_ids` and `attention_mask`, (2N, L) int64."""
+        """`input_ids` and `attention_mask`, (2N, L) int64; and `text_hash`, (N,), where the rows have one."""
         views = [row["input_ids"] for row in rows] + [row.get("input_ids_b", row["input_ids"]) for row in rows]
         lengths = torch.tensor([len(ids) for ids in views])
         columns = int(-(-lengths.max() // self.multiple_of) * self.multiple_of)
         mask = torch.arange(columns) < lengths[:, None]
         input_ids = torch.full(mask.shape, self.pad_token_id)
         input_ids[mask] = torch.tensor(list(itertools.chain.from_iterable(views)))
-        return {"input_ids": input_ids, "attention_mask": mask.long()}
+        batch = {"input_ids": input_ids, "attention_mask": mask.long()}
+        if "text_hash" in rows[0]:
+            batch["text_hash"] = torch.tensor([row["text_hash"] for row in rows])
+        return batch

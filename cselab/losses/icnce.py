@@ -3,7 +3,7 @@
 from typing import Literal
 
 from einops import rearrange
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from torch import Tensor
 
 from cselab.losses._inputs import check_choice, check_negatives, check_shapes, check_temperature
@@ -16,6 +16,7 @@ def icnce(
     *,
     temperature: float = 0.05,
     variant: Literal["paper", "released"] = "paper",
+    ids: Int[Tensor, " N"] | None = None,
 ) -> Float[Tensor, ""]:
     """Each sentence of tower I finds itself among the sentences of tower II.
 
@@ -23,6 +24,7 @@ def icnce(
     variant: "paper": the mean over the two views of `info_nce(cls_i[v], cls_ii[v])`. "released": 2N x 2N between the
         towers' views with the diagonal left out, so the same view of the same sentence in the other tower is neither
         positive nor negative, and the positive is the other view of the same sentence.
+    ids: as in `info_nce`: a sentence's duplicates are no negatives of it.
 
     Raises DataError for wrong shapes or N < 2, SettingsError for an unknown variant or a temperature not above 0.
     """
@@ -31,6 +33,6 @@ def icnce(
     check_shapes("2 N d", cls_i=cls_i, cls_ii=cls_ii)
     check_negatives(cls_i.shape[1])
     if variant == "paper":
-        return sum(info_nce(i, ii, temperature=temperature) for i, ii in zip(cls_i, cls_ii, strict=True)) / 2
+        return sum(info_nce(i, ii, temperature=temperature, ids=ids) for i, ii in zip(cls_i, cls_ii, strict=True)) / 2
     rows, columns = (rearrange(cls, "v n d -> (v n) d") for cls in (cls_i, cls_ii))
-    return other_view_cross_entropy(cosines(rows, columns) / temperature)
+    return other_view_cross_entropy(cosines(rows, columns) / temperature, ids)

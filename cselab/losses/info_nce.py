@@ -4,9 +4,10 @@ from typing import Literal
 
 import torch
 import torch.nn.functional as F
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from torch import Tensor
 
+from cselab.errors import DataError
 from cselab.losses._inputs import at_least_float32, check_choice, check_negatives, check_shapes, check_temperature
 
 
@@ -16,6 +17,7 @@ def info_nce(
     *,
     temperature: float = 0.05,
     layout: Literal["cross", "all"] = "cross",
+    ids: Int[Tensor, " N"] | None = None,
 ) -> Float[Tensor, ""]:
     """Cross-entropy of finding each sentence's other view by cosine / temperature, a mean over rows.
 
@@ -23,6 +25,7 @@ def info_nce(
     layout: "cross" (SimCSE, ImSimCSE): rows a, columns b, positives on the diagonal, not symmetrised; N - 1 negatives.
         "all" (released TNCSE, JTCSE): the 2N rows of cat([a, b]) against themselves, own entry left out, positive the
         other view; 2N - 2 negatives, mean over 2N.
+    ids: a number a sentence, equal for equal texts: a sentence's duplicates are then no negatives of it. None: all are.
 
     Raises DataError for wrong shapes or N < 2, SettingsError for an unknown layout or a temperature not above 0.
     """
@@ -32,9 +35,10 @@ def info_nce(
     check_negatives(len(a))
     if layout == "cross":
         logits = cosines(a, b) / temperature
-        return F.cross_entropy(logits, torch.arange(len(a), device=a.device))
+        positive = torch.arange(len(a), device=a.device)
+        return F.cross_entropy(without_duplicates(logits, ids, positive), positive)
     both = torch.cat([at_least_float32(a), at_least_float32(b)])  # cast first: autocast's cat refuses float16 on CPU
-    return other_view_cross_entropy(cosines(both, both) / temperature)
+    return other_view_cross_entropy(cosines(both, both) / temperature, ids)
 
 
 def cosines(rows: Float[Tensor, "R d"], columns: Float[Tensor, "C d"]) -> Float[Tensor, "R C"]:
@@ -44,9 +48,23 @@ def cosines(rows: Float[Tensor, "R d"], columns: Float[Tensor, "C d"]) -> Float[
         return rows @ columns.T
 
 
-def other_view_cross_entropy(logits: Float[Tensor, "B B"]) -> Float[Tensor, ""]:
+def other_view_cross_entropy(logits: Float[Tensor, "B B"], ids: Int[Tensor, " N"] | None) -> Float[Tensor, ""]:
     """Rows and columns are view-major; the diagonal is no candidate, the positive is the same sentence's other view."""
     n = len(logits) // 2
     own = torch.eye(2 * n, dtype=torch.bool, device=logits.device)
     positive = torch.arange(2 * n, device=logits.device).roll(n)
+    logits = without_duplicates(logits, None if ids is None else ids.repeat(2), positive)
     return F.cross_entropy(logits.masked_fill(own, -torch.inf), positive)
+
+
+def without_duplicates(
+    logits: Float[Tensor, "B B"], ids: Int[Tensor, " B"] | None, positive: Int[Tensor, " B"]
+) -> Float[Tensor, "B B"]:
+    """-inf where a candidate has the row's text but is not its positive."""
+    if ids is None:
+        return logits
+    if len(ids) != len(logits):
+        raise DataError(f"one id a sentence: expected {len(logits)}, got {len(ids)}")
+    same = ids[:, None] == ids[None, :]
+    same[torch.arange(len(ids), device=ids.device), positive] = False
+    return logits.masked_fill(same, -torch.inf)

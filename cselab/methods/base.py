@@ -18,7 +18,8 @@ from cselab.models import SentenceEncoder, TwinEncoder
 from cselab.settings import Settings
 
 Batch = dict[str, Tensor]
-"""`input_ids` and `attention_mask`, (B, L) each. In training B = 2N, view-major: all first views, then all second."""
+"""`input_ids` and `attention_mask`, (B, L) each. In training B = 2N, view-major: all first views, then all second; and
+`text_hash`, (N,), equal for equal sentences: duplicates in a batch are no negatives of each other."""
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from torch import Tensor, nn
 
 from cselab.errors import SettingsError
 from cselab.methods.base import StepContext, register
-from cselab.methods.tncse import TNCSE
+from cselab.methods.tncse import TNCSE, Ids
 from cselab.models import TwinOutput, cael_positions
 from cselab.settings import Settings
 
@@ -25,10 +25,10 @@ class JTCSE(TNCSE):
         cael = cael_positions(depth, depth // settings.caels) if settings.caels else ()
         return {"cael": cael, "cross_stream": settings.cross_stream}
 
-    def icnce(self, views: TwinOutput, context: StepContext) -> Float[Tensor, ""]:
+    def icnce(self, views: TwinOutput, context: StepContext, ids: Ids) -> Float[Tensor, ""]:
         """Eq. 12: one fair coin a step says which tower is the anchor, for both streams."""
         x, y = (0, 1) if context.coin else (1, 0)
         own = (views.cls_i, views.cls_ii)
         cross = (views.cross_i, views.cross_ii)
-        loss = self.across(own[x], own[y])
-        return loss if cross[0] is None else loss + self.across(cross[x], cross[y])
+        loss = self.across(own[x], own[y], ids)
+        return loss if cross[0] is None else loss + self.across(cross[x], cross[y], ids)

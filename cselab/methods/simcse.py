@@ -40,4 +40,5 @@ class SimCSE(Method):
 
     def losses(self, batch: Batch, context: StepContext) -> dict[str, Float[Tensor, ""]]:
         a, b = rearrange(self.head(self.encoder(batch)), "(v n) d -> v n d", v=2)
-        return {"nce": info_nce(a, b, temperature=self.temperature, layout=self.layout)}
+        ids = batch.get("text_hash")
+        return {"nce": info_nce(a, b, temperature=self.temperature, layout=self.layout, ids=ids)}

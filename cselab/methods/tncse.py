@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from einops import rearrange
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from cselab.losses import icnce, ictm, info_nce
@@ -13,6 +13,7 @@ from cselab.models import TwinEncoder, TwinOutput, load_backbone, load_tokenizer
 from cselab.settings import Settings
 
 Views = Float[Tensor, "2 N d"]
+Ids = Int[Tensor, " N"] | None
 
 
 @register("tncse")
@@ -55,22 +56,23 @@ class TNCSE(Method):
         output = self.encoder(batch["input_ids"], batch["attention_mask"])
         views = TwinOutput(*(None if x is None else rearrange(x, "(v n) d -> v n d", v=2) for x in output))
         compute = {"nce": self.nce, "icnce": self.icnce, "ictm": self.ictm}
-        return {term: compute[term](views, context) for term in self.terms}
+        return {term: compute[term](views, context, batch.get("text_hash")) for term in self.terms}
 
-    def nce(self, views: TwinOutput, context: StepContext) -> Float[Tensor, ""]:
+    def nce(self, views: TwinOutput, context: StepContext, ids: Ids) -> Float[Tensor, ""]:
         """SimCSE's loss within each tower, summed over the two."""
         layout = "all" if "info_nce_layout" in self.released else "cross"
-        return sum(info_nce(*cls, temperature=self.temperature, layout=layout) for cls in (views.cls_i, views.cls_ii))
+        options = {"temperature": self.temperature, "layout": layout, "ids": ids}
+        return sum(info_nce(*cls, **options) for cls in (views.cls_i, views.cls_ii))
 
-    def icnce(self, views: TwinOutput, context: StepContext) -> Float[Tensor, ""]:
+    def icnce(self, views: TwinOutput, context: StepContext, ids: Ids) -> Float[Tensor, ""]:
         """InfoNCE across the towers, tower I as anchor."""
-        return self.across(views.cls_i, views.cls_ii)
+        return self.across(views.cls_i, views.cls_ii, ids)
 
-    def ictm(self, views: TwinOutput, context: StepContext) -> Float[Tensor, ""]:
+    def ictm(self, views: TwinOutput, context: StepContext, ids: Ids) -> Float[Tensor, ""]:
         """The tensor-norm (TNCSE) or tensor-modulus (JTCSE) constraint: one loss, two names."""
         variant = "released" if "modulus" in self.released else "paper"
         return ictm(views.cls_i, views.cls_ii, views.pooled_i, views.pooled_ii, variant=variant)
 
-    def across(self, anchors: Views, candidates: Views) -> Float[Tensor, ""]:
+    def across(self, anchors: Views, candidates: Views, ids: Ids) -> Float[Tensor, ""]:
         variant = "released" if "icnce_candidates" in self.released else "paper"
-        return icnce(anchors, candidates, temperature=self.temperature, variant=variant)
+        return icnce(anchors, candidates, temperature=self.temperature, variant=variant, ids=ids)

@@ -8,6 +8,7 @@ import torch
 
 from cselab.errors import DataError, SettingsError
 from cselab.losses import icnce, info_nce
+from cselab.losses.info_nce import without_duplicates
 
 N, D, TAU = 7, 5, 0.05
 
@@ -217,3 +218,45 @@ def test_wrong_shapes_and_names_do_not_give_a_number(views):
         plain_info_nce(a, b, layout="corss")
     with pytest.raises(SettingsError, match=r"unknown variant 'relased'; did you mean 'released'\?"):
         plain_icnce(*views, variant="relased")
+
+
+# ------------------------------------------------------------------------------------------- duplicates
+
+IDS = torch.tensor([4, 1, 4, 2, 3, 1, 4])  # sentences 0, 2, 6 are one text, and 1, 5
+
+
+def loop_without_duplicates(rows, columns, ids, positive_of, tau):
+    """Row by row: the positive, and every candidate of another text."""
+    losses = []
+    for r in range(len(rows)):
+        candidates = [columns[c] for c in range(len(columns)) if c == positive_of(r) or ids[c] != ids[r]]
+        losses.append(_row_loss(rows[r], candidates, columns[positive_of(r)], tau))
+    return sum(losses) / len(losses)
+
+
+def test_a_duplicate_is_no_negative(views):
+    """Prevents a sentence from being pushed from itself: round trips that came back unchanged are duplicates."""
+    a, b = views[0]
+    both, ids = [*a, *b], [*IDS, *IDS]
+    cross = loop_without_duplicates(a, b, IDS, lambda r: r, TAU)
+    every = loop_without_duplicates(both, both, ids, lambda r: (r + N) % (2 * N), TAU)
+    assert info_nce(a, b, ids=IDS).item() == pytest.approx(cross, abs=1e-10)
+    assert info_nce(a, b, ids=IDS, layout="all").item() == pytest.approx(every, abs=1e-10)
+    for layout in ("cross", "all"):
+        assert info_nce(a, b, ids=IDS, layout=layout) < info_nce(a, b, layout=layout)
+        torch.testing.assert_close(info_nce(a, b, ids=torch.arange(N), layout=layout), info_nce(a, b, layout=layout))
+        assert torch.isfinite(info_nce(a, b, ids=torch.zeros(N, dtype=torch.long), layout=layout))
+
+
+def test_nor_is_it_across_towers(views):
+    i, ii = views
+    expected = sum(loop_without_duplicates(i[v], ii[v], IDS, lambda r: r, TAU) for v in (0, 1)) / 2
+    assert icnce(i, ii, ids=IDS).item() == pytest.approx(expected, abs=1e-10)
+    rows, columns = [*i[0], *i[1]], [*ii[0], *ii[1]]
+    released = loop_without_duplicates(rows, columns, [*IDS, *IDS], lambda r: (r + N) % (2 * N), TAU)
+    assert icnce(i, ii, ids=IDS, variant="released").item() == pytest.approx(released, abs=1e-10)
+
+
+def test_ids_of_another_batch_are_refused(views):
+    with pytest.raises(DataError, match="one id a sentence: expected 7, got 6"):
+        inspect.unwrap(without_duplicates)(views[0, 0] @ views[0, 1].T, IDS[:6], torch.arange(N))

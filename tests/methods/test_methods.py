@@ -105,6 +105,17 @@ def test_simcse_is_infonce_of_the_two_views_through_its_training_head(towers, ba
     torch.testing.assert_close(method.embed(batch), method.encoder(batch))  # the head stays behind
 
 
+@pytest.mark.parametrize("name", ["simcse", "tncse", "jtcse"])
+def test_equal_texts_of_a_batch_are_no_negatives(towers, batch, name):
+    """Prevents a method from dropping what the collator says of duplicates."""
+    method = build(name, towers[: 1 if name == "simcse" else 2])
+    all_differ = method.losses({**batch, "text_hash": torch.arange(4)}, HEADS)
+    two_alike = method.losses({**batch, "text_hash": torch.tensor([0, 1, 0, 2])}, HEADS)
+    for term, value in method.losses(batch, HEADS).items():
+        torch.testing.assert_close(all_differ[term], value)
+        assert (two_alike[term] < value) == (term != "ictm")
+
+
 # ------------------------------------------------------------------------------------------- the build
 
 
