@@ -13,7 +13,7 @@ from cselab.views.theme import PALETTE
 NOT_TERMS = {"step", "dev", "learning_rate"}
 
 
-def training_curves(runs: Mapping[str, Sequence[Mapping[str, float]]], dev_name: str = "dev") -> go.Figure:
+def training_curves(runs: Mapping[str, Sequence[Mapping[str, float | int]]], dev_name: str = "dev") -> go.Figure:
     """The dev score and the loss terms of each run over its steps; `runs` maps a name to `FitResult.history`."""
     figure = make_subplots(
         cols=2, horizontal_spacing=0.12, subplot_titles=(f"Spearman × 100 on {dev_name}", "Mean loss term since the last mark")
