@@ -1,0 +1,27 @@
+"""Supervised InfoNCE with hard negatives (SimCSE Eq. 5, BeLLM Eq. 6)."""
+
+import torch
+import torch.nn.functional as F
+from jaxtyping import Float
+from torch import Tensor
+
+from cselab.losses._inputs import check_negatives, check_shapes, check_temperature
+from cselab.losses.info_nce import cosines
+
+
+def triplet_info_nce(
+    anchor: Float[Tensor, "N d"],
+    positive: Float[Tensor, "N d"],
+    negative: Float[Tensor, "N d"],
+    *,
+    temperature: float = 0.05,
+) -> Float[Tensor, ""]:
+    """Each anchor finds its positive among all positives and all hard negatives of the batch, a mean over anchors.
+
+    Raises DataError for wrong shapes or N < 2, SettingsError for a temperature not above 0.
+    """
+    check_temperature(temperature)
+    check_shapes("N d", anchor=anchor, positive=positive, negative=negative)
+    check_negatives(len(anchor))
+    logits = torch.cat([cosines(anchor, positive), cosines(anchor, negative)], dim=1) / temperature
+    return F.cross_entropy(logits, torch.arange(len(anchor), device=anchor.device))
