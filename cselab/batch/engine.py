@@ -31,7 +31,9 @@ class _ThisInterpreter(KernelSpecManager):
     """Whatever kernel a notebook names, and whatever a user's own `python3` kernel points to."""
 
     def get_kernel_spec(self, kernel_name: str) -> KernelSpec:
-        argv = [sys.executable, "-m", "ipykernel_launcher", "-f", "{connection_file}"]
+        # What native code says as it dies must reach the log at once, not a thread of the dying kernel.
+        keep_stderr = "--IPKernelApp.capture_fd_output=False"
+        argv = [sys.executable, "-m", "ipykernel_launcher", "-f", "{connection_file}", keep_stderr]
         return KernelSpec(argv=argv, display_name="Python 3", language="python")
 
 
