@@ -3,7 +3,11 @@
 import os
 from pathlib import Path
 
-import pytest
+os.environ.setdefault(
+    "OMP_NUM_THREADS", "1"
+)  # before torch: each test process is one of several, on models of two layers
+
+import pytest  # noqa: E402
 
 ROOT = Path(__file__).resolve().parents[1]
 
