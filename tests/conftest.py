@@ -7,7 +7,7 @@ os.environ.setdefault(
     "OMP_NUM_THREADS", "1"
 )  # before torch: each test process is one of several, on models of two layers
 
-import pytest  # noqa: E402
+import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
 
