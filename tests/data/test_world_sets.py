@@ -3,12 +3,15 @@
 import functools
 import itertools
 import operator
+import re
 from random import Random
 
 from cselab.data.pivot import LexicalPivot
 from cselab.data.world import captions, describe, draw_frame, same_meaning, sentences, triplets
 from cselab.data.world.concepts import concepts
+from cselab.data.world.frames import Entity, Event
 from cselab.data.world.pairs import held_out_sentences
+from cselab.data.world.realise import nominalise
 
 
 def test_rewording_a_frame_keeps_its_concepts():
@@ -16,6 +19,18 @@ def test_rewording_a_frame_keeps_its_concepts():
     random = Random(5)
     frames = [draw_frame(random) for _ in range(1500)]
     assert all(same_meaning(describe(frame, random), describe(frame, random)) for frame in frames)
+
+
+def test_an_action_as_a_noun_keeps_its_concepts():
+    """Prevents a nominalisation that loses who did it, or to whom, or that it did not happen."""
+    random = Random(6)
+    frames = [frame for frame in (draw_frame(random) for _ in range(1500)) if isinstance(frame, Event)]
+    said = [(nominalise(frame, random), describe(frame, random)) for frame in frames]
+    said = [(a, b) for a, b in said if a is not None]
+    assert len(said) > 200
+    assert all(same_meaning(a, b) for a, b in said)
+    theft = nominalise(Event("steal", Entity("nurse"), Entity("car", 2), time="monday"), random)
+    assert re.fullmatch(r"The theft of two (cars|automobiles) by a nurse (took place|happened) on Monday\.", theft)
 
 
 def test_another_meaning_has_other_concepts():

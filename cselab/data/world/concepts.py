@@ -40,6 +40,7 @@ def _table() -> dict[str, frozenset[str]]:
     entries = [
         *((noun.name, [form for forms in noun.words for form in forms]) for noun in words.nouns.values()),
         *((verb.name, [form for forms in verb.words for form in forms]) for verb in words.verbs.values()),
+        *((verb.name, [verb.noun]) for verb in words.verbs.values() if verb.noun),
         *((w.name, w.words) for t in (words.adjectives, words.places, words.times, words.goods, words.moves) for w in t.values()),
         *((str(n), [word, str(n)]) for n, word in words.numbers.items() if n > 1),
         *((str(n), [str(n)]) for n in words.amounts),

@@ -21,7 +21,10 @@ class Noun:
 
 @dataclass(frozen=True)
 class Verb:
-    """An action. `words` are (base, third person, past, participle, gerund); `patients` is empty for an intransitive."""
+    """An action. `words` are (base, third person, past, participle, gerund); `patients` is empty for an intransitive.
+
+    `noun` names the action with its preposition ("theft of"), where English has a word for it.
+    """
 
     name: str
     words: tuple[tuple[str, str, str, str, str], ...]
@@ -29,6 +32,7 @@ class Verb:
     opposite: str | None
     agents: tuple[str, ...]
     patients: tuple[str, ...]
+    noun: str | None
 
 
 @dataclass(frozen=True)
@@ -87,7 +91,8 @@ def _noun(name: str, kind: str, entry: dict[str, Any]) -> Noun:
 
 def _verb(name: str, entry: dict[str, Any]) -> Verb:
     words = tuple(tuple(forms) for forms in entry["words"])
-    return Verb(name, words, entry.get("is"), entry.get("not"), tuple(entry["agent"]), tuple(entry.get("patient", ())))
+    agents, patients = tuple(entry["agent"]), tuple(entry.get("patient", ()))
+    return Verb(name, words, entry.get("is"), entry.get("not"), agents, patients, entry.get("noun"))
 
 
 def _words(entries: dict[str, dict[str, Any]]) -> dict[str, Word]:

@@ -28,6 +28,20 @@ def describe(frame: Frame, random: Random, *, plain: bool = False) -> str:
     return _sentence(phrase.format(good=good, move=move, n=frame.amount, when=when))
 
 
+def nominalise(frame: Event, random: Random) -> str | None:
+    """The action as a noun: "The theft of a car by a man took place on Monday."; None where English has no word for it."""
+    noun = lexicon().verbs[frame.verb].noun
+    if noun is None:
+        return None
+    took_place = random.choice(
+        ("did not take place", "did not happen") if frame.negated else ("took place", "happened")
+    )
+    doer = _entity(frame.agent, random, False)
+    parties = f"{_entity(frame.patient, random, False)} by {doer}" if frame.patient else doer
+    adjuncts = [random.choice(words) for words in _adjuncts(frame)]
+    return _sentence(" ".join([f"the {noun} {parties} {took_place}", *adjuncts]) + ".")
+
+
 def _event(frame: Event, random: Random, plain: bool) -> str:
     words = lexicon()
     base, _, past, participle, gerund = (
@@ -46,17 +60,18 @@ def _event(frame: Event, random: Random, plain: bool) -> str:
         verb = past_tense if in_past else f"{be}{not_} {gerund}"
         if other is not None:
             verb = f"{verb} {_entity(other, random, plain)}"
-    adjuncts = [
-        words_[0] if plain else random.choice(words_)
-        for name, table in ((frame.place, words.places), (frame.time, words.times))
-        if name is not None
-        for words_ in (table[name].words,)
-    ]
+    adjuncts = [options[0] if plain else random.choice(options) for options in _adjuncts(frame)]
     clause = f"{_entity(subject, random, plain)} {verb}"
     if adjuncts and not plain and random.random() < 0.2:
         front = adjuncts.pop()
         return _sentence(" ".join([f"{front},", clause, *adjuncts]) + ".")
     return _sentence(" ".join([clause, *adjuncts]) + ".")
+
+
+def _adjuncts(frame: Event) -> list[tuple[str, ...]]:
+    """The words for its place and its time, as many of the two as it has."""
+    slots = ((frame.place, lexicon().places), (frame.time, lexicon().times))
+    return [table[name].words for name, table in slots if name is not None]
 
 
 def _entity(entity: Entity, random: Random, plain: bool) -> str:
