@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from random import Random
 
 from cselab.data.world.changes import CHANGES, further
-from cselab.data.world.frames import Event, Frame, draw_event, draw_market
+from cselab.data.world.frames import Event, draw_event, draw_market
 from cselab.data.world.realise import describe, nominalise
 from cselab.data.world.similarity import similarity
 
@@ -54,12 +54,11 @@ def _candidates(random: Random) -> Iterator[StsPair]:
     aside = Random(0)  # for nominalisations alone: the corpora have none, so that this paraphrase is new to every model
     while True:
         for tag, change in CHANGES.items():
-            first: Frame = (
-                draw_market(random) if tag in ("number", "antonym") and random.random() < 0.1 else draw_event(random)
-            )
-            second = change(first, random)
-            if second is None:
-                continue
+            second = None
+            while second is None:  # not every frame has a broader word, an opposite, or two who can change places
+                market = tag in ("number", "antonym") and random.random() < 0.1
+                first = draw_market(random) if market else draw_event(random)
+                second = change(first, random)
             if isinstance(second, Event) and isinstance(first, Event) and tag != "unrelated":
                 for _ in range(random.choice((0, 0, 1, 2))):  # further differences, so that a tag is not a rating
                     second = further(second, random)
