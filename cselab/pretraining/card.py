@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 LINES = {
-    "bert": "A small BERT encoder: masked LM, a RetroMAE bottleneck on [CLS], and next-sentence prediction for the pooler.",
+    "bert": "A small BERT encoder: masked LM, the words of the sentence from [CLS], and next-sentence prediction for the pooler.",
     "llama": "A small Llama decoder: next-token prediction on single sentences, `[CLS]` first and `[SEP]` last.",
 }
 

@@ -78,7 +78,7 @@ def _llama_config(config: RunConfig, tokenizer: PreTrainedTokenizerBase) -> Llam
         hidden_size=config.width,
         num_hidden_layers=config.layers,
         num_attention_heads=config.heads,
-        intermediate_size=8 * config.width // 3,  # Llama's SwiGLU: two thirds of 4 x width
+        intermediate_size=2 * config.inner // 3,  # SwiGLU has three matrices where BERT has two
         max_position_embeddings=config.max_positions,
         tie_word_embeddings=True,
         pad_token_id=tokenizer.pad_token_id,

@@ -1,25 +1,10 @@
-"""What a small BERT learns from: masked words, the sentence rebuilt from [CLS], and which sentence comes next."""
+"""What a small BERT learns from: masked words, the words of the sentence from [CLS], and which sentence comes next."""
 
 import torch
 import torch.nn.functional as F
 from jaxtyping import Bool, Float, Int
-from torch import Tensor, nn
-from transformers import BertConfig, BertForPreTraining
-from transformers.models.bert.modeling_bert import BertLayer
-
-
-class Bottleneck(nn.Module):
-    """RetroMAE's decoder (Xiao et al. 2022, 3.2): [CLS] state and a heavily masked copy, through one layer."""
-
-    def __init__(self, config: BertConfig):
-        super().__init__()
-        self.layer = BertLayer(config)
-
-    def forward(
-        self, cls: Float[Tensor, "B d"], embeddings: Float[Tensor, "B L d"], attention_mask: Int[Tensor, "B L"]
-    ) -> Float[Tensor, "B L d"]:
-        states = torch.cat([cls[:, None], embeddings[:, 1:]], dim=1)
-        return self.layer(states, attention_mask[:, None, None, :].bool())
+from torch import Tensor
+from transformers import BertForPreTraining
 
 
 def chosen(ids: Int[Tensor, "B L"], special: Int[Tensor, " S"], share: float) -> Bool[Tensor, "B L"]:
@@ -34,27 +19,35 @@ def token_loss(
     return F.cross_entropy(model.cls.predictions(states[where]).float(), ids[where])
 
 
+def bag_of_words_loss(
+    logits: Float[Tensor, "B V"], ids: Int[Tensor, "B L"], weights: Float[Tensor, " V"]
+) -> Float[Tensor, ""]:
+    """How badly one vector a sentence names its words: cross-entropy over all tokens of the batch, each by its weight.
+
+    Without weights the vector would mostly learn that sentences hold "the" and "of" (DupMAE, Liu et al. 2022, 3.2,
+    predicts bags of words too, unweighted).
+    """
+    weight = weights[ids]
+    named = logits.float().log_softmax(dim=1).gather(1, ids)
+    return -(weight * named).sum() / weight.sum()
+
+
 def sentence_losses(
     model: BertForPreTraining,
-    bottleneck: Bottleneck,
     ids: Int[Tensor, "B L"],
     special: Int[Tensor, " S"],
+    weights: Float[Tensor, " V"],
     *,
     mask_id: int,
     pad_id: int,
-    encoder_masked: float,
-    decoder_masked: float,
-    decoder_scored: float,
+    masked: float,
 ) -> tuple[Float[Tensor, ""], Float[Tensor, ""]]:
-    """(masked-LM loss, bottleneck loss) of single sentences; `decoder_scored` of all tokens are rebuilt for the loss."""
+    """(masked-LM loss, bag-of-words loss of [CLS]) of single sentences; the bag holds the masked words too."""
+    hidden = chosen(ids, special, masked)
     attention = (ids != pad_id).long()
-    hidden = chosen(ids, special, encoder_masked)
     states = model.bert(input_ids=ids.masked_fill(hidden, mask_id), attention_mask=attention).last_hidden_state
-    hidden_too = chosen(ids, special, decoder_masked)
-    embeddings = model.bert.embeddings(input_ids=ids.masked_fill(hidden_too, mask_id))
-    rebuilt = bottleneck(states[:, 0], embeddings, attention)
-    scored = hidden_too & (torch.rand(ids.shape) < decoder_scored / decoder_masked)
-    return token_loss(model, states, ids, hidden), token_loss(model, rebuilt, ids, scored)
+    bag = bag_of_words_loss(model.cls.predictions(states[:, 0]), ids, weights)
+    return token_loss(model, states, ids, hidden), bag
 
 
 def pair_losses(

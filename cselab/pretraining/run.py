@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import torch
+import torch.nn.functional as F
 from jaxtyping import Float
 from torch import Tensor, nn
 from transformers import PreTrainedTokenizerBase
@@ -29,8 +30,9 @@ class RunConfig:
     batch_size: int = 128  # sentences
     learning_rate: float = 1e-3  # after a linear warm-up over a twentieth of the steps; then linear to 0
     layers: int = 6
-    width: int = 128
-    heads: int = 2
+    width: int = 192
+    heads: int = 3
+    inner: int = 384  # of the feed-forward layers: with 6 of them, 8,000 words fit into 8 MB at this width
     vocab_size: int = 8000
     max_length: int = 48  # tokens of a sentence
     max_positions: int = 128
@@ -147,11 +149,14 @@ def held_out_positions(sentences: int, config: RunConfig) -> np.ndarray:
 
 @torch.no_grad()
 def start_embeddings(embedding: nn.Embedding, rows: Rows, config: RunConfig) -> None:
-    """Put PPMI word vectors into the embedding at BERT's scale (0.02); rows without counts keep their random start.
+    """Start at BERT's scale (0.02) from PPMI word vectors plus as much noise; rows without counts keep their random start.
 
-    From a random start the loss sits on its unigram plateau for ten million tokens; from these it leaves it at once.
+    From noise alone the loss sits on its unigram plateau for ten million tokens; from counts it leaves it at once. But
+    vectors of counts alone are so alike for words of one topic that sentences are told apart worse than by which words
+    they hold; the noise keeps words apart.
     """
     vectors = ppmi_vectors(cooccurrence(rows, embedding.num_embeddings), config.width, seed=config.seed)
     start = torch.as_tensor(vectors, dtype=embedding.weight.dtype)
     known = start.norm(dim=1) > 1e-6
-    embedding.weight[known] = 0.02 * start[known] / start[known].std()
+    start = F.normalize(start[known], dim=1) + F.normalize(embedding.weight[known], dim=1)
+    embedding.weight[known] = 0.02 * start / start.std()

@@ -8,7 +8,7 @@ from torch import Tensor
 from transformers import PreTrainedTokenizerBase
 
 from cselab.pretraining.text import Rows
-from cselab.pretraining.word_vectors import cooccurrence, ppmi_vectors
+from cselab.pretraining.word_vectors import cooccurrence, ppmi_vectors, sif_weights
 
 COMMON_FROM = 50_000
 """Sentences whose means the common direction is taken from."""
@@ -31,10 +31,7 @@ class SifMean:
 
         The direction is taken from this text and never from a test set, as the paper's released code has it.
         """
-        counts = np.bincount(rows.flat, minlength=len(tokenizer)).astype(np.float64)
-        counts[tokenizer.all_special_ids] = 0
-        weights = np.where(counts > 0, a / (a + counts / counts.sum()), 1.0)
-        weights[tokenizer.all_special_ids] = 0
+        weights = sif_weights(rows, len(tokenizer), tokenizer.all_special_ids, a=a)
         vectors = ppmi_vectors(cooccurrence(rows, len(tokenizer)), size, seed=seed)
         model = cls(torch.tensor(vectors).float(), torch.tensor(weights).float(), torch.zeros(size), tokenizer)
         some = np.random.default_rng(seed).permutation(len(rows))[:COMMON_FROM]

@@ -29,3 +29,12 @@ def ppmi_vectors(counts: sparse.csr_array, size: int, *, seed: int = 0) -> np.nd
     matrix = sparse.csr_array((pmi[keep], (counts.row[keep], counts.col[keep])), counts.shape)
     u, s, _ = randomized_svd(matrix, size, n_iter=4, random_state=seed)
     return u * np.sqrt(s)
+
+
+def sif_weights(rows: Rows, vocab_size: int, special: list[int], *, a: float = 1e-3) -> np.ndarray:
+    """(vocab,): a / (a + p(w)) by the token's share p of the text (Arora et al. 2017); 0 for special tokens."""
+    counts = np.bincount(rows.flat, minlength=vocab_size).astype(np.float64)
+    counts[special] = 0
+    weights = a / (a + counts / counts.sum())
+    weights[special] = 0
+    return weights

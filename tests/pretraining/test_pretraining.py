@@ -11,15 +11,25 @@ from cselab.models import load_backbone
 from cselab.pretraining import PretrainConfig, RunConfig, pretrain, pretrain_decoder
 from cselab.pretraining import run as module
 from cselab.pretraining.bert import BertRun
-from cselab.pretraining.objectives import chosen
+from cselab.pretraining.objectives import bag_of_words_loss, chosen
 from cselab.pretraining.sif import SifMean
 from cselab.pretraining.text import Rows, batches, neighbours
 from cselab.pretraining.tokenizer import train_tokenizer
-from cselab.pretraining.word_vectors import cooccurrence, ppmi_vectors
+from cselab.pretraining.word_vectors import cooccurrence, ppmi_vectors, sif_weights
 
 TEXT = list(sentences(900, 21))
 SMALL = PretrainConfig(
-    steps=8, batch_size=32, layers=2, width=32, vocab_size=400, max_length=24, held_out=64, evaluations=4, pair_every=4
+    steps=8,
+    batch_size=32,
+    layers=2,
+    width=32,
+    heads=2,
+    inner=64,
+    vocab_size=400,
+    max_length=24,
+    held_out=64,
+    evaluations=4,
+    pair_every=4,
 )
 
 
@@ -111,6 +121,22 @@ def test_masks_take_the_share_asked_for_and_no_special_token(rows, tokenizer):
     assert (where.sum() / ordinary.sum()).item() == pytest.approx(0.3, abs=0.02)
 
 
+def test_the_bag_of_words_loss_equals_a_loop(rows, tokenizer):
+    """Prevents padding or [CLS] from being named, and a mean over sentences that forgets how long they are."""
+    weights = torch.tensor(sif_weights(rows, 400, tokenizer.all_special_ids))
+    ids = rows.padded(np.array([0, 5, 9]), tokenizer.pad_token_id)
+    logits = torch.randn(3, 400, dtype=torch.float64)
+    top = bottom = 0.0
+    for line, row in zip(logits.float(), ids, strict=True):
+        for token in row.tolist():
+            if token not in tokenizer.all_special_ids:
+                top -= weights[token] * line.log_softmax(0)[token]
+                bottom += weights[token]
+    torch.testing.assert_close(bag_of_words_loss(logits, ids, weights), top / bottom, rtol=1e-5, atol=1e-6)
+    frequent, rare = rows.flat[rows.starts[0] + 1], int((weights > 0).nonzero()[-1])
+    assert 0 < weights[frequent] <= weights[rare] <= 1
+
+
 def test_neighbours_are_pairs_as_bert_saw_them(rows, tokenizer):
     """Prevents wrong segments, and labels that do not say what follows what."""
     pad = tokenizer.pad_token_id
@@ -132,12 +158,12 @@ def test_neighbours_are_pairs_as_bert_saw_them(rows, tokenizer):
 
 
 def test_a_run_learns_and_its_folder_loads_like_any_bert(tmp_path):
-    config = PretrainConfig(**{**vars(SMALL), "steps": 60})
+    config = PretrainConfig(**{**vars(SMALL), "steps": 150})
     report = pretrain(config, TEXT, tmp_path / "bb", ordered=TEXT)
     losses = [row["held_out"] for row in report["curve"]]
     assert losses[-1] < losses[0] - 0.3
-    assert {"masked LM", "bottleneck", "next sentence"} <= report["curve"][-1].keys()
-    assert 0 < report["tokens_seen"] < 60 * 32 * 24 * 2
+    assert {"masked LM", "bag of words", "next sentence"} <= report["curve"][-1].keys()
+    assert 0 < report["tokens_seen"] < 150 * 32 * 24 * 2
     model = load_backbone(tmp_path / "bb", pooler="required")
     ids = AutoTokenizer.from_pretrained(tmp_path / "bb")(TEXT[:2], padding=True, return_tensors="pt")
     assert model(**ids).pooler_output.shape == (2, 32)
@@ -169,7 +195,9 @@ def test_an_interrupted_run_ends_where_it_would_have(tmp_path, monkeypatch):
 
 def test_a_decoder_learns_and_loads(tmp_path):
     """Prevents a decoder that sees the token it is to predict: its loss would fall far below what these sentences allow."""
-    config = RunConfig(steps=80, batch_size=32, layers=2, width=32, vocab_size=400, max_length=24, held_out=64)
+    config = RunConfig(
+        steps=80, batch_size=32, layers=2, width=32, heads=2, inner=64, vocab_size=400, max_length=24, held_out=64
+    )
     report = pretrain_decoder(config, TEXT, tmp_path / "decoder")
     losses = [row["held_out"] for row in report["curve"]]
     assert losses[-1] < losses[0] - 0.5
