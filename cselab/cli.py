@@ -82,7 +82,7 @@ def pretrain(
     folder: Annotated[Path, typer.Argument(help="Where the backbone goes; must not exist.")],
     kind: Annotated[Kind, typer.Option(help="The encoder, or the decoder for BeLLM.")] = Kind.bert,
     data_dir: DataDir = None,
-    steps: Annotated[int, typer.Option(help="Of 128 sentences each.")] = 11_000,
+    steps: Annotated[int, typer.Option(help="Of 128 sentences each.")] = 9_000,
     bf16: Annotated[bool, typer.Option("--bf16", help="Faster where the processor has bfloat16 matrix units.")] = False,
 ) -> None:
     """Pretrain a small backbone from scratch, as the shipped ones were. Interrupted, the same command goes on."""
