@@ -1,5 +1,6 @@
 """One notebook through papermill, in a kernel of this very interpreter, with a log and a report of each cell."""
 
+import logging
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -65,6 +66,9 @@ class _Engine(NBClientEngine):
 
 
 papermill_engines.register("cselab", _Engine)
+logging.getLogger("papermill").setLevel(
+    logging.ERROR
+)  # it takes `x: str | None` for an unknown parameter; ours are checked
 
 
 def execute(
