@@ -149,7 +149,7 @@ PROFILES: dict[str, dict[str, Any]] = {
     # backbone's [CLS] already knows at any rate; with round trips as the other view it learns the synonyms.
     "tiny": dict(
         sentences=6_000, rtt_mode="pair", stage1_steps=200, stage1_learning_rate_i=1e-3, stage1_learning_rate_ii=1.3e-3,
-        stage1_eval_every=50, stage2_steps=60, stage2_learning_rate=3e-5, stage2_max_length=32, stage2_eval_every=20,
+        stage1_eval_every=50, stage2_steps=60, stage2_learning_rate=3e-4, stage2_max_length=32, stage2_eval_every=20,
     ),
     "small": dict(
         sentences=100_000, stage1_steps=1500, stage1_batch_size=128, stage1_learning_rate_i=3e-5,
