@@ -118,7 +118,7 @@ def test_the_shipped_backbone_has_what_the_methods_read():
 
     folder = embedded_dir() / "backbones" / "tiny-bert"
     model = load_backbone(folder, pooler="required")
-    assert (model.config.num_hidden_layers, model.config.hidden_size) == (6, 128)
+    assert (model.config.num_hidden_layers, model.config.hidden_size) == (6, 192)
     tokenizer = load_tokenizer(folder)
     ids = tokenizer("A man is playing a guitar in the garden.")["input_ids"]
     assert tokenizer.unk_token_id not in ids
