@@ -70,6 +70,7 @@ def round_trip_file(lab: Lab, pivot: str) -> Path:
 
 
 def round_trips(lab: Lab, pivot: str) -> list[str]:
+    """The lab's sentences, each after its round trip through `pivot`."""
     return list(read_lines(round_trip_file(lab, pivot)))
 
 

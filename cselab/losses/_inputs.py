@@ -34,10 +34,12 @@ def check_negatives(sentences: int) -> None:
 
 
 def check_temperature(temperature: float) -> None:
+    """Raises SettingsError unless it is above 0."""
     if not temperature > 0:  # also NaN
         raise SettingsError(f"temperature must be above 0, got {temperature}; the papers use 0.05")
 
 
 def check_choice(name: str, value: str, valid: tuple[str, ...]) -> None:
+    """Raises SettingsError, naming the nearest, for a value that is not one of `valid`."""
     if value not in valid:
         raise SettingsError(f"unknown {name} {value!r}; {suggest(value, valid)}")

@@ -43,6 +43,7 @@ def new_folder(folder: str | Path) -> Iterator[Path]:
 
 
 def write_card(folder: Path, kind: str, **fields: Any) -> None:
+    """What kind of encoder a folder holds and how to build it, for `read_card`."""
     (folder / CARD).write_text(json.dumps({"kind": kind, **fields}))
 
 

@@ -61,6 +61,8 @@ def pretrain(
 
 
 class BertRun(Run):
+    """Masked LM and bag of words on single sentences; every few steps pairs in order, where there are any."""
+
     def __init__(
         self, config: PretrainConfig, tokenizer: PreTrainedTokenizerBase, rows: Rows, ordered: Rows | None, checkpoint
     ):

@@ -37,6 +37,8 @@ def pretrain_decoder(
 
 
 class LlamaRun(Run):
+    """Next-token prediction on single sentences."""
+
     def __init__(self, config: RunConfig, tokenizer: PreTrainedTokenizerBase, rows: Rows, checkpoint: Path | None):
         self.model = LlamaForCausalLM(_llama_config(config, tokenizer))
         super().__init__(config, tokenizer, rows, {"model": self.model}, checkpoint)

@@ -35,6 +35,7 @@ def modifier(frame: Event, random: Random) -> Frame:
 
 
 def number(frame: Frame, random: Random) -> Frame:
+    """Another number of the agent or the patient, or of per cent."""
     if isinstance(frame, Market):
         return replace(frame, amount=random.choice([n for n in lexicon().amounts if n != frame.amount]))
     slot = random.choice(("agent", "patient") if frame.patient else ("agent",))
@@ -45,6 +46,7 @@ def number(frame: Frame, random: Random) -> Frame:
 
 
 def opposite(frame: Frame, random: Random) -> Frame | None:
+    """The opposite action or adjective, or a price that moves the other way; None where nothing has an opposite."""
     words = lexicon()
     if isinstance(frame, Market):
         return replace(frame, move=words.moves[frame.move].opposite)

@@ -50,6 +50,7 @@ WEEKDAYS = ("monday", "tuesday", "friday", "sunday", "yesterday")
 
 
 def draw_entity(random: Random, kinds: tuple[str, ...]) -> Entity:
+    """A noun of one of these kinds, mostly one of it, in four of ten cases with an adjective."""
     words = lexicon()
     noun = random.choice(words.by_kind[random.choice(kinds)])
     number = random.choice((1, 1, 1, 1, 1, 2, 2, 3, 4, 5))
@@ -58,6 +59,7 @@ def draw_entity(random: Random, kinds: tuple[str, ...]) -> Entity:
 
 
 def draw_event(random: Random) -> Event:
+    """An action with people or things that fit it; nobody does it to their like."""
     words = lexicon()
     verb = words.verbs[random.choice(tuple(words.verbs))]
     agent = draw_entity(random, verb.agents)
@@ -70,6 +72,7 @@ def draw_event(random: Random) -> Event:
 
 
 def draw_market(random: Random) -> Market:
+    """The price of a good, up or down."""
     words = lexicon()
     time = random.choice(WEEKDAYS) if random.random() < 0.6 else None
     return Market(

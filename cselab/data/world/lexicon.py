@@ -48,6 +48,8 @@ class Word:
 
 @dataclass(frozen=True)
 class Lexicon:
+    """All words by concept; `by_kind` are the nouns of a kind, `adjectives_of` the adjectives that suit it."""
+
     nouns: dict[str, Noun]
     verbs: dict[str, Verb]
     adjectives: dict[str, Word]
