@@ -66,9 +66,8 @@ class _Engine(NBClientEngine):
 
 
 papermill_engines.register("cselab", _Engine)
-logging.getLogger("papermill").setLevel(
-    logging.ERROR
-)  # it takes `x: str | None` for an unknown parameter; ours are checked
+# papermill warns of `x: str | None` as an unknown parameter; ours are checked before.
+logging.getLogger("papermill").setLevel(logging.ERROR)
 
 
 def execute(

@@ -66,11 +66,10 @@ class BertRun(Run):
     def __init__(
         self, config: PretrainConfig, tokenizer: PreTrainedTokenizerBase, rows: Rows, ordered: Rows | None, checkpoint
     ):
-        self.model = BertForPreTraining(_bert_config(config, tokenizer))
         self.ordered, self.mask_id = ordered, tokenizer.mask_token_id
         weights = sif_weights(rows, len(tokenizer), tokenizer.all_special_ids)
         self.weights = torch.tensor(weights, dtype=torch.float32)
-        super().__init__(config, tokenizer, rows, {"model": self.model}, checkpoint)
+        super().__init__(config, tokenizer, rows, BertForPreTraining(_bert_config(config, tokenizer)), checkpoint)
 
     def losses(self, which: np.ndarray) -> dict[str, torch.Tensor]:
         config = self.config

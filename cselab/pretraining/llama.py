@@ -40,8 +40,7 @@ class LlamaRun(Run):
     """Next-token prediction on single sentences."""
 
     def __init__(self, config: RunConfig, tokenizer: PreTrainedTokenizerBase, rows: Rows, checkpoint: Path | None):
-        self.model = LlamaForCausalLM(_llama_config(config, tokenizer))
-        super().__init__(config, tokenizer, rows, {"model": self.model}, checkpoint)
+        super().__init__(config, tokenizer, rows, LlamaForCausalLM(_llama_config(config, tokenizer)), checkpoint)
 
     def losses(self, which: np.ndarray) -> dict[str, Float[Tensor, ""]]:
         ids = self.rows.padded(which, self.pad_id)

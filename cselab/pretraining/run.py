@@ -12,7 +12,7 @@ import torch
 import torch.nn.functional as F
 from jaxtyping import Float
 from torch import Tensor, nn
-from transformers import PreTrainedTokenizerBase
+from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from cselab.errors import DataError, SettingsError
 from cselab.pretraining.text import Rows, batches
@@ -45,14 +45,14 @@ class RunConfig:
 class Run(ABC):
     """What a model learns from is `losses` and `held_out_loss`; the rest is here.
 
-    modules: everything trained, by name, the first of them the model that is kept.
+    model: what is trained and kept.
     checkpoint: a file that is read if it is there and written as the run goes; None for neither.
 
     Raises DataError for less text than a batch and the held-out sentences, SettingsError for a checkpoint of another run.
     """
 
     def __init__(
-        self, config: RunConfig, tokenizer: PreTrainedTokenizerBase, rows: Rows, modules: dict[str, nn.Module],
+        self, config: RunConfig, tokenizer: PreTrainedTokenizerBase, rows: Rows, model: PreTrainedModel,
         checkpoint: Path | None,
     ):  # fmt: skip
         if len(rows) < (least := config.batch_size + config.held_out):
@@ -60,13 +60,12 @@ class Run(ABC):
                 f"pretraining got {len(rows)} sentences; it needs at least {least} "
                 f"(a batch of {config.batch_size} and {config.held_out} held out)"
             )
-        self.config, self.rows, self.modules, self.checkpoint = config, rows, modules, checkpoint
+        self.config, self.rows, self.model, self.checkpoint = config, rows, model, checkpoint
         self.pad_id, self.special = tokenizer.pad_token_id, torch.tensor(tokenizer.all_special_ids)
         self.held_out = held_out_positions(len(rows), config)
         self.train_rows = np.setdiff1d(np.arange(len(rows)), self.held_out)
-        self.parameters = [parameter for module in modules.values() for parameter in module.parameters()]
         self.optimizer = torch.optim.AdamW(
-            self.parameters, lr=config.learning_rate, weight_decay=0.01, eps=1e-6, fused=True
+            model.parameters(), lr=config.learning_rate, weight_decay=0.01, eps=1e-6, fused=True
         )
         warmup = max(1, config.steps // 20)
         self.schedule = torch.optim.lr_scheduler.LambdaLR(
@@ -77,7 +76,7 @@ class Run(ABC):
         if checkpoint and checkpoint.is_file():
             self._resume()
         else:
-            start_embeddings(next(iter(modules.values())).get_input_embeddings(), rows, config)
+            start_embeddings(model.get_input_embeddings(), rows, config)
 
     @abstractmethod
     def losses(self, which: np.ndarray) -> dict[str, Float[Tensor, ""]]:
@@ -94,13 +93,12 @@ class Run(ABC):
         bar.update(self.step)
         drawn = batches(self.rows.lengths[self.train_rows], config.batch_size, seed=config.seed)
         for which in itertools.islice(drawn, self.step, config.steps):
-            for module in self.modules.values():
-                module.train()
+            self.model.train()
             with torch.autocast("cpu", torch.bfloat16, enabled=config.bf16):
                 losses = self.losses(self.train_rows[which])
             self.optimizer.zero_grad()
             sum(losses.values()).backward()
-            nn.utils.clip_grad_norm_(self.parameters, 1.0)
+            nn.utils.clip_grad_norm_(self.model.parameters(), 1.0)
             self.optimizer.step()
             self.schedule.step()
             self.step += 1
@@ -118,7 +116,7 @@ class Run(ABC):
         return {"config": asdict(config), "sentences": len(self.rows), "tokens_seen": self.tokens, "curve": self.curve}
 
     def _parts(self) -> dict:
-        return {**self.modules, "optimizer": self.optimizer, "schedule": self.schedule}
+        return {"model": self.model, "optimizer": self.optimizer, "schedule": self.schedule}
 
     def _save(self) -> None:
         saved = {

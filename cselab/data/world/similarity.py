@@ -5,8 +5,8 @@
 An event is compared slot by slot: action (weight 3), agent (2), patient (2), place (1), time (1), a mean over the slots that either
 has, times 0.6 + 0.4 of how alike the less alike of agent and patient are: another thing eaten is another meal. A slot that one of
 the two leaves open counts half. Who does it to whom turned round: agent and patient count two fifths each. Two concepts are alike
-by their distance in the taxonomy: the same 1, parent and child 0.8, grandparent 0.7, siblings 0.4, one kind 0.1; opposites 0.2
-(actions) or 0.3 (adjectives). Another number of the same thing costs a fifth of its slot, an adjective that one leaves out a
+by their distance in the taxonomy: the same 1, parent and child 0.8, grandparent 0.7, siblings 0.4, one kind 0.1; opposite
+actions 0.2. Another number of the same thing costs a fifth of its slot, an adjective that one leaves out a
 twentieth, another adjective a quarter, the opposite one two fifths. Where one event is negated and the other not, the whole is
 halved. Events whose actions have nothing to do with each other score at most 1.5.
 """
