@@ -21,6 +21,8 @@ from cselab.evaluation import StsReport, alignment, evaluate_sts, uniformity
 from cselab.lab import Lab
 from cselab.methods import Method, create
 from cselab.models import SentenceEncoder, TwinEncoder, load_backbone, load_tokenizer
+from cselab.pretraining.sif import SifMean
+from cselab.pretraining.text import Rows
 from cselab.settings import Schedule
 from cselab.training import fit
 
@@ -122,6 +124,13 @@ def backbone_encoder(lab: Lab, pooling: str | None = None) -> SentenceEncoder:
     path = backbone(lab)
     encoder = SentenceEncoder(load_backbone(path), load_tokenizer(path), pooling=pooling or lab.settings.pooling)
     return encoder.to(lab.device).eval()
+
+
+def sif_mean(lab: Lab) -> SifMean:
+    """What counting the lab's sentences alone can do, in the backbone's vocabulary and width: the floor of every table."""
+    one = backbone_encoder(lab)
+    rows = Rows.tokenize(sentences(lab), one.tokenizer, max_length=lab.settings.stage1_max_length)
+    return SifMean.fit(rows, one.tokenizer, size=one.backbone.config.hidden_size)
 
 
 def dev_score(lab: Lab) -> Callable[[Method], float]:

@@ -12,11 +12,9 @@ import numpy as np
 import torch
 from transformers import BertConfig, BertForPreTraining, PreTrainedTokenizerBase
 
-from cselab.models.folder import new_folder
 from cselab.pretraining.objectives import chosen, pair_losses, sentence_losses, token_loss
-from cselab.pretraining.run import Run, RunConfig
+from cselab.pretraining.run import Run, RunConfig, read
 from cselab.pretraining.text import Rows, neighbours
-from cselab.pretraining.tokenizer import train_tokenizer
 from cselab.pretraining.word_vectors import sif_weights
 
 
@@ -48,16 +46,9 @@ def pretrain(
     Returns config, tokens seen, and `curve`: step, held-out masked-LM loss (nats, at config.masked), and the
     running training losses. Raises as `cselab.pretraining.run.Run`.
     """
-    torch.manual_seed(config.seed)
-    tokenizer = train_tokenizer(sentences, vocab_size=config.vocab_size, max_length=config.max_positions)
-    rows = Rows.tokenize(sentences, tokenizer, max_length=config.max_length)
+    tokenizer, rows = read(config, sentences)
     in_order = Rows.tokenize(ordered, tokenizer, max_length=config.max_length) if ordered is not None else None
-    run = BertRun(config, tokenizer, rows, in_order, checkpoint and Path(checkpoint))
-    report = run.train()
-    with new_folder(folder) as target:
-        run.model.half().save_pretrained(target)
-        tokenizer.save_pretrained(target)
-    return report
+    return BertRun(config, tokenizer, rows, in_order, checkpoint).into(folder)
 
 
 class BertRun(Run):

@@ -10,10 +10,8 @@ from jaxtyping import Float, Int
 from torch import Tensor
 from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerBase
 
-from cselab.models.folder import new_folder
-from cselab.pretraining.run import Run, RunConfig
+from cselab.pretraining.run import Run, RunConfig, read
 from cselab.pretraining.text import Rows
-from cselab.pretraining.tokenizer import train_tokenizer
 
 
 def pretrain_decoder(
@@ -25,21 +23,16 @@ def pretrain_decoder(
 
     Arguments, return value (`curve` holds the next-token loss) and errors as `pretrain`.
     """
-    torch.manual_seed(config.seed)
-    tokenizer = train_tokenizer(sentences, vocab_size=config.vocab_size, max_length=config.max_positions)
-    rows = Rows.tokenize(sentences, tokenizer, max_length=config.max_length)
-    run = LlamaRun(config, tokenizer, rows, checkpoint and Path(checkpoint))
-    report = run.train()
-    with new_folder(folder) as target:
-        run.model.half().save_pretrained(target)
-        tokenizer.save_pretrained(target)
-    return report
+    tokenizer, rows = read(config, sentences)
+    return LlamaRun(config, tokenizer, rows, checkpoint).into(folder)
 
 
 class LlamaRun(Run):
     """Next-token prediction on single sentences."""
 
-    def __init__(self, config: RunConfig, tokenizer: PreTrainedTokenizerBase, rows: Rows, checkpoint: Path | None):
+    def __init__(
+        self, config: RunConfig, tokenizer: PreTrainedTokenizerBase, rows: Rows, checkpoint: str | Path | None
+    ):
         super().__init__(config, tokenizer, rows, LlamaForCausalLM(_llama_config(config, tokenizer)), checkpoint)
 
     def losses(self, which: np.ndarray) -> dict[str, Float[Tensor, ""]]:

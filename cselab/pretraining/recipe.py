@@ -82,7 +82,9 @@ def measure(folder: str | Path, data_dir: str | Path | None) -> dict:
     text, tokenizer = _Text(data_dir), load_tokenizer(folder)
     kept = held_out_positions(len(text), RunConfig())
     kept = set(kept[kept < len(text.corpora)].tolist())  # real sentences only
-    rows = Rows.tokenize((s for i, s in enumerate(text.corpora) if i in kept), tokenizer, max_length=48)
+    rows = Rows.tokenize(
+        (s for i, s in enumerate(text.corpora) if i in kept), tokenizer, max_length=RunConfig.max_length
+    )
     if AutoConfig.from_pretrained(folder).model_type == "llama":
         model = LlamaForCausalLM.from_pretrained(folder, dtype=torch.float32)
         loss = next_token_held_out(model, rows, np.arange(len(rows)), tokenizer.pad_token_id)
@@ -96,12 +98,6 @@ def measure(folder: str | Path, data_dir: str | Path | None) -> dict:
     }
 
 
-def sif_baseline(folder: str | Path, data_dir: str | Path | None) -> SifMean:
-    """SIF over the same text and vocabulary as the backbone in `folder`: what counting alone can do."""
-    tokenizer = load_tokenizer(folder)
-    return SifMean.fit(Rows.tokenize(_Text(data_dir), tokenizer, max_length=48), tokenizer)
-
-
 def _masked_lm(model: BertForPreTraining, tokenizer, rows: Rows, share: float) -> float:
     special = torch.tensor(tokenizer.all_special_ids)
     ids_of = {"mask_id": tokenizer.mask_token_id, "pad_id": tokenizer.pad_token_id}
@@ -111,7 +107,9 @@ def _masked_lm(model: BertForPreTraining, tokenizer, rows: Rows, share: float) -
 @torch.no_grad()
 def _next_sentence(model: BertForPreTraining, tokenizer, data_dir: str | Path | None, pairs: int = 2000) -> float:
     """Accuracy on new pairs of the training text: half follow one another, half do not."""
-    rows = Rows.tokenize(itertools.islice(load_corpus(IN_ORDER, folder=data_dir), 20_000), tokenizer, max_length=48)
+    rows = Rows.tokenize(
+        itertools.islice(load_corpus(IN_ORDER, folder=data_dir), 20_000), tokenizer, max_length=RunConfig.max_length
+    )
     ids, segments, labels = neighbours(rows, pairs, tokenizer.pad_token_id, np.random.default_rng(1))
     right = 0
     for part in torch.arange(pairs).split(250):
@@ -122,10 +120,14 @@ def _next_sentence(model: BertForPreTraining, tokenizer, data_dir: str | Path | 
 
 
 def _sts(folder: str | Path, data_dir: str | Path | None) -> dict[str, dict[str, float]]:
+    """Scores of [CLS], of the mean over tokens, and of what counting the same text alone can do, in the same width."""
+    model, tokenizer = load_backbone(folder), load_tokenizer(folder)
+    rows = Rows.tokenize(_Text(data_dir), tokenizer, max_length=RunConfig.max_length)
+    encoders = {how: SentenceEncoder(model, tokenizer, pooling=how) for how in ("cls", "mean")}
+    encoders["SIF mean"] = SifMean.fit(rows, tokenizer, size=model.config.hidden_size)
     scores = {}
-    for pooling in ("cls", "mean"):
-        encoder = SentenceEncoder(load_backbone(folder), load_tokenizer(folder), pooling=pooling)
+    for name, encoder in encoders.items():
         report = evaluate_sts(encoder.encode, STS7, folder=data_dir)
-        scores[pooling] = {task: round(score, 2) for task, score in report.scores.items()}
-        scores[pooling]["average"] = round(report.average, 2)
+        scores[name] = {task: round(score, 2) for task, score in report.scores.items()}
+        scores[name]["average"] = round(report.average, 2)
     return scores

@@ -4,6 +4,7 @@ import hashlib
 import itertools
 import os
 from abc import ABC, abstractmethod
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -15,7 +16,9 @@ from torch import Tensor, nn
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from cselab.errors import DataError, SettingsError
+from cselab.models.folder import new_folder
 from cselab.pretraining.text import Rows, batches
+from cselab.pretraining.tokenizer import train_tokenizer
 from cselab.pretraining.word_vectors import cooccurrence, ppmi_vectors
 from cselab.training.progress import progress_bar
 
@@ -53,14 +56,15 @@ class Run(ABC):
 
     def __init__(
         self, config: RunConfig, tokenizer: PreTrainedTokenizerBase, rows: Rows, model: PreTrainedModel,
-        checkpoint: Path | None,
+        checkpoint: str | Path | None,
     ):  # fmt: skip
         if len(rows) < (least := config.batch_size + config.held_out):
             raise DataError(
                 f"pretraining got {len(rows)} sentences; it needs at least {least} "
                 f"(a batch of {config.batch_size} and {config.held_out} held out)"
             )
-        self.config, self.rows, self.model, self.checkpoint = config, rows, model, checkpoint
+        self.config, self.rows, self.model, self.tokenizer = config, rows, model, tokenizer
+        self.checkpoint = Path(checkpoint) if checkpoint else None
         self.pad_id, self.special = tokenizer.pad_token_id, torch.tensor(tokenizer.all_special_ids)
         self.held_out = held_out_positions(len(rows), config)
         self.train_rows = np.setdiff1d(np.arange(len(rows)), self.held_out)
@@ -73,7 +77,7 @@ class Run(ABC):
         )
         self.step, self.tokens, self.curve, self.recent = 0, 0, [], {}
         self.key = {**asdict(config), "text": hashlib.sha256(rows.flat).hexdigest()}
-        if checkpoint and checkpoint.is_file():
+        if self.checkpoint and self.checkpoint.is_file():
             self._resume()
         else:
             start_embeddings(model.get_input_embeddings(), rows, config)
@@ -85,6 +89,14 @@ class Run(ABC):
     @abstractmethod
     def held_out_loss(self) -> float:
         """In nats a token, on `self.held_out`; the same at every call for the same weights."""
+
+    def into(self, folder: str | Path) -> dict:
+        """Train, and write model (float16) and tokenizer as a stock transformers folder; returns what `train` does."""
+        report = self.train()
+        with new_folder(folder) as target:
+            self.model.half().save_pretrained(target)
+            self.tokenizer.save_pretrained(target)
+        return report
 
     def train(self) -> dict:
         """Go on to the last step; returns `tokens_seen` and `curve` (step, held_out, running training losses)."""
@@ -138,6 +150,13 @@ class Run(ABC):
         for name, value in saved["progress"].items():
             setattr(self, name, value)
         torch.set_rng_state(saved["random"])
+
+
+def read(config: RunConfig, sentences: Iterable[str]) -> tuple[PreTrainedTokenizerBase, Rows]:
+    """A tokenizer trained on the sentences, and their tokens; seeds torch, so that the model drawn next is the seed's."""
+    torch.manual_seed(config.seed)
+    tokenizer = train_tokenizer(sentences, vocab_size=config.vocab_size, max_length=config.max_positions)
+    return tokenizer, Rows.tokenize(sentences, tokenizer, max_length=config.max_length)
 
 
 def held_out_positions(sentences: int, config: RunConfig) -> np.ndarray:

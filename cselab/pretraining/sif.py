@@ -25,9 +25,9 @@ class SifMean:
 
     @classmethod
     def fit(
-        cls, rows: Rows, tokenizer: PreTrainedTokenizerBase, *, size: int = 128, a: float = 1e-3, seed: int = 0
+        cls, rows: Rows, tokenizer: PreTrainedTokenizerBase, *, size: int, a: float = 1e-3, seed: int = 0
     ) -> "SifMean":
-        """Vectors (truncated SVD of the PPMI matrix, window 5), frequencies and common direction of a tokenised text.
+        """Vectors of `size` (truncated SVD of the PPMI matrix, window 5), frequencies and common direction of a tokenised text.
 
         The direction is taken from this text and never from a test set, as the paper's released code has it.
         """
