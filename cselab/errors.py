@@ -20,6 +20,10 @@ class ModelError(CselabError):
     """A backbone or twin cannot be built from what was given."""
 
 
+class DivergenceError(CselabError):
+    """Training went wrong: a loss that is not finite, or embeddings that collapsed onto one point."""
+
+
 def suggest(name: str, valid: Iterable[str]) -> str:
     """`did you mean 'x'? ` when something valid is near `name`, then the valid names."""
     names = sorted(valid)

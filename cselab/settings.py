@@ -31,6 +31,8 @@ class Schedule:
     weight_decay: float = 0.0
     max_grad_norm: float = 0.0  # 0: no clipping
     bf16: bool = False
+    compile: bool = False
+    chunk: int = 0  # sentences whose graph is kept at a time, by cached gradients; 0: the whole batch
 
     def as_dict(self) -> dict[str, Any]:
         return asdict(self)
@@ -52,6 +54,8 @@ class Settings(BaseModel):
     seed: int = Field(42, ge=0)  # TNCSE supplement, App. I: seed 42
     device: Literal["auto", "cpu", "cuda", "mps"] = "auto"
     bf16: bool = False  # autocast matrix products to bfloat16
+    compile: bool = False  # torch.compile; needs a C++ compiler on a CPU
+    chunk: int = Field(0, ge=0)  # sentences whose graph is kept at a time, by cached gradients; 0: the whole batch
 
     # Data.
     corpus: tuple[str, ...] = ()  # names in data_dir/corpus, or paths; empty: the source's default
@@ -128,19 +132,22 @@ class Settings(BaseModel):
             value = f" (got {first['input']!r})" if first["loc"] else ""
             raise SettingsError(f"{where}: {first['msg'].removeprefix('Value error, ')}{value}") from None
 
+    def _speed(self) -> dict[str, Any]:
+        return {"bf16": self.bf16, "compile": self.compile, "chunk": self.chunk}
+
     def stage1(self, tower: Literal["i", "ii"]) -> Schedule:
         """SimCSE of one tower: linear decay, no weight decay, clipping at 1 (SimCSE uses the Trainer's defaults)."""
         rate = self.stage1_learning_rate_i if tower == "i" else self.stage1_learning_rate_ii
         return Schedule(
             self.stage1_steps, self.stage1_batch_size, rate, self.stage1_max_length, self.stage1_eval_every,
-            decay="linear", weight_decay=0.0, max_grad_norm=1.0, bf16=self.bf16,
+            decay="linear", weight_decay=0.0, max_grad_norm=1.0, **self._speed(),
         )  # fmt: skip
 
     def stage2(self) -> Schedule:
         """The twin: constant rate, weight decay 0.01 on everything, no clipping (released TNCSE and JTCSE)."""
         return Schedule(
             self.stage2_steps, self.stage2_batch_size, self.stage2_learning_rate, self.stage2_max_length,
-            self.stage2_eval_every, decay="constant", weight_decay=0.01, max_grad_norm=0.0, bf16=self.bf16,
+            self.stage2_eval_every, decay="constant", weight_decay=0.01, max_grad_norm=0.0, **self._speed(),
         )  # fmt: skip
 
 

@@ -158,7 +158,7 @@ def _train(lab: Lab, stage: str, name: str, towers: list[str], schedule: Schedul
         method = create(name, s, towers)
         result = fit(
             method, rows(), schedule, dev=dev_score(lab), seed=seed, device=lab.device, name=stage,
-            checkpoints=folder / "checkpoints",
+            checkpoints=folder / "checkpoints", logs=lab.run_dir / "training" / stage,
         )  # fmt: skip
         method.encoder.save_pretrained(folder / "encoder")
         (folder / "fit.json").write_text(json.dumps(result.as_dict(), indent=1))

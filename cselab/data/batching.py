@@ -23,14 +23,20 @@ class BucketedBatchSampler(Sampler[list[int]]):
 
     lengths: tokens a row, (n,).
     drop_last: leave out the last batch where it is short; with False it is kept if it has at least two rows, for a
-        single sentence has no negatives.
+        single sentence has no negatives, and one for each process.
+    part: (rank, processes): of every batch, the rows of one process; the batches do not depend on how many there are.
 
     Raises DataError for a batch of fewer than 2, or more than there are rows.
     """
 
-    def __init__(self, lengths: Sequence[int] | np.ndarray, batch_size: int, *, seed: int, drop_last: bool = True):
+    def __init__(
+        self, lengths: Sequence[int] | np.ndarray, batch_size: int, *, seed: int, drop_last: bool = True,
+        part: tuple[int, int] = (0, 1),
+    ):  # fmt: skip
         if batch_size < 2:
             raise DataError(f"a batch of {batch_size} has no negatives; use a batch size of at least 2")
+        if batch_size < part[1]:
+            raise DataError(f"a batch of {batch_size} cannot be shared by {part[1]} processes; give a larger batch")
         if len(lengths) < batch_size:
             raise DataError(
                 f"the corpus has {len(lengths)} sentences, fewer than one batch of {batch_size}; "
@@ -40,6 +46,7 @@ class BucketedBatchSampler(Sampler[list[int]]):
         self.batch_size = batch_size
         self.seed = seed
         self.drop_last = drop_last
+        self.part = part
         self.epoch = 0
 
     def set_epoch(self, epoch: int) -> None:
@@ -48,7 +55,7 @@ class BucketedBatchSampler(Sampler[list[int]]):
 
     def __len__(self) -> int:
         full, rest = divmod(len(self.lengths), self.batch_size)
-        return full + (not self.drop_last and rest > 1)
+        return full + (not self.drop_last and rest >= max(2, self.part[1]))
 
     def __iter__(self) -> Iterator[list[int]]:
         random = np.random.default_rng((self.seed, self.epoch))
@@ -59,7 +66,7 @@ class BucketedBatchSampler(Sampler[list[int]]):
             by_length = bucket[np.argsort(self.lengths[bucket], kind="stable")]
             batches += np.split(by_length, range(self.batch_size, len(by_length), self.batch_size))
         for i in random.permutation(len(batches)):
-            yield batches[i].tolist()
+            yield np.array_split(batches[i], self.part[1])[self.part[0]].tolist()
 
 
 class TwoViewCollator:

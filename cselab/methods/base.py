@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from cselab.errors import SettingsError, suggest
@@ -20,6 +20,9 @@ from cselab.settings import Settings
 Batch = dict[str, Tensor]
 """`input_ids` and `attention_mask`, (B, L) each. In training B = 2N, view-major: all first views, then all second; and
 `text_hash`, (N,), equal for equal sentences: duplicates in a batch are no negatives of each other."""
+
+Vectors = dict[str, Float[Tensor, "views N d"]]
+Ids = Int[Tensor, " N"] | None
 
 
 @dataclass(frozen=True)
@@ -54,8 +57,20 @@ class Method(nn.Module, ABC):
         """The method with its towers loaded from `towers`, one folder or hub name for each of `tower_names`."""
 
     @abstractmethod
+    def forward(self, batch: Batch) -> Vectors:
+        """What the loss reads of a two-view batch of 2N rows, by name, (2, N, d) each. All that has parameters is in here.
+
+        Every vector must be read by a term: the engine may compute parts of a batch on several processes, or one after
+        the other, and gives `compare` the whole.
+        """
+
+    @abstractmethod
+    def compare(self, vectors: Vectors, context: StepContext, ids: Ids = None) -> dict[str, Float[Tensor, ""]]:
+        """The named terms of the loss on a whole batch's vectors; training minimises their sum. ids: its `text_hash`."""
+
     def losses(self, batch: Batch, context: StepContext) -> dict[str, Float[Tensor, ""]]:
-        """The named terms of the loss on a two-view batch of 2N rows; training minimises their sum."""
+        """The same from the batch itself."""
+        return self.compare(self(batch), context, batch.get("text_hash"))
 
     @property
     def towers(self) -> dict[str, nn.Module]:

@@ -4,9 +4,9 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from cselab.errors import SettingsError
-from cselab.methods.base import StepContext, register
-from cselab.methods.tncse import TNCSE, Ids
-from cselab.models import TwinOutput, cael_positions
+from cselab.methods.base import Ids, StepContext, Vectors, register
+from cselab.methods.tncse import TNCSE
+from cselab.models import cael_positions
 from cselab.settings import Settings
 
 
@@ -25,10 +25,8 @@ class JTCSE(TNCSE):
         cael = cael_positions(depth, depth // settings.caels) if settings.caels else ()
         return {"cael": cael, "cross_stream": settings.cross_stream}
 
-    def icnce(self, views: TwinOutput, context: StepContext, ids: Ids) -> Float[Tensor, ""]:
+    def icnce(self, vectors: Vectors, context: StepContext, ids: Ids) -> Float[Tensor, ""]:
         """Eq. 12: one fair coin a step says which tower is the anchor, for both streams."""
-        x, y = (0, 1) if context.coin else (1, 0)
-        own = (views.cls_i, views.cls_ii)
-        cross = (views.cross_i, views.cross_ii)
-        loss = self.across(own[x], own[y], ids)
-        return loss if cross[0] is None else loss + self.across(cross[x], cross[y], ids)
+        x, y = ("i", "ii") if context.coin else ("ii", "i")
+        streams = [stream for stream in ("cls", "cross") if f"{stream}_i" in vectors]
+        return sum(self.across(vectors[f"{stream}_{x}"], vectors[f"{stream}_{y}"], ids) for stream in streams)

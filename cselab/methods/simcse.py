@@ -8,7 +8,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from cselab.losses import info_nce
-from cselab.methods.base import Batch, Method, StepContext, register
+from cselab.methods.base import Batch, Ids, Method, StepContext, Vectors, register
 from cselab.models import SentenceEncoder, load_backbone, load_tokenizer
 from cselab.settings import Settings
 
@@ -38,7 +38,8 @@ class SimCSE(Method):
             head=settings.head,
         )
 
-    def losses(self, batch: Batch, context: StepContext) -> dict[str, Float[Tensor, ""]]:
-        a, b = rearrange(self.head(self.encoder(batch)), "(v n) d -> v n d", v=2)
-        ids = batch.get("text_hash")
-        return {"nce": info_nce(a, b, temperature=self.temperature, layout=self.layout, ids=ids)}
+    def forward(self, batch: Batch) -> Vectors:
+        return {"sentence": rearrange(self.head(self.encoder(batch)), "(v n) d -> v n d", v=2)}
+
+    def compare(self, vectors: Vectors, context: StepContext, ids: Ids = None) -> dict[str, Float[Tensor, ""]]:
+        return {"nce": info_nce(*vectors["sentence"], temperature=self.temperature, layout=self.layout, ids=ids)}

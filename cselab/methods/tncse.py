@@ -4,16 +4,15 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from einops import rearrange
-from jaxtyping import Float, Int
+from jaxtyping import Float
 from torch import Tensor, nn
 
 from cselab.losses import icnce, ictm, info_nce
-from cselab.methods.base import Batch, Method, StepContext, register
-from cselab.models import TwinEncoder, TwinOutput, load_backbone, load_tokenizer
+from cselab.methods.base import Batch, Ids, Method, StepContext, Vectors, register
+from cselab.models import TwinEncoder, load_backbone, load_tokenizer
 from cselab.settings import Settings
 
 Views = Float[Tensor, "2 N d"]
-Ids = Int[Tensor, " N"] | None
 
 
 @register("tncse")
@@ -52,26 +51,34 @@ class TNCSE(Method):
         """The twin's cross-attention options: TNCSE has no cross-attention layers."""
         return {}
 
-    def losses(self, batch: Batch, context: StepContext) -> dict[str, Float[Tensor, ""]]:
-        output = self.encoder(batch["input_ids"], batch["attention_mask"])
-        views = TwinOutput(*(None if x is None else rearrange(x, "(v n) d -> v n d", v=2) for x in output))
-        compute = {"nce": self.nce, "icnce": self.icnce, "ictm": self.ictm}
-        return {term: compute[term](views, context, batch.get("text_hash")) for term in self.terms}
+    def forward(self, batch: Batch) -> Vectors:
+        output = self.encoder(batch["input_ids"], batch["attention_mask"])._asdict()
+        reader = {"cls": self.terms, "pooled": ("ictm",), "cross": ("icnce",)}
+        return {
+            name: rearrange(rows, "(v n) d -> v n d", v=2)
+            for name, rows in output.items()
+            if rows is not None and set(reader[name.partition("_")[0]]) & set(self.terms)
+        }
 
-    def nce(self, views: TwinOutput, context: StepContext, ids: Ids) -> Float[Tensor, ""]:
+    def compare(self, vectors: Vectors, context: StepContext, ids: Ids = None) -> dict[str, Float[Tensor, ""]]:
+        compute = {"nce": self.nce, "icnce": self.icnce, "ictm": self.ictm}
+        return {term: compute[term](vectors, context, ids) for term in self.terms}
+
+    def nce(self, vectors: Vectors, context: StepContext, ids: Ids) -> Float[Tensor, ""]:
         """SimCSE's loss within each tower, summed over the two."""
         layout = "all" if "info_nce_layout" in self.released else "cross"
         options = {"temperature": self.temperature, "layout": layout, "ids": ids}
-        return sum(info_nce(*cls, **options) for cls in (views.cls_i, views.cls_ii))
+        return sum(info_nce(*vectors[cls], **options) for cls in ("cls_i", "cls_ii"))
 
-    def icnce(self, views: TwinOutput, context: StepContext, ids: Ids) -> Float[Tensor, ""]:
+    def icnce(self, vectors: Vectors, context: StepContext, ids: Ids) -> Float[Tensor, ""]:
         """InfoNCE across the towers, tower I as anchor."""
-        return self.across(views.cls_i, views.cls_ii, ids)
+        return self.across(vectors["cls_i"], vectors["cls_ii"], ids)
 
-    def ictm(self, views: TwinOutput, context: StepContext, ids: Ids) -> Float[Tensor, ""]:
+    def ictm(self, vectors: Vectors, context: StepContext, ids: Ids) -> Float[Tensor, ""]:
         """The tensor-norm (TNCSE) or tensor-modulus (JTCSE) constraint: one loss, two names."""
         variant = "released" if "modulus" in self.released else "paper"
-        return ictm(views.cls_i, views.cls_ii, views.pooled_i, views.pooled_ii, variant=variant)
+        read = (vectors[name] for name in ("cls_i", "cls_ii", "pooled_i", "pooled_ii"))
+        return ictm(*read, variant=variant)
 
     def across(self, anchors: Views, candidates: Views, ids: Ids) -> Float[Tensor, ""]:
         variant = "released" if "icnce_candidates" in self.released else "paper"

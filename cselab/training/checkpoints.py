@@ -8,17 +8,22 @@ from pathlib import Path
 from transformers import TrainerCallback
 from transformers.trainer_utils import PREFIX_CHECKPOINT_DIR
 
+from cselab.training.distributed import rank_and_world, wait
+
 HISTORY = "history.json"
 """Written last, under its name only when complete: a checkpoint that has it is whole."""
 
 
 class MarkWhole(TrainerCallback):
-    """Writes the history so far into a checkpoint once the Trainer has written all its files."""
+    """Writes the history so far into a checkpoint once the Trainer, on all processes, has written all its files."""
 
     def __init__(self, history: list[dict]):
         self.history = history
 
     def on_save(self, args, state, control, **kwargs):
+        wait()
+        if not state.is_world_process_zero:
+            return
         folder = Path(args.output_dir) / f"{PREFIX_CHECKPOINT_DIR}-{state.global_step}"
         for path in folder.iterdir():  # a power cut may not lose what the mark vouches for
             with path.open("rb") as file:
@@ -30,11 +35,12 @@ class MarkWhole(TrainerCallback):
 
 def last_whole(folder: Path) -> Path | None:
     """The newest whole checkpoint in `folder`; half-written ones are removed."""
+    wait()
     whole = {}
     for path in folder.glob(f"{PREFIX_CHECKPOINT_DIR}-*"):
         if (path / HISTORY).is_file():
             whole[int(path.name.rsplit("-", 1)[1])] = path
-        else:
+        elif rank_and_world()[0] == 0:
             shutil.rmtree(path)
     return whole[max(whole)] if whole else None
 

@@ -2,7 +2,6 @@
 
 import shutil
 import tempfile
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -11,24 +10,26 @@ from typing import Any
 
 import datasets
 import torch
-from torch.utils.data import DataLoader
-from transformers import PrinterCallback, Trainer, TrainerCallback, TrainingArguments
+from transformers import PrinterCallback, TrainingArguments
 
-from cselab.data.batching import BucketedBatchSampler, TwoViewCollator
 from cselab.errors import DataError
-from cselab.methods import Method, StepContext
+from cselab.methods import Method
 from cselab.settings import Schedule
 from cselab.training.checkpoints import MarkWhole, last_whole, read_history
-from cselab.training.progress import progress_bar
+from cselab.training.distributed import from_first, rank_and_world, wait
+from cselab.training.trainer import ContrastiveTrainer
+from cselab.training.watch import Probe, Watch, matmul_peak
 
 
 @dataclass(frozen=True)
 class FitResult:
     """What training did.
 
-    history: one row per evaluation: step, dev (Spearman x100), learning_rate, and the mean of each loss term since
-        the row before (none at step 0). best_step: the step whose weights the method now has; step 0 is scored but
-        is no candidate, so that "trained" always means trained.
+    history: one row per evaluation: step, dev (Spearman x100), learning_rate, alignment and uniformity of a fixed probe
+        batch, and the mean of each loss term since the row before (none at step 0). best_step: the step whose weights the
+        method now has; step 0 is scored but is no candidate, so that "trained" always means trained.
+    seconds: of training steps, evaluations left out, in this process since it began or was resumed. matmul_share: useful
+        matrix products a second as a share of what one large matrix product reaches on this machine.
     """
 
     history: list[dict[str, float | int]]
@@ -36,6 +37,7 @@ class FitResult:
     best_dev: float
     seconds: float
     sentences_per_second: float
+    matmul_share: float
 
     def as_dict(self) -> dict[str, Any]:
         return dict(vars(self))
@@ -51,6 +53,7 @@ def fit(
     device: torch.device | str = "cpu",
     name: str = "training",
     checkpoints: str | Path | None = None,
+    logs: str | Path | None = None,
 ) -> FitResult:
     """Train `method` in place and leave it, in eval mode, with the weights of its best dev score.
 
@@ -59,42 +62,56 @@ def fit(
     seed: decides batches, dropout and coins; the same seed on the same machine gives the same weights.
     checkpoints: a folder that outlives an interrupted run. Killed at any moment and called again, `fit` goes on from the
         last whole checkpoint (one at each evaluation) to the very same weights; the folder is removed at the end.
+    logs: a folder for TensorBoard files and, should training diverge, the batch at which it did; None for neither.
 
-    Raises DataError when the corpus is smaller than a batch, and FloatingPointError when the loss is not finite.
+    Started by `accelerate launch` or `torchrun`, the processes share each batch of `schedule.batch_size` sentences, and
+    every one sees the negatives of all. One process uses one device: torch's DataParallel, which would keep the
+    negatives of its devices apart, is never used.
+
+    Raises DataError when the corpus is smaller than a batch, and DivergenceError when the loss is not finite or the
+    embeddings collapse.
     """
     if len(corpus) < schedule.batch_size:
         raise DataError(
             f"the corpus has {len(corpus)} sentences, fewer than one batch of {schedule.batch_size}; "
             "give more sentences or a smaller batch"
         )
+    device, logs = torch.device(device), logs and Path(logs)
     torch.manual_seed(seed)
-    method.to(device).train()
     with _folder(checkpoints) as folder:
         resumed = last_whole(folder)
         history = read_history(resumed) if resumed else []
-        arguments = _arguments(schedule, seed, torch.device(device), folder)
+        arguments = _arguments(schedule, seed, device, folder)
         arguments.eval_on_start = resumed is None
         arguments.save_only_model = checkpoints is None
-        trainer = _ContrastiveTrainer(method, corpus, schedule, dev, arguments, history)
+        method.to(arguments.device).train()
+        probe = Probe(method, corpus, arguments.device)
+        peak = matmul_peak(arguments.device.type, torch.bfloat16 if schedule.bf16 else torch.float32)
+        flops = probe.flops_per_sentence(method)
+        watch = Watch(name, schedule.steps, schedule.batch_size, flops, peak, None if rank_and_world()[0] else logs)
+        trainer = ContrastiveTrainer(method, corpus, schedule, dev, arguments, history, probe, watch, logs)
+        torch.manual_seed(seed + 1_000_003 * rank_and_world()[0])  # processes draw different dropout
         trainer.remove_callback(PrinterCallback)
-        trainer.add_callback(_Bar(name, schedule.steps))
+        trainer.add_callback(watch)
         if checkpoints is not None:
             trainer.add_callback(MarkWhole(history))
-        started = time.perf_counter()
-        trainer.train(resume_from_checkpoint=resumed and str(resumed))
-        seconds = time.perf_counter() - started
+        try:
+            trainer.train(resume_from_checkpoint=resumed and str(resumed))
+        finally:
+            watch.close()
     method.eval()
     return FitResult(
         history=history,
         best_step=trainer.state.best_global_step,
         best_dev=trainer.state.best_metric,
-        seconds=seconds,
-        sentences_per_second=schedule.steps * schedule.batch_size / seconds,
+        seconds=watch.seconds,
+        sentences_per_second=watch.sentences_per_second,
+        matmul_share=watch.matmul_share,
     )
 
 
 def _arguments(schedule: Schedule, seed: int, device: torch.device, folder: Path) -> TrainingArguments:
-    return TrainingArguments(
+    arguments = TrainingArguments(
         output_dir=str(folder),
         max_steps=schedule.steps,
         per_device_train_batch_size=schedule.batch_size,
@@ -102,7 +119,6 @@ def _arguments(schedule: Schedule, seed: int, device: torch.device, folder: Path
         lr_scheduler_type=schedule.decay,
         weight_decay=schedule.weight_decay,
         max_grad_norm=schedule.max_grad_norm,
-        bf16=schedule.bf16,
         use_cpu=device.type == "cpu",
         seed=seed,
         eval_strategy="steps",
@@ -119,94 +135,28 @@ def _arguments(schedule: Schedule, seed: int, device: torch.device, folder: Path
         disable_tqdm=True,
         remove_unused_columns=False,
         dataloader_pin_memory=device.type == "cuda",
+        ddp_find_unused_parameters=True,  # SimCSE's pooler, which nothing reads
     )
+    arguments._n_gpu = min(arguments.n_gpu, 1)
+    return arguments
 
 
 @contextmanager
 def _folder(checkpoints: str | Path | None) -> Iterator[Path]:
-    """Where the Trainer writes: gone at the end, but where it is to outlive an interruption only if all went well."""
+    """Where the Trainer writes, the same for all processes: gone at the end, but where it is to outlive an interruption
+    only if all went well."""
+    first = rank_and_world()[0] == 0
     if checkpoints is None:
-        with tempfile.TemporaryDirectory(prefix="cselab-fit-") as folder:
-            yield Path(folder)
+        folder = Path(from_first(tempfile.mkdtemp(prefix="cselab-fit-") if first else ""))
     else:
         folder = Path(checkpoints)
         folder.mkdir(parents=True, exist_ok=True)
+    try:
         yield folder
+    except BaseException:
+        if first and checkpoints is None:
+            shutil.rmtree(folder)
+        raise
+    wait()
+    if first:
         shutil.rmtree(folder)
-
-
-class _ContrastiveTrainer(Trainer):
-    """Named loss terms, two-view length-bucketed batches, and a dev score in place of an evaluation set."""
-
-    def __init__(
-        self,
-        method: Method,
-        corpus: datasets.Dataset,
-        schedule: Schedule,
-        dev: Callable[[Method], float],
-        arguments: TrainingArguments,
-        history: list[dict[str, float | int]],
-    ):
-        self.dev = dev
-        self.schedule = schedule
-        self.history = history
-        self._terms: dict[str, list[torch.Tensor]] = {}
-        # The Trainer refuses to evaluate without an evaluation set; `evaluate` below never looks at it.
-        super().__init__(model=method, args=arguments, train_dataset=corpus, eval_dataset=corpus)
-
-    def get_train_dataloader(self) -> DataLoader:
-        """Every sentence at most once an epoch, batches of like lengths, each batch as two views."""
-        sampler = BucketedBatchSampler(self.train_dataset["length"], self.schedule.batch_size, seed=self.args.seed)
-        loader = DataLoader(
-            self.train_dataset,
-            batch_sampler=sampler,
-            collate_fn=TwoViewCollator(self.model.encoder.tokenizer),
-            pin_memory=self.args.dataloader_pin_memory,
-        )
-        return self.accelerator.prepare(loader)
-
-    def compute_loss(self, model, inputs, return_outputs=False, num_items_in_batch=None) -> torch.Tensor:
-        step = self.state.global_step
-        terms = model.losses(dict(inputs), StepContext.at(self.args.seed, step))
-        total = sum(terms.values())
-        if not torch.isfinite(total):
-            values = ", ".join(f"{name} {value.item():g}" for name, value in terms.items())
-            raise FloatingPointError(
-                f"the loss is not finite at step {step} ({values}); try a lower learning rate or a higher temperature"
-            )
-        for name, value in terms.items():
-            self._terms.setdefault(name, []).append(value.detach())
-        return total
-
-    def get_decay_parameter_names(self, model) -> list[str]:
-        """All of them: the released code decays biases and LayerNorms too (METHODS 3)."""
-        return [name for name, _ in model.named_parameters()]
-
-    def evaluate(self, eval_dataset=None, ignore_keys=None, metric_key_prefix="eval") -> dict[str, float]:
-        """The dev score; leaves the random state as it was, so that evaluating more often changes nothing."""
-        with torch.random.fork_rng():
-            self.model.eval()
-            score = float(self.dev(self.model))
-            self.model.train()
-        means = {name: torch.stack(values).mean().item() for name, values in self._terms.items()}
-        self._terms.clear()
-        rate = self.lr_scheduler.get_last_lr()[0] if self.lr_scheduler else self.args.learning_rate
-        self.history.append({"step": self.state.global_step, "dev": score, "learning_rate": rate, **means})
-        self.control = self.callback_handler.on_evaluate(self.args, self.state, self.control, {"eval_dev": score})
-        return {"eval_dev": score}
-
-
-class _Bar(TrainerCallback):
-    """A progress bar with the dev score and the time left."""
-
-    def __init__(self, name: str, steps: int):
-        self.bar = progress_bar(name, steps)
-
-    def on_step_end(self, args, state, control, **kwargs):
-        self.bar.update(state.global_step - self.bar.n)
-
-    def on_evaluate(self, args, state, control, metrics, **kwargs):
-        self.bar.set_postfix_str(f"dev {metrics['eval_dev']:.1f}", refresh=False)
-
-    def on_train_end(self, args, state, control, **kwargs):
-        self.bar.close()

@@ -78,10 +78,13 @@ def test_jtcse_without_caels_has_no_cross_stream(towers, batch):
 
 @pytest.mark.parametrize("terms", [("nce",), ("nce", "ictm"), ("icnce",)])
 def test_an_ablation_is_a_tuple_of_terms(towers, batch, terms):
-    """Prevents a dropped term from being summed, or a kept one from changing (JTCSE Table X)."""
+    """Prevents a dropped term from being summed, a kept one from changing (JTCSE Table X), and vectors nobody reads."""
     full = build("jtcse", towers).losses(batch, HEADS)
-    kept = build("jtcse", towers, terms=terms).losses(batch, HEADS)
+    method = build("jtcse", towers, terms=terms)
+    kept = method.losses(batch, HEADS)
     assert tuple(kept) == terms
+    read = {name.partition("_")[0] for name in method(batch)}
+    assert read == {"cls"} | ({"cross"} if "icnce" in terms else set()) | ({"pooled"} if "ictm" in terms else set())
     for term in terms:
         torch.testing.assert_close(kept[term], full[term])
 
@@ -161,8 +164,8 @@ def test_a_users_own_method_is_registered_by_one_decorator(towers, batch, monkey
 
     @register("only_alignment")
     class OnlyAlignment(SimCSE):
-        def losses(self, batch, context):
-            a, b = self.encoder(batch).unflatten(0, (2, -1))
+        def compare(self, vectors, context, ids=None):
+            a, b = vectors["sentence"]
             return {"alignment": (a - b).square().sum(-1).mean()}
 
     method = build("only_alignment", towers[:1])

@@ -7,12 +7,14 @@ import pytest
 import torch
 
 from cselab.data.corpus import load_corpus, tokenize_corpus
-from cselab.errors import DataError
+from cselab.errors import DataError, DivergenceError
 from cselab.methods import create
 from cselab.models import SentenceEncoder
 from cselab.settings import Schedule, Settings
 from cselab.training import fit
-from cselab.training.fit import _arguments, _ContrastiveTrainer
+from cselab.training.fit import _arguments
+from cselab.training.trainer import ContrastiveTrainer
+from cselab.training.watch import Probe, Watch
 
 SUBJECTS = ("a man", "the woman", "a dog", "the cat", "a boy", "the big girl")
 ACTIONS = ("is playing guitar", "was sleeping", "is eating bread", "is running in the park", "was not on the table")
@@ -80,7 +82,7 @@ def test_the_best_dev_score_picks_the_weights(towers, corpus, scores, best):
 
 def test_the_history_has_every_term_and_the_rate(towers, corpus):
     result, _ = train(build("jtcse", towers), corpus, schedule(decay="constant"))
-    assert set(result.history[0]) == {"step", "dev", "learning_rate"}
+    assert set(result.history[0]) == {"step", "dev", "learning_rate", "alignment", "uniformity"}
     for row in result.history[1:]:
         assert {"nce", "icnce", "ictm"} <= set(row)
         assert all(math.isfinite(value) for value in row.values())
@@ -120,7 +122,11 @@ def test_training_lowers_the_loss(towers, corpus):
 
 def trainer(method, corpus, plan, tmp_path):
     arguments = _arguments(plan, 7, torch.device("cpu"), tmp_path)
-    return _ContrastiveTrainer(method, corpus, plan, lambda m: 0.0, arguments, [])
+    probe, watch = (
+        Probe(method, corpus, torch.device("cpu")),
+        Watch("test", plan.steps, plan.batch_size, 1.0, 1.0, None),
+    )
+    return ContrastiveTrainer(method, corpus, plan, lambda m: 0.0, arguments, [], probe, watch)
 
 
 def test_weight_decay_falls_on_every_parameter(towers, corpus, tmp_path):
@@ -159,7 +165,7 @@ def test_a_loss_that_is_not_finite_stops_with_its_terms(towers, corpus):
     method = build("simcse", towers)
     with torch.no_grad():
         method.encoder.backbone.encoder.layer[0].output.dense.weight.fill_(float("nan"))
-    with pytest.raises(FloatingPointError, match=r"not finite at step 0 \(nce nan\); try a lower learning rate"):
+    with pytest.raises(DivergenceError, match=r"not finite at step 0 \(nce nan\); try a lower learning rate"):
         train(method, corpus, schedule())
 
 

@@ -70,7 +70,7 @@ def test_a_half_written_checkpoint_is_passed_over(tmp_path):
 def test_twenty_kills(towers, corpus, tmp_path):  # noqa: F811
     """kill -9 at random moments of training and saving; each try is a process of its own, forked after the imports."""
     torch.set_num_threads(1)  # a fork of a process with worker threads would hang
-    plan, scores = schedule(steps=450, eval_every=5), tuple(37 * i % 101 for i in range(91))
+    plan, scores = schedule(steps=450, eval_every=5, learning_rate=1e-5), tuple(37 * i % 101 for i in range(91))
     expected, weights = whole("jtcse", towers, corpus, plan, scores)
     folder, result = tmp_path / "run", tmp_path / "result.pt"
     moments, kills = random.Random(0), 0

@@ -1,0 +1,141 @@
+"""What a run says of itself while it goes: geometry of a fixed probe, speed, TensorBoard files, and the alarm."""
+
+import functools
+import json
+import time
+from collections.abc import Mapping
+from pathlib import Path
+
+import datasets
+import torch
+from torch import Tensor
+from torch.utils.flop_counter import FlopCounterMode, sdpa_flop_count
+from transformers import TrainerCallback
+
+from cselab.data.batching import TwoViewCollator
+from cselab.errors import DivergenceError
+from cselab.evaluation import alignment, uniformity
+from cselab.methods import Batch, Method
+from cselab.training.progress import progress_bar
+
+PROBE_SENTENCES = 128
+COLLAPSED = -0.05
+"""Uniformity above which the probe's sentences are one point (0 is exactly one; a trained encoder has -2 to -4)."""
+
+CPU_ATTENTION = {  # the one attention kernel torch's counter has no formula for
+    torch.ops.aten._scaled_dot_product_flash_attention_for_cpu: lambda q, k, v, *_, **__: sdpa_flop_count(q, k, v)
+}
+
+
+class Probe:
+    """The same sentences at every look: how close two dropout views are, how spread the sentences."""
+
+    def __init__(self, method: Method, corpus: datasets.Dataset, device: torch.device):
+        step = max(1, len(corpus) // PROBE_SENTENCES)
+        rows = corpus.select(range(0, len(corpus), step)).select(range(min(PROBE_SENTENCES, len(corpus))))
+        batch = TwoViewCollator(method.encoder.tokenizer)(list(rows))
+        self.batch = {name: batch[name].to(device) for name in ("input_ids", "attention_mask")}
+        self.start: float | None = None
+
+    @torch.no_grad()
+    def look(self, method: Method) -> dict[str, float]:
+        """alignment of the two views (dropout as in training), uniformity of the first; no random number is drawn.
+
+        Raises DivergenceError when the sentences were apart at the first look and are no more.
+        """
+        device = self.batch["input_ids"].device
+        with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
+            torch.manual_seed(0)
+            method.train()
+            one, two = method.embed(self.batch).chunk(2)
+        spread = uniformity(one).item()
+        self.start = spread if self.start is None else self.start
+        if spread > COLLAPSED > self.start:
+            raise DivergenceError(
+                f"the embeddings collapsed: uniformity of the probe went from {self.start:.2f} to {spread:.2f}, nearly one point; "
+                "keep a term with negatives ('nce'), or lower the learning rate"
+            )
+        return {"alignment": alignment(one, two).item(), "uniformity": spread}
+
+    def flops_per_sentence(self, method: Method) -> float:
+        """Of a training step, as usually counted: forward once, backward twice that; two views a sentence."""
+        counter = FlopCounterMode(display=False, custom_mapping=CPU_ATTENTION)
+        with torch.no_grad(), torch.random.fork_rng(), counter:
+            method(self.batch)
+        return 3 * counter.get_total_flops() / (len(self.batch["input_ids"]) / 2)
+
+
+@functools.cache
+def matmul_peak(device: str, dtype: torch.dtype, size: int = 2048) -> float:
+    """Multiply-adds x2 a second of one large square matrix product here, the best of some: what this machine can do."""
+    a = torch.randn(size, size, dtype=dtype, device=device)
+    best = float("inf")
+    for _ in range(6):
+        started = time.perf_counter()
+        (a @ a)[0, 0].item()
+        best = min(best, time.perf_counter() - started)
+    return 2 * size**3 / best
+
+
+class Watch(TrainerCallback):
+    """A progress bar with dev score, loss terms, sentences/s and share of the matmul peak; the same into TensorBoard files.
+
+    Speed is of training steps alone, evaluations left out. seconds, steps: of this process, since the run began.
+    """
+
+    def __init__(self, name: str, steps: int, batch_size: int, flops: float, peak: float, logs: Path | None):
+        self.bar = progress_bar(name, steps)
+        self.batch_size, self.flops, self.peak = batch_size, flops, peak
+        self.seconds, self.steps, self._began = 0.0, 0, 0.0
+        self.writer = None
+        if logs is not None:
+            from torch.utils.tensorboard import SummaryWriter
+
+            self.writer = SummaryWriter(str(logs))
+
+    @property
+    def sentences_per_second(self) -> float:
+        return self.steps * self.batch_size / self.seconds if self.seconds else 0.0
+
+    @property
+    def matmul_share(self) -> float:
+        """Useful matrix products of training, as a share of what the machine's best would do in the same time."""
+        return self.flops * self.sentences_per_second / self.peak
+
+    def on_step_begin(self, args, state, control, **kwargs):
+        self._began = time.perf_counter()
+
+    def on_step_end(self, args, state, control, **kwargs):
+        self.seconds += time.perf_counter() - self._began
+        self.steps += 1
+        self.bar.update(state.global_step - self.bar.n)
+
+    def mark(self, row: Mapping[str, float | int]) -> None:
+        """One evaluation: a row of the history."""
+        speed = {"sentences_per_second": self.sentences_per_second, "matmul_share": self.matmul_share}
+        shown = {name: value for name, value in row.items() if name not in ("step", "learning_rate", "alignment")}
+        text = ", ".join(f"{name} {value:.3g}" for name, value in shown.items())
+        if self.steps:
+            text += f", {self.sentences_per_second:.0f} sentences/s, {self.matmul_share:.0%} of peak"
+        self.bar.set_postfix_str(text, refresh=False)
+        if self.writer:
+            for name, value in {**row, **speed}.items():
+                self.writer.add_scalar(name, value, row["step"])
+
+    def on_train_end(self, args, state, control, **kwargs):
+        self.close()
+
+    def close(self) -> None:
+        self.bar.close()
+        if self.writer:
+            self.writer.close()
+
+
+def keep_batch(folder: Path, step: int, batch: Batch, tokenizer, terms: Mapping[str, Tensor]) -> Path:
+    """Writes the sentences of a bad step, and its terms, to a file that a person can read."""
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / f"diverged-at-step-{step}.json"
+    sentences = tokenizer.batch_decode(batch["input_ids"], skip_special_tokens=True)
+    bad = {"step": step, "terms": {name: value.item() for name, value in terms.items()}, "sentences": sentences}
+    path.write_text(json.dumps(bad, indent=1, ensure_ascii=False))
+    return path

@@ -1,0 +1,78 @@
+"""What a process of `test_processes.py` does; started by torchrun or alone, or imported for the run it must equal.
+
+`python processes.py FOLDER [compile]`: FOLDER holds tower_i, tower_ii and text.txt; findings are written there.
+"""
+
+import importlib
+import sys
+from pathlib import Path
+
+import torch
+from einops import rearrange
+from transformers import TrainerCallback
+
+from cselab.data.corpus import load_corpus, tokenize_corpus
+from cselab.losses import barlow_twins, dimension_contrast, off_dropout_info_nce
+from cselab.methods import SimCSE, create, register
+from cselab.models import load_tokenizer
+from cselab.models.encode import evaluating
+from cselab.settings import Schedule, Settings
+from cselab.training.distributed import rank_and_world
+
+fit_module = importlib.import_module("cselab.training.fit")  # the package's `fit` is the function
+BATCH = 9  # two processes get 5 and 4 sentences
+
+
+@register("negatives_without_dropout")
+class OffDropout(SimCSE):
+    """Negatives from a pass without dropout, and a loss over the columns of the whole batch."""
+
+    def forward(self, batch):
+        with evaluating(self.encoder):
+            clean = self.encoder({name: rows[: len(rows) // 2] for name, rows in batch.items()})
+        return {**super().forward(batch), "clean": rearrange(clean, "n d -> 1 n d")}
+
+    def compare(self, vectors, context, ids=None):
+        a, b = vectors["sentence"]
+        return {
+            "off": off_dropout_info_nce(a, b, vectors["clean"][0]),
+            "dimensions": dimension_contrast(a, b),
+            "barlow": barlow_twins(a, b),
+        }
+
+
+def gradients_and_losses(folder: Path, name: str, **switches) -> dict:
+    """One step of `fit` without dropout: the gradient the optimizer sees, and the terms."""
+    found = {}
+
+    class Look(TrainerCallback):
+        def on_pre_optimizer_step(self, args, state, control, model, **kwargs):
+            found["gradients"] = {n: p.grad.clone() for n, p in model.named_parameters() if p.grad is not None}
+
+    class Trainer(fit_module.ContrastiveTrainer):
+        def train(self, **kwargs):
+            self.add_callback(Look())
+            return super().train(**kwargs)
+
+    towers = [str(folder / "tower_i"), str(folder / "tower_ii")]
+    method = create(name, Settings.of("tiny", dropout=0, caels=1), towers[: 2 if name in ("tncse", "jtcse") else 1])
+    method.double()  # float32 rounds the column statistics differently in another order of sums
+    corpus = tokenize_corpus(
+        load_corpus([str(folder / "text.txt")]), load_tokenizer(towers[0]), max_length=16, cache_dir=folder / "cache"
+    )
+    plan = Schedule(steps=1, batch_size=BATCH, learning_rate=1e-3, max_length=16, eval_every=1, **switches)
+    usual, fit_module.ContrastiveTrainer = fit_module.ContrastiveTrainer, Trainer
+    try:  # a dev score of its own a process: the first one's must hold for all
+        result = fit_module.fit(method, corpus, plan, dev=lambda m: float(rank_and_world()[0]), seed=3)
+    finally:
+        fit_module.ContrastiveTrainer = usual
+    return {**found, "history": result.history, "weights": method.state_dict()}
+
+
+CASES = [("simcse", 0), ("tncse", 0), ("jtcse", 0), ("jtcse", 2), ("negatives_without_dropout", 0)]
+
+if __name__ == "__main__":
+    folder, compiled = Path(sys.argv[1]), sys.argv[2:] == ["compile"]
+    found = [gradients_and_losses(folder, name, chunk=chunk, compile=compiled) for name, chunk in CASES]
+    graphs = torch._dynamo.utils.counters["stats"]["unique_graphs"] if compiled else 0
+    torch.save([graphs, *found], folder / f"found-{'compiled' if compiled else rank_and_world()[0]}.pt")

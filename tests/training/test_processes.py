@@ -1,0 +1,132 @@
+"""Two processes, cached gradients, precision and compilation: the engine's ways to be large and fast change nothing but that."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+import torch
+from processes import CASES, gradients_and_losses
+from test_fit import TEXT, build, corpus, schedule, towers, train  # noqa: F401  fixtures
+from transformers import TrainingArguments
+
+from cselab.models import SentenceEncoder
+from cselab.training.large_batch import cached_backward
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory, make_bert, word_tokenizer):
+    folder = tmp_path_factory.mktemp("shared")
+    for seed, name in enumerate(("tower_i", "tower_ii"), 1):
+        SentenceEncoder(make_bert(seed, num_hidden_layers=2), word_tokenizer).save_pretrained(folder / name)
+    (folder / "text.txt").write_text("\n".join(TEXT))
+    return folder
+
+
+def run(*launcher: str, folder: Path, arguments: Sequence[str] = ()) -> None:
+    """processes.py as a program of its own, without the type checks of the tests, which cannot be compiled."""
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "OMP_NUM_THREADS": "1"}
+    command = [sys.executable, *launcher, Path(__file__).with_name("processes.py"), folder, *arguments]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=400)
+    assert done.returncode == 0, done.stderr[-3000:]
+
+
+def close(one: dict, two: dict) -> None:
+    assert one.keys() == two.keys()
+    for name in one:
+        torch.testing.assert_close(one[name], two[name], atol=1e-6, rtol=1e-6, msg=lambda m, name=name: f"{name}: {m}")
+
+
+def test_two_processes_take_the_step_of_one(folder):
+    """Prevents negatives that stay within a process, gradients off by the number of processes (DDP's mean), batch
+    statistics of half a batch, and processes that disagree about the dev score."""
+    run("-m", "torch.distributed.run", "--standalone", "--nproc_per_node=2", folder=folder)
+    ranks = [torch.load(folder / f"found-{rank}.pt")[1:] for rank in range(2)]
+    for (name, chunk), first, second in zip(CASES, *ranks, strict=True):
+        alone = gradients_and_losses(folder, name, chunk=chunk)
+        for found in (first, second):
+            close(found["gradients"], alone["gradients"])
+            assert found["history"] == first["history"]
+            assert found["weights"].keys() == alone["weights"].keys()
+            assert all(torch.equal(found["weights"][key], first["weights"][key]) for key in first["weights"])
+        for key, value in alone["history"][1].items():
+            assert first["history"][1][key] == pytest.approx(value, rel=1e-5, abs=1e-6), (name, key)
+
+
+@pytest.mark.parametrize("name", ["simcse", "jtcse", "negatives_without_dropout"])
+def test_cached_gradients_are_those_of_the_same_chunks_with_the_whole_graph(towers, corpus, name, word_tokenizer):  # noqa: F811
+    """Prevents a second pass with other dropout, and chunks that meet the wrong part of the gradient."""
+    from cselab.data.batching import TwoViewCollator
+    from cselab.methods import StepContext, create
+    from cselab.settings import Settings
+    from cselab.training.large_batch import _chunks
+
+    torch.manual_seed(0)
+    method = (
+        create(name, Settings.of("tiny", caels=1, dropout=0.3), towers[: 2 if name == "jtcse" else 1]).double().train()
+    )
+    batch = TwoViewCollator(word_tokenizer)(list(corpus.select(range(7))))
+    batch.pop("text_hash")
+    context = StepContext.at(0, 0)
+
+    def loss_of(vectors):
+        return sum(method.compare(vectors, context).values())
+
+    torch.manual_seed(5)
+    parts = [method(part) for part in _chunks(batch, 3, 2)]
+    whole = loss_of({key: torch.cat([part[key] for part in parts], dim=1) for key in parts[0]})
+    whole.backward()
+    expected = {n: p.grad.clone() for n, p in method.named_parameters() if p.grad is not None}
+    drawn = torch.rand(1)
+    method.zero_grad()
+    torch.manual_seed(5)
+    loss = cached_backward(method, loss_of, batch, chunk=3)
+    assert torch.equal(torch.rand(1), drawn)  # and leaves the random state where one pass would
+    torch.testing.assert_close(loss, whole.detach())
+    close({n: p.grad for n, p in method.named_parameters() if p.grad is not None}, expected)
+
+
+@pytest.mark.parametrize("change", [{"bf16": True}, {"chunk": 3}])
+def test_a_run_with_a_switch_learns_the_same(towers, corpus, change):  # noqa: F811
+    """Prevents a switch that breaks training, or that is read by nobody."""
+    plain, weights = train(build("jtcse", towers, dropout=0), corpus, schedule())
+    switched, other = train(build("jtcse", towers, dropout=0), corpus, schedule(**change))
+    exact = "chunk" in change
+    for one, two in zip(plain.history[1:], switched.history[1:], strict=True):
+        assert two["nce"] == pytest.approx(one["nce"], rel=1e-4 if exact else 0.1)
+    assert not all(torch.equal(weights[key], other[key]) for key in weights)
+
+
+def test_bf16_is_used_in_the_encoder_and_not_in_the_loss(towers, corpus, monkeypatch):  # noqa: F811
+    """Prevents bf16=True from doing nothing, as it once did here, and cosines from being rounded to 8 bits."""
+    seen, method = [], build("simcse", towers)
+    layer = method.encoder.backbone.encoder.layer[0].output.dense
+    layer.register_forward_hook(lambda module, inputs, output: seen.append((module.training, output.dtype)))
+    result, _ = train(method, corpus, schedule(steps=1, eval_every=1, bf16=True))
+    assert (True, torch.bfloat16) in seen
+    assert (False, torch.bfloat16) not in seen  # nor while it is evaluated
+    assert result.history[1]["nce"] > 0
+
+
+def test_one_process_never_uses_dataparallel(towers, corpus, monkeypatch):  # noqa: F811
+    """Prevents a machine with two GPUs from silently computing the loss of half batches."""
+    monkeypatch.setattr(TrainingArguments, "n_gpu", property(lambda self: getattr(self, "_n_gpu", 2)))
+
+    def refuse(*_):
+        raise AssertionError("DataParallel")
+
+    monkeypatch.setattr(torch.nn.DataParallel, "__init__", refuse)
+    train(build("simcse", towers), corpus, schedule(steps=1, eval_every=1))
+
+
+@pytest.mark.slow
+def test_a_compiled_step_is_the_same_step(folder):
+    """Prevents torch.compile from changing a gradient (it may not: without dropout), or from compiling for ever."""
+    run(folder=folder, arguments=["compile"])
+    graphs, *compiled = torch.load(folder / "found-compiled.pt")
+    for (name, chunk), found in zip(CASES, compiled, strict=True):
+        alone = gradients_and_losses(folder, name, chunk=chunk)
+        close({key.removeprefix("_orig_mod."): value for key, value in found["gradients"].items()}, alone["gradients"])
+    assert graphs <= 4 * len(CASES)

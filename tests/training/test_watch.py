@@ -1,0 +1,96 @@
+"""What a run says of itself: the probe, the speed, the files, the alarm."""
+
+import json
+
+import pytest
+import torch
+from test_fit import build, corpus, schedule, towers, train  # noqa: F401  fixtures
+
+from cselab.errors import DivergenceError
+from cselab.training import fit
+from cselab.training.watch import Probe, Watch, matmul_peak
+
+
+def test_the_probe_draws_nothing_and_sees_the_same_twice(towers, corpus):  # noqa: F811
+    """Prevents a look from moving the training's dropout, and a probe that changes from look to look."""
+    method = build("simcse", towers, dropout=0.3).train()
+    probe = Probe(method, corpus, torch.device("cpu"))
+    torch.manual_seed(1)
+    looks = [probe.look(method) for _ in range(2)]
+    drawn = torch.rand(3)
+    torch.manual_seed(1)
+    assert torch.equal(torch.rand(3), drawn)
+    assert looks[0] == looks[1]
+    assert looks[0]["alignment"] > 0  # two dropout views
+    assert looks[0]["uniformity"] < 0
+    assert len(probe.batch["input_ids"]) == 2 * len(corpus)
+
+
+def test_flops_of_a_step_by_hand(towers, corpus):  # noqa: F811
+    """Prevents a count of one view, of the forward pass alone, or of a batch instead of a sentence."""
+    method = build("simcse", towers, dropout=0)
+    probe = Probe(method, corpus, torch.device("cpu"))
+    config, (rows, length) = method.encoder.backbone.config, probe.batch["input_ids"].shape
+    d, inner = config.hidden_size, config.intermediate_size
+    layer = 2 * rows * length * (4 * d * d + 2 * d * inner) + 4 * rows * length * length * d
+    pooler = 2 * rows * d * d
+    expected = 3 * (config.num_hidden_layers * layer + pooler) / len(corpus)
+    assert probe.flops_per_sentence(method) == pytest.approx(expected, rel=1e-6)
+
+
+def test_speed_is_of_training_steps_alone():
+    watch = Watch("test", 10, batch_size=8, flops=1e6, peak=1e9, logs=None)
+    assert watch.sentences_per_second == 0
+    watch.seconds, watch.steps = 2.0, 5
+    assert watch.sentences_per_second == 20
+    assert watch.matmul_share == pytest.approx(0.02)
+    watch.close()
+
+
+def test_the_peak_is_that_of_a_matrix_product():
+    """Prevents a share of more than one, or of a number that some table says."""
+    assert 1e9 < matmul_peak("cpu", torch.float32) < 1e15
+
+
+def test_a_run_leaves_its_curves(towers, corpus, tmp_path):  # noqa: F811
+    from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+
+    result = fit(build("jtcse", towers), corpus, schedule(), dev=lambda m: 50.0, seed=7, logs=tmp_path)
+    events = EventAccumulator(str(tmp_path)).Reload()
+    for name in ("dev", "nce", "icnce", "ictm", "alignment", "uniformity", "sentences_per_second", "matmul_share"):
+        assert events.Scalars(name)[-1].step == 6
+    assert [e.value for e in events.Scalars("nce")] == pytest.approx([r["nce"] for r in result.history[1:]], rel=1e-6)
+    assert 0 < result.matmul_share < 1
+    assert result.sentences_per_second == pytest.approx(6 * 8 / result.seconds)
+
+
+def test_collapse_stops_the_run(towers, corpus):  # noqa: F811
+    """Prevents a night spent on a run whose embeddings are one point."""
+    method = build("simcse", towers)
+    looks = iter(range(9))
+
+    def dev(method):
+        if next(looks) == 1:  # at step 2, as a runaway learning rate might
+            with torch.no_grad():
+                method.encoder.backbone.encoder.layer[-1].output.LayerNorm.weight.zero_()
+        return 0.0
+
+    with pytest.raises(
+        DivergenceError, match=r"collapsed: uniformity of the probe went from -\d\.\d+ to -?0\.00.*'nce'"
+    ):
+        fit(method, corpus, schedule(), dev=dev, seed=7)
+
+
+def test_a_bad_step_leaves_its_sentences(towers, corpus, tmp_path):  # noqa: F811
+    method = build("simcse", towers)
+
+    def dev(method):
+        with torch.no_grad():
+            method.encoder.backbone.embeddings.word_embeddings.weight[5].fill_(torch.inf)
+        return 0.0
+
+    with pytest.raises(DivergenceError, match="not finite at step 0 .*sentences are in .*diverged-at-step-0.json"):
+        fit(method, corpus, schedule(), dev=dev, seed=7, logs=tmp_path)
+    kept = json.loads((tmp_path / "diverged-at-step-0.json").read_text())
+    assert len(kept["sentences"]) == 16
+    assert "a man" in " ".join(kept["sentences"])
