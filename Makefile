@@ -5,7 +5,7 @@ BIN := .venv/bin
 INSTALLED := .venv/.installed
 PROFILE ?= tiny
 
-.PHONY: run test test-slow lab format clean
+.PHONY: run test test-slow bench lab format clean
 
 run: $(INSTALLED)  ## execute the default workbook headless; prints the report's path
 	$(BIN)/cselab run --profile $(PROFILE)
@@ -18,6 +18,9 @@ test: $(INSTALLED)  ## linters, import contracts and the fast tests
 
 test-slow: $(INSTALLED)  ## the tests that take minutes
 	$(BIN)/python -m pytest -m slow
+
+bench: $(INSTALLED)  ## timings against named peers, into outputs/reference/benchmarks.json; CSELAB_DATA for real text
+	$(BIN)/python tests/benchmarks/bench.py
 
 lab: $(INSTALLED)  ## open the workbook in JupyterLab
 	$(BIN)/jupyter lab notebooks

@@ -82,13 +82,33 @@ def pretrain(
     folder: Annotated[Path, typer.Argument(help="Where the backbone goes; must not exist.")],
     kind: Annotated[Kind, typer.Option(help="The encoder, or the decoder for BeLLM.")] = Kind.bert,
     data_dir: DataDir = None,
+    corpus: Annotated[
+        list[str] | None, typer.Option(help="May be given again; all that may be shared, by default.")
+    ] = None,
     steps: Annotated[int, typer.Option(help="Of 128 sentences each.")] = 9_000,
+    batch_size: Annotated[int, typer.Option(help="Sentences a step.")] = 128,
+    learning_rate: Annotated[float, typer.Option(help="After the warm-up.")] = 1e-3,
+    layers: int = 6,
+    width: int = 192,
+    heads: int = 3,
+    inner: Annotated[int, typer.Option(help="Width of the feed-forward layers.")] = 384,
+    seed: int = 0,
+    device: Annotated[str, typer.Option(help="cpu, cuda or cuda:1.")] = "cpu",
     bf16: Annotated[bool, typer.Option("--bf16", help="Faster where the processor has bfloat16 matrix units.")] = False,
 ) -> None:
-    """Pretrain a small backbone from scratch, as the shipped ones were. Interrupted, the same command goes on."""
-    from cselab.pretraining.recipe import make
+    """Pretrain a small backbone from scratch; as the shipped ones were, by default. Interrupted, the same command goes on.
 
-    print(_numbers(make(kind.value, folder, data_dir, steps=steps, bf16=bf16)["measured"]))
+    \b
+    cselab pretrain my-bert --data-dir ~/data --bf16
+    cselab pretrain big-bert --data-dir ~/data --bf16 --device cuda --layers 12 --width 384 --heads 6 --inner 1536
+    """
+    from cselab.pretraining.recipe import TEXT, make
+
+    card = make(
+        kind.value, folder, data_dir, tuple(corpus or TEXT), steps=steps, batch_size=batch_size, learning_rate=learning_rate, layers=layers,
+        width=width, heads=heads, inner=inner, seed=seed, device=device, bf16=bf16,
+    )  # fmt: skip
+    print(_numbers(card["measured"]))
 
 
 @app.command()

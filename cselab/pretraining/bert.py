@@ -59,7 +59,7 @@ class BertRun(Run):
     ):
         self.ordered, self.mask_id = ordered, tokenizer.mask_token_id
         weights = sif_weights(rows, len(tokenizer), tokenizer.all_special_ids)
-        self.weights = torch.tensor(weights, dtype=torch.float32)
+        self.weights = torch.tensor(weights, dtype=torch.float32, device=config.device)
         super().__init__(config, tokenizer, rows, BertForPreTraining(_bert_config(config, tokenizer)), checkpoint)
 
     def losses(self, which: np.ndarray) -> dict[str, torch.Tensor]:
@@ -72,13 +72,14 @@ class BertRun(Run):
         if self.ordered is not None and self.step % config.pair_every == 0:
             random = np.random.default_rng((config.seed, self.step))
             ids, segments, labels = neighbours(self.ordered, config.batch_size // 2, self.pad_id, random)
+            self.tokens += int((ids != self.pad_id).sum())
+            ids, segments, labels = (x.to(self.device) for x in (ids, segments, labels))
             words, follows = pair_losses(self.model, ids, segments, labels, self.special, **ids_of)
             losses = {"masked LM of pairs": words, "next sentence": follows}
         else:
-            ids = self.rows.padded(which, self.pad_id)
+            ids = self.padded(which)
             words, bag = sentence_losses(self.model, ids, self.special, self.weights, **ids_of, masked=config.masked)
             losses = {"masked LM": words, "bag of words": config.bag_weight * bag}
-        self.tokens += int((ids != self.pad_id).sum())
         return losses
 
     def held_out_loss(self) -> float:
@@ -100,7 +101,8 @@ def held_out_loss(
         torch.manual_seed(0)
         for part in np.array_split(which, max(1, len(which) // batch_size)):
             ids = rows.padded(part, pad_id)
-            hidden = chosen(ids, special, share)
+            hidden = chosen(ids, special.cpu(), share).to(model.device)  # drawn on the CPU: the same on every device
+            ids = ids.to(model.device)
             states = model.bert(ids.masked_fill(hidden, mask_id), (ids != pad_id).long()).last_hidden_state
             total += token_loss(model, states, ids, hidden).item() * int(hidden.sum())
             count += int(hidden.sum())

@@ -22,8 +22,8 @@ def card_text(name: str, kind: str, card: Mapping, text: tuple[str, ...], in_ord
         f"{card['sentences']:,} sentences in all, {config['held_out']:,} of them held out."
         + (f" Next-sentence pairs from {', '.join(in_order)}, which keep their order." if kind == "bert" else ""), "",
         f"**Training.** {config['steps']:,} steps of {config['batch_size']} sentences, {card['tokens_seen'] / 1e6:.1f} M tokens, "
-        f"AdamW at {config['learning_rate']:g} with warm-up and linear decay, {card['hours']} hours on {card['hardware']['threads']} "
-        f"threads of a {card['hardware']['machine']} CPU{' in bfloat16' if config['bf16'] else ''}, seed {config['seed']}.", "",
+        f"AdamW at {config['learning_rate']:g} with warm-up and linear decay, {card['hours']} hours on "
+        f"{card['hardware']}{' in bfloat16' if config['bf16'] else ''}, seed {config['seed']}.", "",
         "| step | held-out loss (nats) |", "|---|---|",
         *(f"| {row['step']:,} | {row['held_out']:.2f} |" for row in curve[:: max(1, len(curve) // 10)]),
         f"| {curve[-1]['step']:,} | {curve[-1]['held_out']:.2f} |", "",

@@ -36,9 +36,7 @@ class LlamaRun(Run):
         super().__init__(config, tokenizer, rows, LlamaForCausalLM(_llama_config(config, tokenizer)), checkpoint)
 
     def losses(self, which: np.ndarray) -> dict[str, Float[Tensor, ""]]:
-        ids = self.rows.padded(which, self.pad_id)
-        self.tokens += int((ids != self.pad_id).sum())
-        return {"next token": next_token_loss(self.model, ids, self.pad_id)}
+        return {"next token": next_token_loss(self.model, self.padded(which), self.pad_id)}
 
     def held_out_loss(self) -> float:
         return next_token_held_out(self.model, self.rows, self.held_out, self.pad_id)
@@ -59,7 +57,7 @@ def next_token_held_out(
     model.eval()
     total, count = 0.0, 0
     for part in np.array_split(which, max(1, len(which) // batch_size)):
-        ids = rows.padded(part, pad_id)
+        ids = rows.padded(part, pad_id).to(model.device)
         tokens = int((ids[:, 1:] != pad_id).sum())
         total += next_token_loss(model, ids, pad_id).item() * tokens
         count += tokens

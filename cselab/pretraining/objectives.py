@@ -9,7 +9,7 @@ from transformers import BertForPreTraining
 
 def chosen(ids: Int[Tensor, "B L"], special: Int[Tensor, " S"], share: float) -> Bool[Tensor, "B L"]:
     """A random `share` of the ordinary tokens."""
-    return (torch.rand(ids.shape) < share) & ~torch.isin(ids, special)
+    return (torch.rand(ids.shape, device=ids.device) < share) & ~torch.isin(ids, special)
 
 
 def token_loss(

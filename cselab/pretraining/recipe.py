@@ -6,7 +6,6 @@ public domain books, speeches and Factbook; and sentences of the generated world
 
 import itertools
 import json
-import os
 import platform
 import time
 from collections.abc import Iterator
@@ -20,6 +19,7 @@ from transformers import AutoConfig, BertForPreTraining, LlamaForCausalLM
 from cselab.data.corpus import load_corpus
 from cselab.data.sts import STS7
 from cselab.data.world import sentences as world_sentences
+from cselab.errors import ModelError, SettingsError, suggest
 from cselab.evaluation import evaluate_sts
 from cselab.models import SentenceEncoder, load_backbone, load_tokenizer
 from cselab.pretraining.bert import PretrainConfig, held_out_loss, pretrain
@@ -40,8 +40,8 @@ WORLD_SENTENCES, WORLD_SEED = 150_000, 7
 class _Text:
     """The corpora, then the world: iterable as often as needed."""
 
-    def __init__(self, data_dir: str | Path | None):
-        self.corpora = load_corpus(TEXT, folder=data_dir)
+    def __init__(self, corpora: tuple[str, ...], data_dir: str | Path | None):
+        self.corpora = load_corpus(corpora, folder=data_dir)
 
     def __iter__(self) -> Iterator[str]:
         return itertools.chain(self.corpora, world_sentences(WORLD_SENTENCES, WORLD_SEED))
@@ -51,35 +51,70 @@ class _Text:
 
 
 def make(
-    kind: Literal["bert", "llama"], folder: str | Path, data_dir: str | Path | None, *, steps: int, bf16: bool
-) -> dict:
+    kind: Literal["bert", "llama"], folder: str | Path, data_dir: str | Path | None,
+    corpora: tuple[str, ...] = TEXT, **config,
+) -> dict:  # fmt: skip
     """Pretrain a backbone into `folder`, measure it, and write its card beside it; returns the numbers.
 
-    Interrupted, the same call goes on from `<folder>.checkpoint`.
+    config: fields of `RunConfig`. Interrupted, the same call goes on from `<folder>.checkpoint`.
+
+    Raises SettingsError for a corpus whose licence is not known to allow it, or for a BERT from none that keeps its order.
     """
+    _check(corpora, kind)
     started = time.perf_counter()
-    text, checkpoint = _Text(data_dir), f"{folder}.checkpoint"
+    text, checkpoint = _Text(corpora, data_dir), f"{folder}.checkpoint"
     if kind == "bert":
-        config, ordered = PretrainConfig(steps=steps, bf16=bf16), load_corpus(IN_ORDER, folder=data_dir)
-        report = pretrain(config, text, folder, ordered=ordered, checkpoint=checkpoint)
+        ordered = load_corpus(_in_order(corpora), folder=data_dir)
+        report = pretrain(PretrainConfig(**config), text, folder, ordered=ordered, checkpoint=checkpoint)
     else:
-        report = pretrain_decoder(RunConfig(steps=steps, bf16=bf16), text, folder, checkpoint=checkpoint)
+        report = pretrain_decoder(RunConfig(**config), text, folder, checkpoint=checkpoint)
     hours = round((time.perf_counter() - started) / 3600, 2)
-    return finish(kind, folder, data_dir, {**report, "hours": hours})
+    report |= {"hours": hours, "hardware": _hardware(report["config"]["device"]), "corpora": list(corpora)}
+    return finish(kind, folder, data_dir, report)
 
 
 def finish(kind: str, folder: str | Path, data_dir: str | Path | None, report: dict) -> dict:
     """Measure a pretrained folder and write `card.json` and the README from it."""
-    hardware = {"machine": platform.machine(), "threads": torch.get_num_threads(), "cores": os.cpu_count()}
-    card = {**report, "hardware": hardware, "measured": measure(folder, data_dir)}
+    corpora = tuple(report["corpora"])
+    card = {**report, "measured": _measure(folder, data_dir, corpora)}
     (Path(folder) / "card.json").write_text(json.dumps(card, indent=1) + "\n")
-    (Path(folder) / "README.md").write_text(card_text(Path(folder).name, kind, card, TEXT, IN_ORDER))
+    (Path(folder) / "README.md").write_text(card_text(Path(folder).name, kind, card, corpora, _in_order(corpora)))
     return card
 
 
+def _check(corpora: tuple[str, ...], kind: str) -> None:
+    for name in corpora:
+        if name not in TEXT:
+            raise SettingsError(
+                f"corpus {name!r} is not known to allow derived works to be shared; {suggest(name, TEXT)}"
+            )
+    if kind == "bert" and not _in_order(corpora):
+        raise SettingsError(f"next-sentence prediction needs a text in order; add one of {', '.join(IN_ORDER)}")
+
+
+def _in_order(corpora: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(name for name in IN_ORDER if name in corpora)
+
+
+def _hardware(device: str) -> str:
+    if device.startswith("cuda"):
+        return torch.cuda.get_device_name(device)
+    return f"{torch.get_num_threads()} threads of a {platform.machine()} CPU"
+
+
 def measure(folder: str | Path, data_dir: str | Path | None) -> dict:
-    """Of a finished backbone: held-out losses (nats), and for a BERT next-sentence accuracy and STS before contrastive training."""
-    text, tokenizer = _Text(data_dir), load_tokenizer(folder)
+    """Of a finished backbone: held-out losses (nats), and for a BERT next-sentence accuracy and STS before contrastive training.
+
+    Raises ModelError for a folder without a card: it says which text was held out.
+    """
+    card = Path(folder) / "card.json"
+    if not card.is_file():
+        raise ModelError(f"no card.json in {folder}: expected a backbone made by `cselab pretrain`")
+    return _measure(folder, data_dir, tuple(json.loads(card.read_text())["corpora"]))
+
+
+def _measure(folder: str | Path, data_dir: str | Path | None, corpora: tuple[str, ...]) -> dict:
+    text, tokenizer = _Text(corpora, data_dir), load_tokenizer(folder)
     kept = held_out_positions(len(text), RunConfig())
     kept = set(kept[kept < len(text.corpora)].tolist())  # real sentences only
     rows = Rows.tokenize(
@@ -93,8 +128,8 @@ def measure(folder: str | Path, data_dir: str | Path | None) -> dict:
     losses = {f"masked-LM loss, {share:.0%} masked": _masked_lm(model, tokenizer, rows, share) for share in (0.15, 0.3)}
     return {
         **losses,
-        "next-sentence accuracy": _next_sentence(model, tokenizer, data_dir),
-        "sts": _sts(folder, data_dir),
+        "next-sentence accuracy": _next_sentence(model, tokenizer, _in_order(corpora), data_dir),
+        "sts": _sts(folder, data_dir, text),
     }
 
 
@@ -105,10 +140,12 @@ def _masked_lm(model: BertForPreTraining, tokenizer, rows: Rows, share: float) -
 
 
 @torch.no_grad()
-def _next_sentence(model: BertForPreTraining, tokenizer, data_dir: str | Path | None, pairs: int = 2000) -> float:
+def _next_sentence(
+    model: BertForPreTraining, tokenizer, corpora: tuple[str, ...], data_dir: str | Path | None, pairs: int = 2000
+) -> float:
     """Accuracy on new pairs of the training text: half follow one another, half do not."""
     rows = Rows.tokenize(
-        itertools.islice(load_corpus(IN_ORDER, folder=data_dir), 20_000), tokenizer, max_length=RunConfig.max_length
+        itertools.islice(load_corpus(corpora, folder=data_dir), 20_000), tokenizer, max_length=RunConfig.max_length
     )
     ids, segments, labels = neighbours(rows, pairs, tokenizer.pad_token_id, np.random.default_rng(1))
     right = 0
@@ -119,10 +156,10 @@ def _next_sentence(model: BertForPreTraining, tokenizer, data_dir: str | Path | 
     return round(right / pairs, 3)
 
 
-def _sts(folder: str | Path, data_dir: str | Path | None) -> dict[str, dict[str, float]]:
+def _sts(folder: str | Path, data_dir: str | Path | None, text: _Text) -> dict[str, dict[str, float]]:
     """Scores of [CLS], of the mean over tokens, and of what counting the same text alone can do, in the same width."""
     model, tokenizer = load_backbone(folder), load_tokenizer(folder)
-    rows = Rows.tokenize(_Text(data_dir), tokenizer, max_length=RunConfig.max_length)
+    rows = Rows.tokenize(text, tokenizer, max_length=RunConfig.max_length)
     encoders = {how: SentenceEncoder(model, tokenizer, pooling=how) for how in ("cls", "mean")}
     encoders["SIF mean"] = SifMean.fit(rows, tokenizer, size=model.config.hidden_size)
     scores = {}

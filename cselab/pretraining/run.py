@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import torch
 import torch.nn.functional as F
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from torch import Tensor, nn
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
@@ -23,6 +23,7 @@ from cselab.pretraining.word_vectors import cooccurrence, ppmi_vectors
 from cselab.training.progress import progress_bar
 
 CHECKPOINT_EVERY = 500  # steps
+SHOWN_EVERY = 20
 
 
 @dataclass(frozen=True)
@@ -42,6 +43,7 @@ class RunConfig:
     held_out: int = 2000  # sentences kept for the held-out loss
     evaluations: int = 20
     bf16: bool = False  # autocast; worth it where the processor has bfloat16 matrix units
+    device: str = "cpu"
     seed: int = 0
 
 
@@ -65,9 +67,12 @@ class Run(ABC):
             )
         self.config, self.rows, self.model, self.tokenizer = config, rows, model, tokenizer
         self.checkpoint = Path(checkpoint) if checkpoint else None
-        self.pad_id, self.special = tokenizer.pad_token_id, torch.tensor(tokenizer.all_special_ids)
+        self.device = torch.device(config.device)
+        self.pad_id = tokenizer.pad_token_id
+        self.special = torch.tensor(tokenizer.all_special_ids, device=self.device)
         self.held_out = held_out_positions(len(rows), config)
         self.train_rows = np.setdiff1d(np.arange(len(rows)), self.held_out)
+        model.to(self.device)
         self.optimizer = torch.optim.AdamW(
             model.parameters(), lr=config.learning_rate, weight_decay=0.01, eps=1e-6, fused=True
         )
@@ -84,7 +89,13 @@ class Run(ABC):
 
     @abstractmethod
     def losses(self, which: np.ndarray) -> dict[str, Float[Tensor, ""]]:
-        """Named losses on the sentences `which`; also counts the tokens seen. Training minimises the sum."""
+        """Named losses on the sentences `which`. Training minimises the sum."""
+
+    def padded(self, which: np.ndarray) -> Int[Tensor, "B L"]:
+        """The sentences `which` on the run's device; their tokens are counted as seen."""
+        ids = self.rows.padded(which, self.pad_id).to(self.device)
+        self.tokens += int(self.rows.lengths[which].sum())
+        return ids
 
     @abstractmethod
     def held_out_loss(self) -> float:
@@ -94,7 +105,7 @@ class Run(ABC):
         """Train, and write model (float16) and tokenizer as a stock transformers folder; returns what `train` does."""
         report = self.train()
         with new_folder(folder) as target:
-            self.model.half().save_pretrained(target)
+            self.model.cpu().half().save_pretrained(target)
             self.tokenizer.save_pretrained(target)
         return report
 
@@ -106,7 +117,7 @@ class Run(ABC):
         drawn = batches(self.rows.lengths[self.train_rows], config.batch_size, seed=config.seed)
         for which in itertools.islice(drawn, self.step, config.steps):
             self.model.train()
-            with torch.autocast("cpu", torch.bfloat16, enabled=config.bf16):
+            with torch.autocast(self.device.type, torch.bfloat16, enabled=config.bf16):
                 losses = self.losses(self.train_rows[which])
             self.optimizer.zero_grad()
             sum(losses.values()).backward()
@@ -115,11 +126,13 @@ class Run(ABC):
             self.schedule.step()
             self.step += 1
             for name, loss in losses.items():
-                self.recent[name] = 0.98 * self.recent.get(name, loss.item()) + 0.02 * loss.item()
-            bar.set_postfix_str(", ".join(f"{k} {v:.2f}" for k, v in self.recent.items()), refresh=False)
+                self.recent[name] = 0.98 * self.recent.get(name, loss.detach()) + 0.02 * loss.detach()
             bar.update()
+            if self.step % SHOWN_EVERY == 0:  # a GPU would have to be waited for
+                bar.set_postfix_str(", ".join(f"{k} {v:.2f}" for k, v in self.recent.items()), refresh=False)
             if self.step % max(1, config.steps // config.evaluations) == 0 or self.step == config.steps:
-                self.curve.append({"step": self.step, "held_out": self.held_out_loss(), **self.recent})
+                recent = {name: loss.item() for name, loss in self.recent.items()}
+                self.curve.append({"step": self.step, "held_out": self.held_out_loss(), **recent})
             if self.checkpoint and self.step % CHECKPOINT_EVERY == 0:
                 self._save()
         bar.close()
@@ -136,13 +149,14 @@ class Run(ABC):
             "parts": {name: part.state_dict() for name, part in self._parts().items()},
             "progress": {name: getattr(self, name) for name in ("step", "tokens", "curve", "recent")},
             "random": torch.get_rng_state(),
+            "random_cuda": torch.cuda.get_rng_state(self.device) if self.device.type == "cuda" else None,
         }
         temporary = self.checkpoint.with_suffix(".tmp")
         torch.save(saved, temporary)
         os.replace(temporary, self.checkpoint)
 
     def _resume(self) -> None:
-        saved = torch.load(self.checkpoint, weights_only=True)
+        saved = torch.load(self.checkpoint, weights_only=True, map_location="cpu")
         if saved["key"] != self.key:
             raise SettingsError(f"{self.checkpoint} is of a run on other text or settings; remove it to start anew")
         for name, part in self._parts().items():
@@ -150,6 +164,8 @@ class Run(ABC):
         for name, value in saved["progress"].items():
             setattr(self, name, value)
         torch.set_rng_state(saved["random"])
+        if self.device.type == "cuda":
+            torch.cuda.set_rng_state(saved["random_cuda"], self.device)
 
 
 def read(config: RunConfig, sentences: Iterable[str]) -> tuple[PreTrainedTokenizerBase, Rows]:
@@ -173,7 +189,7 @@ def start_embeddings(embedding: nn.Embedding, rows: Rows, config: RunConfig) -> 
     they hold; the noise keeps words apart.
     """
     vectors = ppmi_vectors(cooccurrence(rows, embedding.num_embeddings), config.width, seed=config.seed)
-    start = torch.as_tensor(vectors, dtype=embedding.weight.dtype)
+    start = torch.as_tensor(vectors, dtype=embedding.weight.dtype, device=embedding.weight.device)
     known = start.norm(dim=1) > 1e-6
     start = F.normalize(start[known], dim=1) + F.normalize(embedding.weight[known], dim=1)
     embedding.weight[known] = 0.02 * start / start.std()

@@ -237,3 +237,31 @@ def test_sif_is_the_formula(rows, tokenizer):
     assert model.direction.norm().item() == pytest.approx(1, abs=1e-5)
     whole = model.means(tokenizer(TEXT)["input_ids"])
     assert (whole @ model.direction).square().sum() >= 0.99 * torch.linalg.matrix_norm(whole, 2).square()
+
+
+# ------------------------------------------------------------------------------------------- the recipe
+
+
+def test_only_text_that_may_be_shared(tmp_path):
+    """Prevents a backbone whose weights may not be given away, and one whose pooler learned nothing."""
+    from cselab.pretraining.recipe import make
+
+    with pytest.raises(SettingsError, match="'imdb-reviews' is not known to allow derived works to be shared"):
+        make("bert", tmp_path / "bb", tmp_path, ("imdb-reviews",))
+    with pytest.raises(SettingsError, match="needs a text in order; add one of wikipedia-core"):
+        make("bert", tmp_path / "bb", tmp_path, ("leipzig-10k",))
+    assert not (tmp_path / "bb").exists()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["bert", "llama"])
+def test_a_card_is_measured_again_to_the_last_digit(kind, tmp_path, data_dir):
+    """Prevents a card whose numbers are of another text, other masks or weights that were not yet rounded to float16."""
+    from cselab.pretraining.recipe import make, measure
+
+    small = {"steps": 4, "layers": 2, "width": 32, "heads": 2, "inner": 64, "vocab_size": 2000}
+    card = make(kind, tmp_path / "bb", data_dir, ("leipzig-10k", "wikipedia-core"), **small)
+    assert measure(tmp_path / "bb", data_dir) == card["measured"]
+    text = (tmp_path / "bb" / "README.md").read_text()
+    assert "leipzig-10k, wikipedia-core (" in text
+    assert all(str(value) in text for value in card["measured"].values() if not isinstance(value, dict))

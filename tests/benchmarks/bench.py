@@ -1,0 +1,259 @@
+"""Ours against the usual: `make bench`, or `python tests/benchmarks/bench.py [--device cuda] [--only a,b]`.
+
+Each figure is the median of ratios, ours and the peer's taken in turn in one run. Written to
+outputs/reference/benchmarks.json, one entry a device, with hardware and versions.
+"""
+
+import argparse
+import gc
+import json
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import torch
+from scipy.stats import spearmanr
+from transformers import BertConfig, BertModel
+from usual_loop import UsualTwin, encode_in_order, ictm_loop
+
+from cselab.data.corpus import load_corpus, tokenize_corpus
+from cselab.data.sources import data_folder, embedded_dir
+from cselab.data.sts import STS7, load_sts
+from cselab.data.world import sentences as world_sentences
+from cselab.environment import environment_stamp
+from cselab.evaluation import evaluate_sts
+from cselab.losses import ictm
+from cselab.methods import SimCSE, create
+from cselab.models import SentenceEncoder, load_backbone, load_tokenizer
+from cselab.settings import Schedule, Settings
+from cselab.training import fit
+from cselab.training.watch import Probe, matmul_peak
+
+ROOT = Path(__file__).resolve().parents[2]
+RESULTS = ROOT / "outputs" / "reference" / "benchmarks.json"
+TINY = embedded_dir() / "backbones" / "tiny-bert"
+BENCHMARKS: dict[str, Callable] = {}
+
+
+def benchmark(key: str) -> Callable:
+    """Registers a function of a device that returns {name: {figures}}."""
+
+    def add(function: Callable) -> Callable:
+        BENCHMARKS[key] = function
+        return function
+
+    return add
+
+
+def seconds(work: Callable[[], object], device: torch.device) -> float:
+    """Of one call, the device's queue emptied before and after."""
+    gc.collect()
+    synchronize(device)
+    started = time.perf_counter()
+    work()
+    synchronize(device)
+    return time.perf_counter() - started
+
+
+def synchronize(device: torch.device) -> None:
+    if device.type == "cuda":
+        torch.cuda.synchronize()
+
+
+def ratio(ours: Callable, peer: Callable, device: torch.device, repeats: int) -> dict:
+    """Both once to warm up, then in turn."""
+    ours(), peer()
+    pairs = [(seconds(ours, device), seconds(peer, device)) for _ in range(repeats)]
+    ratios = [b / a for a, b in pairs]
+    return {
+        "times": round(statistics.median(ratios), 2), "least": round(min(ratios), 2), "most": round(max(ratios), 2),
+        "ours_s": round(statistics.median(a for a, _ in pairs), 4),
+        "peer_s": round(statistics.median(b for _, b in pairs), 4),
+    }  # fmt: skip
+
+
+def text(count: int) -> list[str]:
+    """Real sentences where there are some, the world's otherwise."""
+    if data_folder(None):
+        return list(load_corpus(folder=None, limit=count))
+    return list(world_sentences(count, 5))
+
+
+def rows_of(sentences: list[str], folder: Path, max_length: int):
+    path = folder / "text.txt"
+    path.write_text("\n".join(sentences), encoding="utf-8")
+    return tokenize_corpus(
+        load_corpus([str(path)]), load_tokenizer(TINY), max_length=max_length, cache_dir=folder / "cache"
+    )
+
+
+# ------------------------------------------------------------------------------------------------ training
+
+
+@benchmark("a")
+def twin_step(device: torch.device) -> dict:
+    """(a) TNCSE's training step on the shipped backbone, batch 64, sentences up to 64 tokens."""
+    sentences, batch, steps = text(6400), 64, 8 if device.type == "cpu" else 40
+    tokenizer = load_tokenizer(TINY)
+    eager = [load_backbone(TINY, attn_implementation="eager").to(device) for _ in range(2)]
+    usual = UsualTwin(*eager, tokenizer)
+    batches = [sentences[i * batch : (i + 1) * batch] for i in range(steps)]
+    found = {}
+    with tempfile.TemporaryDirectory() as folder:
+        rows = rows_of(sentences, Path(folder), 64)
+        for switches in ({}, {"bf16": True}, {"bf16": True, "compile": True}):
+            many = steps * (4 if device.type == "cpu" else 5)
+            plan = Schedule(many, batch, 1e-5, 64, eval_every=many, **switches)
+            speeds = []
+            for _ in range(3):
+                slow = seconds(lambda: usual.train_steps(batches, 1e-5, device), device) / steps
+                method = create("tncse", Settings.of("tiny"), [str(TINY)] * 2)
+                done = fit(method, rows, plan, dev=lambda m: 0.0, seed=1, device=device)
+                ours = batch / done.sentences_per_second
+                speeds.append((slow / ours, ours, slow))
+            middle = sorted(speeds)[1]
+            name = "twin training step" + "".join(f", {s}" for s in switches)
+            found[name] = {"times": round(middle[0], 2), "least": round(min(speeds)[0], 2), "most": round(max(speeds)[0], 2),
+                           "ours_s": round(middle[1], 4), "peer_s": round(middle[2], 4)}  # fmt: skip
+    return found
+
+
+@benchmark("b")
+def modulus_term(device: torch.device) -> dict:
+    """(b) ICTM alone, forward and backward, against the loop over rows."""
+    found = {}
+    for n in (64, 256):
+        inputs = [torch.randn(2, n, 768, device=device, requires_grad=True) for _ in range(4)]
+        torch.testing.assert_close(ictm(*inputs), ictm_loop(*inputs), rtol=1e-4, atol=1e-4)
+        many = ratio(
+            lambda inputs=inputs: [ictm(*inputs).backward() for _ in range(10)],
+            lambda inputs=inputs: ictm_loop(*inputs).backward(), device, 7,
+        )  # fmt: skip
+        found[f"ICTM, N = {n}"] = {
+            key: round(10 * v, 2) if key in ("times", "least", "most") else v for key, v in many.items()
+        }
+        found[f"ICTM, N = {n}"]["ours_s"] = round(many["ours_s"] / 10, 6)
+    return found
+
+
+@benchmark("e")
+def peak_share(device: torch.device) -> dict:
+    """(e) A SimCSE step on BERT-base shapes with random weights, batch 64 x 2 views of 32 tokens, by switch."""
+    steps, found = (3 if device.type == "cpu" else 30), {}
+    sentences = [" ".join(["word"] * 40)] * 640
+    with tempfile.TemporaryDirectory() as folder:
+        rows = rows_of(sentences, Path(folder), 32)
+        for switches in ({}, {"bf16": True}, {"bf16": True, "compile": True}):
+            model = BertModel._from_config(BertConfig(vocab_size=30522), attn_implementation="sdpa")
+            method = SimCSE(SentenceEncoder(model, load_tokenizer(TINY)), temperature=0.05).to(device).train()
+            probe = Probe(method, rows, device)
+            batch = {name: rows_[:128] for name, rows_ in probe.batch.items()}
+            optimizer = torch.optim.AdamW(method.parameters(), lr=1e-5, fused=True)
+            forward = torch.compile(method, dynamic=True) if "compile" in switches else method
+
+            def step(forward=forward, batch=batch, optimizer=optimizer, switches=switches, method=method):
+                with torch.autocast(device.type, torch.bfloat16, enabled="bf16" in switches):
+                    vectors = forward(batch)
+                loss = sum(method.compare(vectors, None).values())
+                optimizer.zero_grad()
+                loss.backward()
+                optimizer.step()
+
+            for _ in range(3):
+                step()
+            taken = [seconds(lambda step=step: [step() for _ in range(steps)], device) / steps for _ in range(3)]
+            peak = matmul_peak(device.type, torch.bfloat16 if "bf16" in switches else torch.float32)
+            share = probe.flops_per_sentence(method) * 64 / min(taken) / peak
+            name = "BERT-base step, share of matmul peak" + "".join(f", {s}" for s in switches)
+            found[name] = {
+                "percent": round(100 * share, 1),
+                "step_s": round(min(taken), 4),
+                "peak_tflops": round(peak / 1e12, 2),
+            }
+    return found
+
+
+@benchmark("f")
+def memory(device: torch.device) -> dict:
+    """(f) Resident memory of a process that trains from a corpus of a million sentences, over that of the loaded model."""
+    program = Path(__file__).with_name("million.py")
+    done = subprocess.run([sys.executable, program], capture_output=True, text=True, check=True, cwd=ROOT)
+    return {"RSS over the model, 1 M sentences": json.loads(done.stdout.splitlines()[-1])}
+
+
+# ----------------------------------------------------------------------------------------------- inference
+
+
+@benchmark("c")
+def sts_evaluation(device: torch.device) -> dict:
+    """(c) The seven STS tests (the world's where there is no data) against encoding every pair in order."""
+    tasks = STS7 if data_folder(None) else ("World",)
+    encoder = SentenceEncoder(load_backbone(TINY), load_tokenizer(TINY)).to(device)
+    eager = load_backbone(TINY, attn_implementation="eager").to(device)
+    scores: dict[str, dict] = {}
+
+    def ours() -> None:
+        scores["ours"] = evaluate_sts(encoder.encode, tasks, resamples=0).scores
+
+    def peer() -> None:
+        scores["peer"] = {}
+        for task in tasks:
+            pairs = load_sts(task)
+            a, b = (
+                encode_in_order(eager, encoder.tokenizer, list(s), device) for s in (pairs.sentences1, pairs.sentences2)
+            )
+            scores["peer"][task] = 100 * spearmanr(torch.cosine_similarity(a, b), pairs.scores).statistic
+
+    name = "STS-7 evaluation" if len(tasks) > 1 else "world evaluation"
+    found = {name: ratio(ours, peer, device, 2 if device.type == "cpu" else 3)}
+    found[name]["largest_score_difference"] = round(max(abs(scores["ours"][t] - scores["peer"][t]) for t in tasks), 4)
+    return found
+
+
+@benchmark("d")
+def encode_sentences(device: torch.device) -> dict:
+    """(d) 10,000 sentences against `SentenceTransformer.encode` of the same weights, at its defaults."""
+    import logging
+
+    from sentence_transformers import SentenceTransformer, models
+
+    logging.getLogger("sentence_transformers").setLevel(logging.ERROR)
+    sentences = text(10_000)
+    encoder = SentenceEncoder(load_backbone(TINY), load_tokenizer(TINY)).to(device)
+    transformer = models.Transformer(str(TINY), max_seq_length=128)
+    peer = SentenceTransformer(
+        modules=[transformer, models.Pooling(transformer.get_embedding_dimension(), "cls")], device=str(device)
+    )
+    peer.float()  # the file is float16, which it would keep
+    theirs = peer.encode(sentences[:200], convert_to_tensor=True).cpu()
+    torch.testing.assert_close(encoder.encode(sentences[:200]), theirs, rtol=1e-3, atol=1e-3)
+    return {
+        "encode 10,000 sentences": ratio(lambda: encoder.encode(sentences), lambda: peer.encode(sentences), device, 5)
+    }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
+    parser.add_argument("--only", default=",".join(sorted(BENCHMARKS)), help="letters, e.g. a,c")
+    parser.add_argument("--results", type=Path, default=RESULTS)
+    given = parser.parse_args()
+    device = torch.device(given.device)
+    results = json.loads(given.results.read_text()) if given.results.is_file() else {}
+    entry = results.setdefault(device.type, {"figures": {}})
+    entry |= {"environment": environment_stamp(device), "threads": torch.get_num_threads()}
+    for key in given.only.split(","):
+        print(f"{key}: {BENCHMARKS[key].__doc__.splitlines()[0]}", flush=True)
+        for name, figures in BENCHMARKS[key](device).items():
+            entry["figures"][name] = {"benchmark": key, **figures}
+            print(f"   {name}: {figures}", flush=True)
+        given.results.parent.mkdir(parents=True, exist_ok=True)
+        given.results.write_text(json.dumps(results, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()
