@@ -1,6 +1,26 @@
-"""Evaluation: STS scores and the geometry behind them."""
+"""Evaluation: STS and retrieval scores, the geometry behind them, what they cost, and whether a difference is real."""
 
-from cselab.evaluation.geometry import alignment, uniformity
+from cselab.evaluation.cost import InferenceCost, inference_cost
+from cselab.evaluation.geometry import alignment, anisotropy, effective_rank, uniformity
+from cselab.evaluation.retrieval import RetrievalScore, caption_retrieval
+from cselab.evaluation.significance import compare_pairs, compare_seeds, paired_t_power, seeds_needed
 from cselab.evaluation.sts import StsReport, TaskScore, evaluate_sts, score_pairs
 
-__all__ = ["StsReport", "TaskScore", "alignment", "evaluate_sts", "score_pairs", "uniformity"]
+__all__ = [
+    "InferenceCost",
+    "RetrievalScore",
+    "StsReport",
+    "TaskScore",
+    "alignment",
+    "anisotropy",
+    "caption_retrieval",
+    "compare_pairs",
+    "compare_seeds",
+    "effective_rank",
+    "evaluate_sts",
+    "inference_cost",
+    "paired_t_power",
+    "score_pairs",
+    "seeds_needed",
+    "uniformity",
+]

@@ -30,3 +30,28 @@ def uniformity(x: Float[Tensor, "n d"], t: float = 2.0) -> Float[Tensor, ""]:
     if len(x) < 2:
         raise DataError(f"uniformity compares pairs of sentences, got {len(x)}; give at least 2")
     return torch.pdist(F.normalize(x.float(), dim=1)).square().mul(-t).exp().mean().log()
+
+
+def anisotropy(x: Float[Tensor, "n d"]) -> Float[Tensor, ""]:
+    """Mean cosine of two different rows: 0 for directions spread over the sphere, 1 for a single one (Ethayarajh 2019).
+
+    Raises DataError for fewer than two rows.
+    """
+    if len(x) < 2:
+        raise DataError(f"anisotropy compares pairs of sentences, got {len(x)}; give at least 2")
+    unit = F.normalize(x.double(), dim=1)
+    n = len(unit)
+    return ((unit.sum(0).square().sum() - unit.square().sum()) / (n * (n - 1))).to(x.dtype)
+
+
+def effective_rank(x: Float[Tensor, "n d"]) -> Float[Tensor, ""]:
+    """How many directions the rows use: exp of the entropy of the singular values' shares (Roy and Vetterli 2007), from 1
+    to min(n, d). Columns are centred here; rows are not normalised.
+
+    Raises DataError for rows that are all the same.
+    """
+    singular = torch.linalg.svdvals(x.double() - x.double().mean(0))
+    if singular.sum() <= 1e-12 * max(1.0, x.abs().max().item()):
+        raise DataError("the rows are all the same; a rank needs vectors that differ")
+    share = singular / singular.sum()
+    return torch.special.entr(share).sum().exp().to(x.dtype)

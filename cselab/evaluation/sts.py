@@ -18,6 +18,7 @@ class TaskScore:
 
     spearman: over the pairs of all subsets together, the "all" setting of the papers' tables.
     mean, wmean: Spearman's mean over subsets, plain and weighted by their pairs.
+    similarities: the cosines, (n,), for a paired comparison of two models.
     low, high: 95 % bootstrap interval of `spearman` over pairs, NaN if not asked for. It says what the choice of test
         pairs is worth, nothing about seeds.
 
@@ -33,6 +34,7 @@ class TaskScore:
     by_subset: dict[str, float]
     low: float
     high: float
+    similarities: np.ndarray
 
 
 @dataclass(frozen=True)
@@ -125,7 +127,7 @@ def evaluate_sts(
         load_sts(task, splits[task], folder=folder, text=text if task in YEARLY else "raw", hub=hub) for task in tasks
     ]
     sentences = list(dict.fromkeys(s for data in loaded for s in (*data.sentences1, *data.sentences2)))
-    unit = _unit(encode(sentences), len(sentences))
+    unit = unit_rows(encode(sentences), len(sentences))
     row = {sentence: i for i, sentence in enumerate(sentences)}
     scores = {}
     for data in loaded:
@@ -153,6 +155,7 @@ def score_pairs(data: StsData, similarities: np.ndarray, *, resamples: int = 100
         by_subset=by_subset,
         low=low,
         high=high,
+        similarities=similarities,
     )
 
 
@@ -189,7 +192,7 @@ def _centred_ranks(values: np.ndarray) -> np.ndarray:
     return (counts.cumsum() - counts / 2)[values] - len(values) / 2
 
 
-def _unit(vectors: Any, n: int) -> np.ndarray:
+def unit_rows(vectors: Any, n: int) -> np.ndarray:
     """Rows of length 1 in float64; a row of zeros stays zero, so that its cosine with anything is 0."""
     vectors = vectors.detach().cpu().double().numpy() if hasattr(vectors, "detach") else np.asarray(vectors, np.float64)
     if vectors.ndim != 2 or len(vectors) != n:

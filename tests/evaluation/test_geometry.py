@@ -4,9 +4,10 @@ import math
 
 import pytest
 import torch
+import torch.nn.functional as F
 
 from cselab.errors import DataError
-from cselab.evaluation import alignment, uniformity
+from cselab.evaluation import alignment, anisotropy, effective_rank, uniformity
 
 
 def test_alignment_in_closed_form():
@@ -52,3 +53,22 @@ def test_too_few_rows_are_one_line():
         alignment(torch.empty(0, 3), torch.empty(0, 3))
     with pytest.raises(DataError, match="uniformity compares pairs of sentences, got 1; give at least 2"):
         uniformity(torch.ones(1, 3))
+
+
+def test_anisotropy_is_the_mean_cosine_of_different_rows():
+    """Prevents a row's cosine of 1 with itself from being counted."""
+    x = torch.randn(40, 7) + 1
+    cosines = F.normalize(x, dim=1) @ F.normalize(x, dim=1).T
+    expected = cosines[~torch.eye(40, dtype=torch.bool)].mean()
+    torch.testing.assert_close(anisotropy(x), expected, atol=1e-5, rtol=0)
+    assert anisotropy(torch.ones(5, 3)).item() == pytest.approx(1)
+
+
+def test_effective_rank_counts_equal_directions():
+    """k orthogonal directions of one strength have rank k; scale does not matter."""
+    for k in (1, 3, 8):
+        rows = torch.eye(8)[:k].repeat(4, 1) * torch.tensor([1.0, -1.0, 1.0, -1.0]).repeat_interleave(k)[:, None]
+        assert effective_rank(rows).item() == pytest.approx(k, rel=1e-5)
+        assert effective_rank(7 * rows).item() == pytest.approx(k, rel=1e-5)
+    with pytest.raises(DataError, match="all the same"):
+        effective_rank(torch.ones(6, 4))

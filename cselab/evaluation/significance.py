@@ -1,0 +1,136 @@
+"""Is the difference real? Over seeds, and over test pairs: two questions, two tests, each under its name."""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy import stats
+
+from cselab.errors import DataError
+from cselab.evaluation.sts import TaskScore
+
+EXACT_UP_TO = 16
+"""Seeds up to which all 2^n sign patterns are counted; above, that many thousand are drawn."""
+
+
+@dataclass(frozen=True)
+class SeedComparison:
+    """Method a less method b over the same seeds, in points.
+
+    low, high: 95 % t interval of the mean difference. p_permutation: sign flips of the differences, two-sided.
+    p_wilcoxon: signed-rank test. effect: Cohen's d of paired differences (mean / sd). power: chance that a paired t test at
+    5 % sees a true difference as large as the observed one with so many seeds. seeds_needed: how many would give 80 %.
+    """
+
+    n: int
+    mean: float
+    sd: float
+    low: float
+    high: float
+    p_permutation: float
+    p_wilcoxon: float
+    effect: float
+    power: float
+    seeds_needed: int
+
+    def __str__(self) -> str:
+        text = (
+            f"{self.mean:+.2f} points, 95 % interval [{self.low:+.2f}, {self.high:+.2f}] over {self.n} seeds (sd {self.sd:.2f}); "
+            f"p = {self.p_permutation:.3f} (sign-flip permutation), {self.p_wilcoxon:.3f} (Wilcoxon); effect size d = {self.effect:.2f}."
+        )
+        if self.power >= 0.8:
+            return f"{text} Power {self.power:.0%}."
+        return (
+            f"{text} Power is only {self.power:.0%}: with {self.n} seeds a difference of this size would be missed more often than "
+            f"a sound study allows; about {self.seeds_needed} seeds would be needed. Not seeing it here says little."
+        )
+
+
+def compare_seeds(a: ArrayLike, b: ArrayLike) -> SeedComparison:
+    """a, b: scores of two methods, position by position with the same seed.
+
+    Raises DataError for different lengths, fewer than three seeds, or values that are not finite.
+    """
+    a, b = np.asarray(a, np.float64), np.asarray(b, np.float64)
+    if a.shape != b.shape or a.ndim != 1 or len(a) < 3 or not np.isfinite([a, b]).all():
+        raise DataError(
+            f"a comparison over seeds needs two equally long lists of at least 3 finite scores; got {a.shape} and {b.shape}"
+        )
+    difference = a - b
+    n, mean, sd = len(a), difference.mean(), difference.std(ddof=1)
+    if sd < 1e-12:
+        certain = float(abs(mean) > 1e-12)
+        exact = _sign_flips(difference)
+        return SeedComparison(n, mean, 0.0, mean, mean, exact, exact, math.copysign(math.inf, mean) if certain else 0.0,
+                              certain, 3 if certain else 2**31)  # fmt: skip
+    half = stats.t.ppf(0.975, n - 1) * sd / math.sqrt(n)
+    effect = mean / sd
+    return SeedComparison(
+        n, mean, sd, mean - half, mean + half, _sign_flips(difference), float(stats.wilcoxon(difference).pvalue),
+        effect, paired_t_power(effect, n), seeds_needed(effect),
+    )  # fmt: skip
+
+
+def paired_t_power(effect: float, n: int, *, level: float = 0.05) -> float:
+    """Power of the two-sided paired t test for a true effect d over n seeds, from the noncentral t distribution."""
+    critical = stats.t.ppf(1 - level / 2, n - 1)
+    shift = abs(effect) * math.sqrt(n)
+    power = stats.nct.sf(critical, n - 1, shift) + stats.nct.cdf(-critical, n - 1, shift)
+    return float(power) if math.isfinite(power) else 1.0  # scipy gives NaN for a shift far outside
+
+
+def seeds_needed(effect: float, *, power: float = 0.8, most: int = 100_000) -> int:
+    """The fewest seeds, 3 or more, at which `paired_t_power` reaches `power`; `most` if that is not enough."""
+    if paired_t_power(effect, most) < power:
+        return most
+    low, high = 2, most
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if paired_t_power(effect, middle) >= power else (middle, high)
+    return high
+
+
+def _sign_flips(difference: np.ndarray) -> float:
+    """Share of sign patterns whose mean is as far from 0 as the observed one."""
+    n = len(difference)
+    if n <= EXACT_UP_TO:
+        signs = 1 - 2 * ((np.arange(2**n)[:, None] >> np.arange(n)) & 1)
+        extreme = np.abs(signs @ difference) >= abs(difference.sum()) - 1e-9
+        return float(extreme.mean())
+    signs = np.random.default_rng(0).choice([-1, 1], size=(100_000, n))
+    extreme = np.abs(signs @ difference) >= abs(difference.sum()) - 1e-9
+    return float((extreme.sum() + 1) / (len(signs) + 1))
+
+
+@dataclass(frozen=True)
+class PairComparison:
+    """Spearman x100 of model a less that of model b on one task, resampling its pairs for both at once.
+
+    p_bootstrap: two-sided, how often the resampled difference is on the other side of 0.
+    """
+
+    difference: float
+    low: float
+    high: float
+    p_bootstrap: float
+
+
+def compare_pairs(a: TaskScore, b: TaskScore, *, resamples: int = 2000, seed: int = 0) -> PairComparison:
+    """Would other pairs of this kind change the order of two trained models? Says nothing about other seeds.
+
+    Raises DataError where the scores are not of the same pairs.
+    """
+    if a.data.fingerprint != b.data.fingerprint:
+        raise DataError(f"paired bootstrap needs the same pairs; got {a.data.task} {a.data.split} and other ones")
+    gold, n = a.data.scores, len(a.data)
+    random = np.random.default_rng(seed)
+    differences = []
+    for _ in range(resamples):
+        drawn = random.integers(n, size=n)
+        one, two = (stats.spearmanr(x.similarities[drawn], gold[drawn]).statistic for x in (a, b))
+        differences.append(100 * (one - two))
+    low, high = np.percentile(differences, [2.5, 97.5])
+    beyond = min(np.mean(np.asarray(differences) <= 0), np.mean(np.asarray(differences) >= 0))
+    p = min(1.0, 2 * max(float(beyond), 1 / resamples))
+    return PairComparison(a.spearman - b.spearman, float(low), float(high), p)

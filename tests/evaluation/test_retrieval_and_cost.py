@@ -1,0 +1,62 @@
+"""Caption retrieval against brute force; multiply-adds against the papers' and by hand."""
+
+import numpy as np
+import pytest
+from transformers import BertConfig
+
+from cselab.data.world import captions
+from cselab.errors import DataError
+from cselab.evaluation import caption_retrieval
+from cselab.evaluation.cost import inference_cost
+
+
+def by_hand(vectors, size):
+    """Sort all others of each caption; a tie goes against it."""
+    unit = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+    first = strict = 0
+    for i, row in enumerate(unit):
+        own = [j for j in range(len(unit)) if j // size == i // size and j != i]
+        ranked = sorted((j for j in range(len(unit)) if j != i), key=lambda j: (-(row @ unit[j]), j in own))
+        first += ranked[0] in own
+        strict += set(ranked[: size - 1]) == set(own)
+    return 100 * first / len(unit), 100 * strict / len(unit)
+
+
+@pytest.mark.parametrize("size", [2, 5])
+def test_retrieval_is_the_sorted_list(size):
+    random = np.random.default_rng(size)
+    vectors = np.repeat(random.normal(size=(30, 6)), size, axis=0) + 0.35 * random.normal(size=(30 * size, 6))
+    scenes = [[f"{s} {c}" for c in range(size)] for s in range(30)]
+    found = caption_retrieval(lambda sentences: vectors, scenes)
+    assert (found.accuracy_at_1, found.strict_accuracy) == pytest.approx(by_hand(vectors, size))
+    assert found.k == size - 1
+    assert 0 < found.strict_accuracy < 100
+
+
+def test_a_collapsed_encoder_finds_nothing():
+    """Prevents ties from counting as hits."""
+    scenes = [tuple(group) for group in captions(8)]
+    assert caption_retrieval(lambda s: np.ones((len(s), 3)), scenes)[:2] == (0, 0)
+
+
+@pytest.mark.parametrize("scenes", [[], [["a", "b"]], [["a", "b"], ["c"]], [["a"], ["b"]]])
+def test_scenes_of_other_shapes(scenes):
+    with pytest.raises(DataError, match="at least 2 scenes with the same number of captions"):
+        caption_retrieval(lambda s: np.ones((len(s), 3)), scenes)
+
+
+@pytest.mark.parametrize(("towers", "linear", "both"), [(1, 5.44, 5.51), (2, 10.87, 11.02), (6, 32.6, 33.07)])
+def test_bert_base_costs_what_the_papers_print(towers, linear, both):
+    """JTCSE Table VII: 5.44 GMACs at length 64, linear layers alone; prevents flops from being taken for multiply-adds."""
+    cost = inference_cost(BertConfig(), towers=towers)
+    assert cost.linear == pytest.approx(linear, abs=0.02)
+    assert cost.with_attention == pytest.approx(both, abs=0.01)
+    assert cost.efficiency(76.25) == pytest.approx(76.25 / cost.linear)
+
+
+def test_cost_by_hand():
+    config = BertConfig(hidden_size=64, num_hidden_layers=3, num_attention_heads=2, intermediate_size=100)
+    linear = 3 * 10 * (4 * 64 * 64 + 2 * 64 * 100) / 1e9
+    cost = inference_cost(config, length=10)
+    assert cost.linear == pytest.approx(linear)
+    assert cost.with_attention == pytest.approx(linear + 3 * 2 * 10 * 10 * 64 / 1e9)
