@@ -69,7 +69,7 @@ class Settings(BaseModel):
     # Model.
     backbone: str = "tiny-bert"
     dropout: float = Field(0.1, ge=0, lt=1)  # BERT default; released TNCSE stage 2 uses 0.00025 (a ledger row)
-    pooling: Literal["cls", "mean", "first_last", "last_two"] = "cls"  # SimCSE and the twins: [CLS]
+    pooling: Literal["cls", "mean", "first_last", "last_two", "pooler"] = "cls"  # SimCSE and the twins: [CLS]
     head: Literal["none", "mlp_train_only"] = "none"  # which one TNCSE/JTCSE's stage 1 used is not released
 
     # Losses.

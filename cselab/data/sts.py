@@ -15,7 +15,20 @@ YEARLY = ("STS12", "STS13", "STS14", "STS15", "STS16")
 STS7 = (*YEARLY, "STSBenchmark", "SICK-R")
 """The seven English tasks of the papers' tables, in their order."""
 
-_STEMS = {**{task: task.lower() for task in YEARLY}, "STSBenchmark": "stsb", "SICK-R": "sickr"}
+STSB_LANGUAGES = ("de", "es", "fr", "it", "ja", "nl", "pl", "pt", "ru", "zh")
+STS17_PAIRS = (
+    "ar-ar", "en-ar", "es-es", "es-en", "en-en", "en-tr", "en-de", "fr-en", "it-en", "nl-en", "es-en-wmt",
+)  # fmt: skip
+MULTILINGUAL = (*(f"STSBenchmark-{x}" for x in STSB_LANGUAGES), *(f"STS17-{x}" for x in STS17_PAIRS))
+"""STS-B translated into ten languages, and SemEval 2017's pairs of languages; `sts-multilingual/` of a data folder."""
+
+_STEMS = {
+    **{f"STSBenchmark-{x}": f"stsb-{x}" for x in STSB_LANGUAGES},
+    **{f"STS17-{x}": f"sts17-{x}" for x in STS17_PAIRS},
+    **{task: task.lower() for task in YEARLY},
+    "STSBenchmark": "stsb",
+    "SICK-R": "sickr",
+}
 _COUNTS = {
     "STS12": {"test": 3108},
     "STS13": {"test": 1500},  # without the SMT subset, whose licence keeps it out of every copy
@@ -24,6 +37,8 @@ _COUNTS = {
     "STS16": {"test": 1186},
     "STSBenchmark": {"train": 5749, "dev": 1500, "test": 1379},
     "SICK-R": {"train": 4500, "dev": 500, "test": 4927, "all": 9927},
+    **{f"STSBenchmark-{x}": {"test": 1379} for x in STSB_LANGUAGES},
+    **{f"STS17-{x}": {"test": 250} for x in STS17_PAIRS},
 }
 """Official numbers of pairs."""
 
@@ -59,7 +74,7 @@ class StsData:
 def load_sts(
     task: str, split: str = "test", *, folder: str | Path | None = None, text: str = "raw", hub: bool = False
 ) -> StsData:
-    """Pairs of `task`: one of STS7, or "World" (the generated one, which ships with the project).
+    """Pairs of `task`: one of STS7 or MULTILINGUAL, or "World" (the generated one, which ships with the project).
 
     split: "test"; also "train" and "dev" of STSBenchmark and SICK-R, "all" of SICK-R (its 9,927 pairs, as mteb has it;
         the papers use the 4,927 of "test"), and "dev" of World.
@@ -89,9 +104,13 @@ class _Columns(NamedTuple):
 def _find(task: str, split: str, text: str, where: Path | None, hub: bool) -> tuple[_Columns, Source]:
     """From the folder if it has the files; else from the hub; else an error naming what the folder lacks."""
     parts = ("train", "dev", "test") if split == "all" else (split,)
-    base = where / ("sts" if text == "raw" else "sts-senteval") if where else None
+    base = (
+        where / ("sts-multilingual" if task in MULTILINGUAL else "sts" if text == "raw" else "sts-senteval")
+        if where
+        else None
+    )
     files = {part: base / f"{_STEMS[task]}-{part}.tsv.gz" for part in parts} if base else {}
-    on_hub = text == "raw" and (task != "SICK-R" or split == "all")
+    on_hub = text == "raw" and task not in MULTILINGUAL and (task != "SICK-R" or split == "all")
     if hub and on_hub and not (files and all(path.is_file() for path in files.values())):
         name = f"mteb/{'stsbenchmark' if task == 'STSBenchmark' else _STEMS[task]}-sts"
         fetched = from_hub(name, lambda: _fetch(name, {"dev": "validation", "all": "test"}.get(split, split)))

@@ -9,6 +9,7 @@ from torch import Tensor
 from cselab.errors import ModelError, suggest
 
 POOLINGS = ("cls", "mean", "first_last", "last_two", "last_token")
+"""What token states alone give; an encoder also knows "pooler", its own trained layer on [CLS]."""
 
 
 def pool(

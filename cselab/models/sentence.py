@@ -14,12 +14,22 @@ from cselab.models.pooling import POOLINGS, pool
 
 
 class SentenceEncoder(nn.Module):
-    """`forward(batch) -> (B, d)`: the pooled states of one backbone. The pooling is saved with the model."""
+    """`forward(batch) -> (B, d)`: the pooled states of one backbone. The pooling is saved with the model.
+
+    pooling: one of POOLINGS (see `pool`), or "pooler": the backbone's own dense layer and tanh on [CLS].
+
+    Raises ModelError for an unknown pooling, and for "pooler" where the backbone has none.
+    """
 
     def __init__(self, backbone: PreTrainedModel, tokenizer: PreTrainedTokenizerBase | None, *, pooling: str = "cls"):
         super().__init__()
-        if pooling not in POOLINGS:
-            raise ModelError(f"unknown pooling {pooling!r}; {suggest(pooling, POOLINGS)}")
+        if pooling not in (*POOLINGS, "pooler"):
+            raise ModelError(f"unknown pooling {pooling!r}; {suggest(pooling, (*POOLINGS, 'pooler'))}")
+        if pooling == "pooler" and getattr(backbone, "pooler", None) is None:
+            raise ModelError(
+                "pooling 'pooler' reads the backbone's pooler, and it has none; load one with a trained pooler, ask for a new "
+                "one with load_backbone(..., pooler='fresh'), or use another pooling"
+            )
         check_tokenizer(tokenizer, backbone)
         self.backbone = backbone
         self.tokenizer = tokenizer
@@ -36,6 +46,8 @@ class SentenceEncoder(nn.Module):
         output = self.backbone(
             input_ids=batch["input_ids"], attention_mask=batch["attention_mask"], output_hidden_states=all_layers
         )
+        if self.pooling == "pooler":
+            return output.pooler_output
         states = output.hidden_states if all_layers else (output.last_hidden_state,)
         return pool(states, batch["attention_mask"], self.pooling)
 
@@ -55,8 +67,13 @@ class SentenceEncoder(nn.Module):
 
     @classmethod
     def from_pretrained(cls, folder: str | Path, **options) -> "SentenceEncoder":
-        """What `save_pretrained` wrote, with its pooling; options as in `load_backbone`."""
+        """What `save_pretrained` wrote, with its pooling; options as in `load_backbone`.
+
+        Raises ModelError where a pooler would be read that the weights lack, unless `pooler="fresh"` asks for a new one.
+        """
         (pooling,) = read_card(folder, "sentence", "SentenceEncoder", "pooling")
+        if pooling == "pooler":
+            options.setdefault("pooler", "required")
         has_tokenizer = (Path(folder) / "tokenizer.json").is_file()
         tokenizer = load_tokenizer(folder) if has_tokenizer else None
         return cls(load_backbone(folder, **options), tokenizer, pooling=pooling)

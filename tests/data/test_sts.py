@@ -218,3 +218,14 @@ def test_a_quoting_reader_would_differ_on_real_data(data_dir):
     with gzip.open(data_dir / "sts/sts14-test.tsv.gz", "rt", encoding="utf-8", newline="") as file:
         quoted = [row["sentence1"] for row in csv.DictReader(file, delimiter="\t")]
     assert quoted != task.sentences1
+
+
+def test_every_multilingual_task_of_the_real_folder(data_dir):
+    """Prevents a language without a file name, and a wrong count."""
+    for task in MULTILINGUAL:
+        data = load_sts(task, folder=data_dir)
+        assert len(data) == (250 if task.startswith("STS17") else 1379)
+    assert (
+        load_sts("STSBenchmark-de", folder=data_dir).scores.tolist()
+        == load_sts("STSBenchmark", folder=data_dir).scores.tolist()
+    )

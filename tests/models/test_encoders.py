@@ -215,7 +215,24 @@ def test_saving_never_deletes_a_folder_that_is_no_encoder(saved, tmp_path):
 # ------------------------------------------------------------------------------------------- encoding
 
 
-@pytest.mark.parametrize("pooling", POOLINGS)
+def test_a_pooler_that_nobody_trained_is_never_read(make_tower, word_tokenizer, tmp_path):
+    """Prevents a re-initialised pooler from giving plausible vectors (roberta-base ships without one)."""
+    tower = make_tower(3)
+    encoder = SentenceEncoder(tower, word_tokenizer, pooling="pooler")
+    batch = dict(word_tokenizer(SENTENCES, padding=True, return_tensors="pt", return_token_type_ids=False))
+    torch.testing.assert_close(encoder(batch), tower(**batch).pooler_output)
+    encoder.save_pretrained(tmp_path / "whole")
+    torch.testing.assert_close(SentenceEncoder.from_pretrained(tmp_path / "whole").eval()(batch), encoder(batch))
+    tower.pooler = None
+    with pytest.raises(ModelError, match="reads the backbone's pooler, and it has none"):
+        SentenceEncoder(tower, word_tokenizer, pooling="pooler")
+    encoder.save_pretrained(tmp_path / "bare")  # its pooler is gone, its card still says "pooler"
+    with pytest.raises(ModelError, match="has no trained pooler"):
+        SentenceEncoder.from_pretrained(tmp_path / "bare")
+    assert SentenceEncoder.from_pretrained(tmp_path / "bare", pooler="fresh").pooling == "pooler"
+
+
+@pytest.mark.parametrize("pooling", [*POOLINGS, "pooler"])
 @pytest.mark.parametrize("tokens_per_batch", [1, 24, 8192])
 def test_encoding_together_equals_encoding_alone_in_order(make_tower, word_tokenizer, pooling, tokens_per_batch):
     encoder = SentenceEncoder(make_tower(3).double(), word_tokenizer, pooling=pooling)
