@@ -5,6 +5,7 @@ from cselab.evaluation.geometry import alignment, anisotropy, effective_rank, un
 from cselab.evaluation.retrieval import RetrievalScore, caption_retrieval
 from cselab.evaluation.significance import compare_pairs, compare_seeds, paired_t_power, seeds_needed
 from cselab.evaluation.sts import StsReport, TaskScore, evaluate_sts, score_pairs
+from cselab.evaluation.transfer import evaluate_transfer
 
 __all__ = [
     "InferenceCost",
@@ -18,6 +19,7 @@ __all__ = [
     "compare_seeds",
     "effective_rank",
     "evaluate_sts",
+    "evaluate_transfer",
     "inference_cost",
     "paired_t_power",
     "score_pairs",

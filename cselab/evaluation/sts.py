@@ -192,9 +192,14 @@ def _centred_ranks(values: np.ndarray) -> np.ndarray:
     return (counts.cumsum() - counts / 2)[values] - len(values) / 2
 
 
-def unit_rows(vectors: Any, n: int) -> np.ndarray:
-    """Rows of length 1 in float64; a row of zeros stays zero, so that its cosine with anything is 0."""
-    vectors = vectors.detach().cpu().double().numpy() if hasattr(vectors, "detach") else np.asarray(vectors, np.float64)
+def finite_rows(vectors: Any, n: int) -> np.ndarray:
+    """What an encoder gave for n sentences, as (n, d) float64. Raises DataError for another shape, NaN or infinity."""
+    try:
+        vectors = (
+            vectors.detach().cpu().double().numpy() if hasattr(vectors, "detach") else np.asarray(vectors, np.float64)
+        )
+    except ValueError:  # numpy's "inhomogeneous shape"
+        raise DataError(f"encode returned rows of different lengths for {n} sentences; expected ({n}, d)") from None
     if vectors.ndim != 2 or len(vectors) != n:
         raise DataError(f"encode returned shape {vectors.shape} for {n} sentences; expected ({n}, d)")
     bad = ~np.isfinite(vectors).all(1)
@@ -202,5 +207,11 @@ def unit_rows(vectors: Any, n: int) -> np.ndarray:
         raise DataError(
             f"encode returned NaN or infinity for {bad.sum()} of {n} sentences; the model may have diverged"
         )
+    return vectors
+
+
+def unit_rows(vectors: Any, n: int) -> np.ndarray:
+    """The same, each row of length 1; a row of zeros stays zero, so that its cosine with anything is 0."""
+    vectors = finite_rows(vectors, n)
     lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
     return vectors / np.where(lengths > 0, lengths, 1)

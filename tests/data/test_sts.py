@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from cselab.data import STS7, load_sts
+from cselab.data.sts import MULTILINGUAL
 from cselab.errors import DataError
 
 HEADER = "sentence1\tsentence2\tscore\tsubset\n"

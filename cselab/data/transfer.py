@@ -1,0 +1,65 @@
+"""SentEval's seven classification tasks, from a data folder; official counts checked."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from cselab.data.sources import data_folder, read_lines
+from cselab.errors import DataError, suggest
+
+COUNTS = {
+    "MR": {"": 10662},
+    "CR": {"": 3775},
+    "SUBJ": {"": 10000},
+    "MPQA": {"": 10606},
+    "SST2": {"train": 67349, "dev": 872, "test": 1821},
+    "TREC": {"train": 5452, "test": 500},
+    "MRPC": {"train": 4076, "test": 1725},
+}
+"""Rows by part; "" is a task without parts, scored by cross-validation."""
+TRANSFER7 = ("MR", "CR", "SUBJ", "MPQA", "SST2", "TREC", "MRPC")
+
+
+@dataclass(frozen=True)
+class LabelledText:
+    """texts: one list, or two for pairs of sentences (MRPC), n each. labels: (n,) strings."""
+
+    texts: tuple[list[str], ...]
+    labels: np.ndarray
+
+
+def load_transfer(task: str, folder: str | Path | None = None) -> dict[str, LabelledText]:
+    """The parts of a task by name: {"": …}, {"train", "test"} or {"train", "dev", "test"}.
+
+    Raises DataError for an unknown task, no data folder, a malformed file or a wrong count.
+    """
+    if task not in COUNTS:
+        raise DataError(f"unknown transfer task {task!r}; {suggest(task, COUNTS)}")
+    where = data_folder(folder)
+    if where is None:
+        raise DataError(
+            f"no source for {task}; set data_dir or CSELAB_DATA to a folder with transfer/{task.lower()}*.tsv.gz"
+        )
+    stem = where / "transfer" / task.lower()
+    return {
+        part: _read(stem.with_name(f"{stem.name}{'-' if part else ''}{part}.tsv.gz"), count, pairs=task == "MRPC")
+        for part, count in COUNTS[task].items()
+    }
+
+
+def _read(path: Path, count: int, *, pairs: bool) -> LabelledText:
+    columns = ("sentence1", "sentence2", "label") if pairs else ("text", "label")
+    lines = read_lines(path)
+    if (header := tuple(next(lines, "").split("\t"))) != columns:
+        raise DataError(
+            f"{path}: the first line is {' '.join(header)!r}, expected {' '.join(columns)!r} with tabs between"
+        )
+    rows = [line.split("\t") for line in lines]
+    for number, row in enumerate(rows, 2):
+        if len(row) != len(columns):
+            raise DataError(f"{path}, line {number}: {len(row)} cells, expected {len(columns)}")
+    if len(rows) != count:
+        raise DataError(f"{path} has {len(rows)} rows, officially it has {count}; get the official file")
+    *texts, labels = (list(column) for column in zip(*rows, strict=True))
+    return LabelledText(tuple(texts), np.asarray(labels))

@@ -1,0 +1,89 @@
+"""Transfer tasks: the folds, the features, the files."""
+
+import gzip
+
+import numpy as np
+import pytest
+
+from cselab.data import transfer as data
+from cselab.data.transfer import LabelledText, load_transfer
+from cselab.errors import DataError
+from cselab.evaluation import evaluate_transfer
+from cselab.evaluation.transfer import features
+
+
+def write(path, header, rows):
+    path.parent.mkdir(exist_ok=True)
+    with gzip.open(path, "wt") as file:
+        file.writelines("\t".join(row) + "\n" for row in [header, *rows])
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """Small files of the three shapes; the label is in the text, for an encoder that can read it."""
+    random = np.random.default_rng(0)
+    rows = [(f"text {i} is {label}", label) for i, label in enumerate(random.choice(["1", "0"], 120))]
+    write(tmp_path / "transfer" / "mr.tsv.gz", ("text", "label"), rows)
+    for part, some in (("train", rows[:60]), ("dev", rows[60:90]), ("test", rows[90:])):
+        write(tmp_path / "transfer" / f"sst2-{part}.tsv.gz", ("text", "label"), some)
+    pairs = [(f"{i} x", f"{i} {'x' if label == '1' else 'y'}", label) for i, (_, label) in enumerate(rows)]
+    for part, some in (("train", pairs[:80]), ("test", pairs[80:])):
+        write(tmp_path / "transfer" / f"mrpc-{part}.tsv.gz", ("sentence1", "sentence2", "label"), some)
+    monkeypatch.setattr(
+        data,
+        "COUNTS",
+        {"MR": {"": 120}, "SST2": {"train": 60, "dev": 30, "test": 30}, "MRPC": {"train": 80, "test": 40}},
+    )
+    return tmp_path
+
+
+def reads_the_end(sentences):
+    noise = np.random.default_rng(len(sentences)).normal(size=(len(sentences), 4))
+    return np.hstack([noise, [[s.endswith(("1", "x")) * 1.0] for s in sentences]])
+
+
+def test_an_encoder_that_knows_the_label_scores_all_of_it(folder):
+    """Prevents labels that slip against their texts, in any of the three protocols."""
+    assert evaluate_transfer(reads_the_end, ("MR", "SST2", "MRPC"), folder=folder) == {
+        "MR": 100,
+        "SST2": 100,
+        "MRPC": 100,
+    }
+
+
+def test_an_encoder_that_knows_nothing_scores_chance(folder):
+    """Prevents a test row from being trained on."""
+    scores = evaluate_transfer(lambda s: reads_the_end(s)[:, :4], ("MR", "SST2"), folder=folder, limit=50)
+    assert all(30 < score < 70 for score in scores.values())
+
+
+def test_features_of_a_pair():
+    part = {"test": LabelledText((["a", "b"], ["b", "b"]), np.array(["1", "0"]))}
+    vectors = {"a": [1.0, 2.0], "b": [3.0, -1.0]}
+    found = features(lambda sentences: [vectors[s] for s in sentences], part)["test"]
+    assert found.tolist() == [[2, 3, 3, -2], [0, 0, 9, 1]]
+
+
+@pytest.mark.parametrize(
+    ("rows", "message"),
+    [([("a", "1")] * 119, "has 119 rows, officially it has 120"), ([("a",)] * 120, "line 2: 1 cells, expected 2")],
+)
+def test_damaged_files(folder, rows, message):
+    write(folder / "transfer" / "mr.tsv.gz", ("text", "label"), rows)
+    with pytest.raises(DataError, match=message):
+        load_transfer("MR", folder)
+
+
+def test_what_is_not_there(folder, monkeypatch):
+    monkeypatch.delenv("CSELAB_DATA", raising=False)
+    with pytest.raises(DataError, match="unknown transfer task 'MRP'; did you mean 'MRPC'"):
+        load_transfer("MRP", folder)
+    with pytest.raises(DataError, match="no source for MR; set data_dir"):
+        load_transfer("MR")
+
+
+def test_the_real_files(data_dir):
+    for task, parts in data.COUNTS.items():
+        found = load_transfer(task, data_dir)
+        assert {name: len(part.labels) for name, part in found.items()} == parts
+    assert len(set(load_transfer("TREC", data_dir)["train"].labels)) == 6
