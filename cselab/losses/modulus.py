@@ -55,15 +55,13 @@ def ictm(
     """
     check_choice("variant", variant, ("paper", "released"))
     check_shapes("2 N d", cls_i=cls_i, cls_ii=cls_ii, pooled_i=pooled_i, pooled_ii=pooled_ii)
-    there = modulus_ratio(pooled_i[0], pooled_ii[1])
-    back = modulus_ratio(pooled_ii[0], pooled_i[1])
+    # view a of one tower against view b of the other, both ways at once: rows (v n)
+    crossed = modulus_ratio(pooled_i.flatten(0, 1), pooled_ii.flip(0).flatten(0, 1)).unflatten(0, (2, -1))
     if variant == "paper":
-        return (_extended_neg_log(_cosine(cls_i[0], cls_ii[0])) * (there + back)).mean()
-    weights = [
-        -torch.where(s < 0, torch.full_like(s, 1e-4), s).log()
-        for s in (_cosine(cls_i[0], cls_ii[1]), _cosine(cls_ii[0], cls_i[1]))
-    ]
-    return (weights[0] * there + weights[1] * back).mean() / 2
+        return (_extended_neg_log(_cosine(cls_i[0], cls_ii[0])) * crossed.sum(0)).mean()
+    s = _cosine(cls_i, cls_ii.flip(0))
+    weights = -torch.where(s < 0, torch.full_like(s, 1e-4), s).log()
+    return (weights * crossed).mean()
 
 
 def _extended_neg_log(s: Float[Tensor, " N"]) -> Float[Tensor, " N"]:
@@ -72,5 +70,5 @@ def _extended_neg_log(s: Float[Tensor, " N"]) -> Float[Tensor, " N"]:
     return torch.where(s < LINEAR_BELOW, tangent, -s.clamp(min=LINEAR_BELOW).log())
 
 
-def _cosine(a: Float[Tensor, "N d"], b: Float[Tensor, "N d"]) -> Float[Tensor, " N"]:
+def _cosine(a: Float[Tensor, "*n d"], b: Float[Tensor, "*n d"]) -> Float[Tensor, "*n"]:
     return F.cosine_similarity(at_least_float32(a), at_least_float32(b), dim=-1)
