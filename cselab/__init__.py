@@ -10,3 +10,10 @@ def open_lab(notebook: str, **parameters: Any):
     from cselab.lab import open_lab
 
     return open_lab(notebook, **parameters)
+
+
+def load(folder: Any):
+    """A trained encoder from the folder it was saved or exported to; see `cselab.models.load`."""
+    from cselab.models import load
+
+    return load(folder)

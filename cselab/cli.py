@@ -1,4 +1,4 @@
-"""The command line: `cselab run`, `cselab list`, `cselab pretrain`, `cselab card`."""
+"""The command line: `cselab run`, `list`, `export`, `pretrain`, `card`."""
 
 import errno
 import json
@@ -117,6 +117,23 @@ def card(folder: Annotated[Path, typer.Argument(help="A pretrained backbone.")],
     from cselab.pretraining.recipe import measure
 
     print(_numbers(measure(folder, data_dir)))
+
+
+@app.command()
+def export(
+    encoder: Annotated[Path, typer.Argument(help="A saved encoder, e.g. outputs/stages/simcse-i-…/encoder.")],
+    folder: Annotated[Path, typer.Argument(help="Where the exported one goes.")],
+) -> None:
+    """Write a trained encoder as a folder that sentence-transformers opens.
+
+    \b
+    cselab export outputs/stages/jtcse-1a2b3c/encoder my-jtcse
+    SentenceTransformer("my-jtcse", trust_remote_code=True)     for a twin; a single tower needs no consent
+    """
+    from cselab.models import export, load
+
+    export(load(encoder), folder)
+    print(folder)
 
 
 def _numbers(measured: dict) -> str:

@@ -1,0 +1,94 @@
+"""Trained encoders for others: a folder that sentence-transformers opens, and `load` for whatever we saved."""
+
+import json
+import shutil
+from pathlib import Path
+
+from cselab.errors import ModelError, suggest
+from cselab.models.backbone import longest_input
+from cselab.models.folder import CARD, new_folder
+from cselab.models.sentence import SentenceEncoder
+from cselab.models.twin import TwinEncoder
+
+STOCK_POOLINGS = {"cls": "cls", "mean": "mean", "last_token": "lasttoken", "pooler": "cls"}
+"""Our names and sentence-transformers'; "pooler" is [CLS] and a Dense module with the pooler's weights."""
+
+
+def load(folder: str | Path) -> SentenceEncoder | TwinEncoder:
+    """The encoder that `save_pretrained` or `export` wrote, in evaluation mode.
+
+    Raises ModelError if the folder holds none, or a damaged one.
+    """
+    card = Path(folder) / CARD
+    kinds = {"sentence": SentenceEncoder, "twin": TwinEncoder}
+    if not card.is_file():
+        raise ModelError(f"no {CARD} in {folder}: expected a folder that save_pretrained or `cselab export` wrote")
+    try:
+        kind = json.loads(card.read_text())["kind"]
+        encoder = kinds[kind]
+    except (json.JSONDecodeError, KeyError, TypeError) as error:
+        raise ModelError(f"{card} is damaged ({type(error).__name__}: {error}); save the encoder again") from None
+    return encoder.from_pretrained(folder).eval()
+
+
+def export(encoder: SentenceEncoder | TwinEncoder, folder: str | Path) -> None:
+    """Writes a folder that `SentenceTransformer(folder)` and `load` both open, with the same embeddings.
+
+    A single tower becomes stock modules. A twin needs one small module of its own, carried in the folder, so it opens with
+    `SentenceTransformer(folder, trust_remote_code=True)`.
+
+    Raises ModelError for an encoder without tokenizer, a pooling that stock modules do not have, and a fused twin.
+    """
+    if encoder.tokenizer is None:
+        raise ModelError("an exported encoder needs its tokenizer; build it with tokenizer=")
+    twin = isinstance(encoder, TwinEncoder)
+    if twin and encoder.cross_stream == "fused" and encoder.cael:
+        raise ModelError(
+            "a fused twin mixes its towers inside, which no stock module does; use cselab.load on its own folder"
+        )
+    pooling = "cls" if twin else encoder.pooling
+    if pooling not in STOCK_POOLINGS:
+        raise ModelError(
+            f"pooling {pooling!r} is no stock module; {suggest(pooling, STOCK_POOLINGS)}, or use cselab.load"
+        )
+    with new_folder(folder) as target:
+        encoder.save_pretrained(target / "own")  # our folder, which becomes the root
+        first = "tower_i" if twin else "."
+        modules = [("sentence_transformers.sentence_transformer.modules.Transformer", first)]
+        modules += [("sentence_transformers.sentence_transformer.modules.Pooling", "1_Pooling")]
+        for path in (target / "own").iterdir():
+            shutil.move(path, target / path.name)
+        (target / "own").rmdir()
+        width = encoder.backbones[0].config.hidden_size
+        _write(target / "1_Pooling", {"embedding_dimension": width, "pooling_mode": STOCK_POOLINGS[pooling]})
+        if twin:
+            shutil.copy(Path(__file__).with_name("modeling_twin.py"), target)
+            modules.append(("modeling_twin.SecondTower", "tower_ii"))
+        elif pooling == "pooler":
+            _dense(encoder, target / "2_Dense")
+            modules.append(("sentence_transformers.sentence_transformer.modules.Dense", "2_Dense"))
+        listed = [
+            {"idx": i, "name": str(i), "path": "" if path == "." else path, "type": kind}
+            for i, (kind, path) in enumerate(modules)
+        ]
+        (target / "modules.json").write_text(json.dumps(listed, indent=1))
+        length = {"max_seq_length": longest_input(encoder.backbones[0]), "do_lower_case": False}
+        (target / first / "sentence_bert_config.json").write_text(json.dumps(length))
+        settings = {"similarity_fn_name": "cosine", "prompts": {}, "default_prompt_name": None}
+        (target / "config_sentence_transformers.json").write_text(json.dumps(settings))
+
+
+def _write(folder: Path, config: dict) -> None:
+    folder.mkdir()
+    (folder / "config.json").write_text(json.dumps(config))
+
+
+def _dense(encoder: SentenceEncoder, folder: Path) -> None:
+    """BERT's pooler is a dense layer and tanh on [CLS]."""
+    from sentence_transformers.sentence_transformer.modules import Dense
+
+    layer = encoder.backbone.pooler.dense
+    folder.mkdir()
+    Dense(layer.in_features, layer.out_features, init_weight=layer.weight.detach(), init_bias=layer.bias.detach()).save(
+        str(folder)
+    )
