@@ -3,7 +3,7 @@
 from cselab.models.backbone import load_backbone, load_tokenizer, longest_input
 from cselab.models.cross_attention import cael_positions
 from cselab.models.encode import encode, evaluating
-from cselab.models.export import export, load
+from cselab.models.exporting import export, load
 from cselab.models.pooling import POOLINGS, pool
 from cselab.models.sentence import SentenceEncoder
 from cselab.models.surgery import remove_layer_norms
