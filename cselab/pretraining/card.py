@@ -45,4 +45,11 @@ def _scores(sts: Mapping[str, Mapping[str, float]]) -> list[str]:
         for pooling, scores in sts.items()
     ]
     head = "| Spearman × 100 | " + " | ".join(tasks) + " |"
-    return ["Before any contrastive training:", "", head, "|---" * (len(tasks) + 1) + "|", *rows, ""]
+    return [
+        "Before any contrastive training (SIF mean: counted word vectors of the same text and width, no network):",
+        "",
+        head,
+        "|---" * (len(tasks) + 1) + "|",
+        *rows,
+        "",
+    ]
