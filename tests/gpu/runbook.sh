@@ -35,7 +35,7 @@ bench)
 	timeout 520 "$PYTHON" tests/benchmarks/bench.py --device cuda --results "$OUT/benchmarks.json" 2>&1 | tee "$OUT/bench.log"
 	;;
 pretrain)
-	timeout 530 "$PYTHON" -m cselab.cli pretrain "$OUT/work/gpu-bert" --device cuda --bf16 --data-dir "$DATA" \
+	timeout 530 "$PYTHON" -m cselab.cli pretrain "$OUT/making/gpu-bert" --device cuda --bf16 --data-dir "$DATA" \
 		--layers 12 --width 384 --heads 6 --inner 1536 --batch-size 512 --steps "${STEPS:-9000}" \
 		$(printf -- '--corpus %s ' $CORPORA) 2>&1 | tee "$OUT/pretrain.log"
 	"$PYTHON" - "$OUT" <<-'PYTHON'
@@ -43,12 +43,12 @@ pretrain)
 		from pathlib import Path
 		import torch
 		from transformers import BertForPreTraining
-		source, target = Path(sys.argv[1], "work/gpu-bert"), Path(sys.argv[1], "gpu-bert")
+		source, target = Path(sys.argv[1], "making/gpu-bert"), Path(sys.argv[1], "gpu-bert")
 		BertForPreTraining.from_pretrained(source, dtype=torch.float16).save_pretrained(target, max_shard_size="15MB")
 		for name in ("tokenizer.json", "tokenizer_config.json", "card.json", "README.md"):
 		    shutil.copy(source / name, target)
 	PYTHON
-	rm -r "$OUT/work"
+	rm -r "$OUT/making"
 	;;
 study)
 	default=tiny-bert
