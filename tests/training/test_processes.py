@@ -112,7 +112,7 @@ def test_bf16_is_used_in_the_encoder_and_not_in_the_loss(towers, corpus, monkeyp
 
 def test_one_process_never_uses_dataparallel(towers, corpus, monkeypatch):  # noqa: F811
     """Prevents a machine with two GPUs from silently computing the loss of half batches."""
-    monkeypatch.setattr(TrainingArguments, "n_gpu", property(lambda self: getattr(self, "_n_gpu", 2)))
+    monkeypatch.setattr(TrainingArguments, "n_gpu", property(lambda self: self.__dict__.get("_n_gpu") or 2))
 
     wrapped = []
     monkeypatch.setattr(torch.nn.DataParallel, "__init__", lambda self, *_: wrapped.append(self))
