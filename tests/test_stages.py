@@ -124,3 +124,24 @@ def test_the_shipped_backbone_has_what_the_methods_read():
     assert tokenizer.unk_token_id not in ids
     assert len(ids) < 14
     assert sum(path.stat().st_size for path in folder.iterdir()) < 8e6
+
+
+def test_the_shipped_decoder_has_learned_english():
+    """Prevents shipping weights that a wrong mask or an untied head made useless, or a file too large for a clone."""
+    import json
+
+    from transformers import AutoModelForCausalLM
+
+    from cselab.data.sources import embedded_dir
+    from cselab.models import load_tokenizer
+
+    folder = embedded_dir() / "backbones" / "tiny-llama"
+    model = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32).eval()
+    ids = load_tokenizer(folder)("The capital of the country is a city in the north.", return_tensors="pt")["input_ids"]
+    shuffled = torch.cat([ids[:, :1], ids[:, 1:-1].flip(1), ids[:, -1:]], dim=1)
+    with torch.no_grad():
+        loss, backwards = (model(input_ids=x, labels=x).loss.item() for x in (ids, shuffled))
+    card = json.loads((folder / "card.json").read_text())["measured"]
+    assert loss < card["next-token loss"] + 1  # nats; a uniform guess costs 9
+    assert backwards > loss + 1
+    assert sum(path.stat().st_size for path in folder.iterdir()) < 8e6
