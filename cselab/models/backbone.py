@@ -11,6 +11,7 @@ from transformers import AutoConfig, AutoModel, AutoTokenizer, PreTrainedModel, 
 from transformers.utils import logging
 
 from cselab.errors import ModelError, suggest
+from cselab.models.dropout import use_fast_dropout
 from cselab.models.surgery import remove_layer_norms
 
 ENCODERS = ("bert", "roberta", "xlm-roberta", "camembert")
@@ -74,6 +75,7 @@ def load_backbone(
         )
     if no_pooler and pooler == "if_present":
         model.pooler = None
+    use_fast_dropout(model)
     return model.eval()
 
 

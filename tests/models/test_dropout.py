@@ -1,0 +1,51 @@
+"""Fast dropout drops what torch's drops: as many, anywhere, the mean kept, the gradient through what stayed."""
+
+import pytest
+import torch
+
+from cselab.models import load_backbone
+from cselab.models.dropout import FastDropout
+
+
+@pytest.mark.parametrize("p", [0.1, 0.5, 0.00025])
+@pytest.mark.parametrize("shape", [(3, 5, 7), (400, 1001)])
+def test_share_mean_and_gradient(p, shape):
+    """Prevents a share of the wrong side, a scale that moves the mean, and a mask that the gradient does not see."""
+    torch.manual_seed(0)
+    x = torch.ones(shape, requires_grad=True)
+    y = FastDropout(p).train()(x)
+    y.sum().backward()
+    kept = y != 0
+    share = 1 - kept.double().mean().item()
+    assert share == pytest.approx(p, abs=5 * (p / x.numel()) ** 0.5 + 1e-5)
+    torch.testing.assert_close(y[kept], torch.full_like(y[kept], 1 / (1 - p)), rtol=1e-4, atol=0)
+    torch.testing.assert_close(x.grad, y)
+
+
+def test_neighbours_are_independent():
+    """Prevents the four elements of one draw from falling together."""
+    torch.manual_seed(0)
+    dropped = (FastDropout(0.5).train()(torch.ones(250_000, 4)) == 0).double()
+    together = torch.corrcoef(dropped.T) - torch.eye(4)
+    assert together.abs().max() < 0.01
+
+
+def test_it_follows_the_seed_and_rests_in_evaluation():
+    layer, x = FastDropout(0.3).train(), torch.randn(50, 9)
+    torch.manual_seed(4)
+    first = layer(x)
+    torch.manual_seed(4)
+    assert torch.equal(layer(x), first)
+    assert not torch.equal(layer(x), first)
+    assert torch.equal(layer.eval()(x), x)
+    assert torch.equal(FastDropout(0.0).train()(x), x)
+    assert FastDropout(0.3).train()(x.double()).dtype == torch.float64
+
+
+def test_loaded_backbones_have_it(make_tower, tmp_path):
+    make_tower(1).save_pretrained(tmp_path / "tower")
+    model = load_backbone(tmp_path / "tower", dropout=0.2)
+    layers = [m for m in model.modules() if isinstance(m, torch.nn.Dropout)]
+    assert {type(layer) for layer in layers} == {FastDropout}
+    assert {layer.p for layer in layers} == {0.2}
+    assert not any(layer.training for layer in layers)
