@@ -11,7 +11,7 @@ from transformers import AutoConfig, AutoModel, AutoTokenizer, PreTrainedModel, 
 from transformers.utils import logging
 
 from cselab.errors import ModelError, suggest
-from cselab.models.dropout import use_fast_dropout
+from cselab.models.dropout import ATTENTION, use_fast_dropout
 from cselab.models.surgery import remove_layer_norms
 
 ENCODERS = ("bert", "roberta", "xlm-roberta", "camembert")
@@ -25,7 +25,7 @@ def load_backbone(
     *,
     pooler: Literal["if_present", "required", "fresh"] = "if_present",
     dropout: float | None = None,
-    attn_implementation: str = "sdpa",
+    attn_implementation: str = ATTENTION,
 ) -> PreTrainedModel:
     """A stock encoder in float32 and evaluation mode, whatever precision the file has.
 

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from cselab.models import load_backbone
+from cselab.models import dropout, load_backbone
 from cselab.models.dropout import FastDropout
 
 
@@ -42,6 +42,29 @@ def test_it_follows_the_seed_and_rests_in_evaluation():
     assert FastDropout(0.3).train()(x.double()).dtype == torch.float64
 
 
+def attended(mask: torch.Tensor | None, p: float) -> torch.Tensor:
+    """(B, L, h, L): the identity as values gives the attention itself."""
+    torch.manual_seed(0)
+    query, key = torch.randn(2, 3, 4, 40, 16)
+    values = torch.eye(40).expand(3, 4, 40, 40)
+    module = torch.nn.Module()
+    module.is_causal = False
+    return dropout.attention(module, query, key, values, mask, dropout=p, scaling=0.25)[0]
+
+
+@pytest.mark.parametrize("padded", [True, False])
+def test_attention_is_the_usual_one_with_some_of_it_dropped(padded):
+    """Prevents attention to padding in training, a scale forgotten, and dropout before the softmax."""
+    mask = (torch.arange(40) < torch.tensor([40, 30, 20])[:, None])[:, None, None, :].expand(3, 1, 40, 40)
+    mask = mask if padded else None
+    whole, thinned = attended(mask, 0.0), attended(mask, 0.25)
+    kept = thinned != 0
+    torch.testing.assert_close(thinned[kept], whole[kept] / 0.75)
+    assert 1 - kept[whole != 0].double().mean().item() == pytest.approx(0.25, abs=0.02)
+    if padded:
+        assert not kept[1, ..., 30:].any()
+
+
 def test_loaded_backbones_have_it(make_tower, tmp_path):
     make_tower(1).save_pretrained(tmp_path / "tower")
     model = load_backbone(tmp_path / "tower", dropout=0.2)
@@ -49,3 +72,6 @@ def test_loaded_backbones_have_it(make_tower, tmp_path):
     assert {type(layer) for layer in layers} == {FastDropout}
     assert {layer.p for layer in layers} == {0.2}
     assert not any(layer.training for layer in layers)
+    assert model.config._attn_implementation == dropout.ATTENTION
+    model.save_pretrained(tmp_path / "again")
+    assert dropout.ATTENTION not in (tmp_path / "again" / "config.json").read_text()  # others do not know it
