@@ -1,13 +1,13 @@
 """Ours against the usual: `make bench`, or `python tests/benchmarks/bench.py [--device cuda] [--only a,b]`.
 
-Each figure is the median of ratios, ours and the peer's taken in turn in one run. Written to
-outputs/reference/benchmarks.json, one entry a device, with hardware and versions.
+Ours and the peer's are taken in turn in one run; `times` is the ratio of their best times, as other programs on the machine
+only ever add to one, `least` and `most` are of the single turns. Written to outputs/reference/benchmarks.json, one entry a
+device, with hardware and versions.
 """
 
 import argparse
 import gc
 import json
-import statistics
 import subprocess
 import sys
 import tempfile
@@ -68,12 +68,16 @@ def ratio(ours: Callable, peer: Callable, device: torch.device, repeats: int, *,
     """Both once to warm up, then in turn."""
     if warm_up:
         ours(), peer()
-    pairs = [(seconds(ours, device), seconds(peer, device)) for _ in range(repeats)]
-    ratios = [b / a for a, b in pairs]
+    return compared([(seconds(ours, device), seconds(peer, device)) for _ in range(repeats)])
+
+
+def compared(turns: list[tuple[float, float]]) -> dict:
+    """turns: seconds of ours and of the peer's."""
+    ours, peer = (min(column) for column in zip(*turns, strict=True))
+    ratios = [b / a for a, b in turns]
     return {
-        "times": round(statistics.median(ratios), 2), "least": round(min(ratios), 2), "most": round(max(ratios), 2),
-        "ours_s": round(statistics.median(a for a, _ in pairs), 4),
-        "peer_s": round(statistics.median(b for _, b in pairs), 4),
+        "times": round(peer / ours, 2), "least": round(min(ratios), 2), "most": round(max(ratios), 2),
+        "ours_s": round(ours, 6), "peer_s": round(peer, 6),
     }  # fmt: skip
 
 
@@ -114,17 +118,13 @@ def twin_step(device: torch.device) -> dict:
         for switches in ({}, {"bf16": True}, *compiled):
             many = 4 * steps
             plan = Schedule(many, batch, 1e-5, 64, eval_every=many, **switches)
-            speeds = []
+            turns = []
             for _ in range(5):
-                slow = seconds(lambda: usual.train_steps(batches, 1e-5, device), device) / steps
                 method = create("tncse", Settings.of("tiny"), [str(TINY)] * 2)
                 done = fit(method, rows, plan, dev=lambda m: 0.0, seed=1, device=device)
-                ours = batch / done.sentences_per_second
-                speeds.append((slow / ours, ours, slow))
-            middle = sorted(speeds)[2]
-            name = "twin training step" + "".join(f", {s}" for s in switches)
-            found[name] = {"times": round(middle[0], 2), "least": round(min(speeds)[0], 2), "most": round(max(speeds)[0], 2),
-                           "ours_s": round(middle[1], 4), "peer_s": round(middle[2], 4)}  # fmt: skip
+                slow = seconds(lambda: usual.train_steps(batches, 1e-5, device), device) / steps
+                turns.append((batch / done.sentences_per_second, slow))
+            found["twin training step" + "".join(f", {s}" for s in switches)] = compared(turns)
     return found
 
 
@@ -135,14 +135,11 @@ def modulus_term(device: torch.device) -> dict:
     for n in (64, 256):
         inputs = [torch.randn(2, n, 768, device=device, requires_grad=True) for _ in range(4)]
         torch.testing.assert_close(ictm(*inputs), ictm_loop(*inputs), rtol=1e-4, atol=1e-4)
-        many = ratio(
-            lambda inputs=inputs: [ictm(*inputs).backward() for _ in range(10)],
-            lambda inputs=inputs: ictm_loop(*inputs).backward(), device, 7,
-        )  # fmt: skip
-        found[f"ICTM, N = {n}"] = {
-            key: round(10 * v, 2) if key in ("times", "least", "most") else v for key, v in many.items()
-        }
-        found[f"ICTM, N = {n}"]["ours_s"] = round(many["ours_s"] / 10, 6)
+        turns = []
+        for _ in range(20):
+            ours = seconds(lambda inputs=inputs: [ictm(*inputs).backward() for _ in range(10)], device) / 10
+            turns.append((ours, seconds(lambda inputs=inputs: ictm_loop(*inputs).backward(), device)))
+        found[f"ICTM, N = {n}"] = compared(turns)
     return found
 
 

@@ -1,19 +1,21 @@
 """What a process of `test_processes.py` does; started by torchrun or alone, or imported for the run it must equal.
 
-`python processes.py FOLDER [compile]`: FOLDER holds tower_i, tower_ii and text.txt; findings are written there.
+`python processes.py FOLDER [compile | resume]`: FOLDER holds tower_i, tower_ii and text.txt; findings are written there.
 """
 
+import contextlib
 import importlib
 import sys
 from pathlib import Path
 
+import datasets
 import torch
 from einops import rearrange
 from transformers import TrainerCallback
 
 from cselab.data.corpus import load_corpus, tokenize_corpus
 from cselab.losses import barlow_twins, dimension_contrast, off_dropout_info_nce
-from cselab.methods import SimCSE, create, register
+from cselab.methods import Method, SimCSE, create, register
 from cselab.models import load_tokenizer
 from cselab.models.encode import evaluating
 from cselab.settings import Schedule, Settings
@@ -41,9 +43,25 @@ class OffDropout(SimCSE):
         }
 
 
+def build(folder: Path, name: str, dropout: float) -> Method:
+    towers = [str(folder / "tower_i"), str(folder / "tower_ii")]
+    two = name in ("tncse", "jtcse")
+    return create(name, Settings.of("tiny", dropout=dropout, caels=1), towers[: 1 + two])
+
+
+def text(folder: Path) -> datasets.Dataset:
+    return tokenize_corpus(
+        load_corpus([str(folder / "text.txt")]),
+        load_tokenizer(folder / "tower_i"),
+        max_length=16,
+        cache_dir=folder / "cache",
+    )
+
+
 def gradients_and_losses(folder: Path, name: str, **switches) -> dict:
     """One step of `fit` without dropout: the gradient the optimizer sees, and the terms."""
-    found = {}
+    found, method = {}, build(folder, name, dropout=0)
+    method.double()  # float32 rounds the column statistics differently in another order of sums
 
     class Look(TrainerCallback):
         def on_pre_optimizer_step(self, args, state, control, model, **kwargs):
@@ -54,25 +72,39 @@ def gradients_and_losses(folder: Path, name: str, **switches) -> dict:
             self.add_callback(Look())
             return super().train(**kwargs)
 
-    towers = [str(folder / "tower_i"), str(folder / "tower_ii")]
-    method = create(name, Settings.of("tiny", dropout=0, caels=1), towers[: 2 if name in ("tncse", "jtcse") else 1])
-    method.double()  # float32 rounds the column statistics differently in another order of sums
-    corpus = tokenize_corpus(
-        load_corpus([str(folder / "text.txt")]), load_tokenizer(towers[0]), max_length=16, cache_dir=folder / "cache"
-    )
     plan = Schedule(steps=1, batch_size=BATCH, learning_rate=1e-3, max_length=16, eval_every=1, **switches)
     usual, fit_module.ContrastiveTrainer = fit_module.ContrastiveTrainer, Trainer
     try:  # a dev score of its own a process: the first one's must hold for all
-        result = fit_module.fit(method, corpus, plan, dev=lambda m: float(rank_and_world()[0]), seed=3)
+        result = fit_module.fit(method, text(folder), plan, dev=lambda m: float(rank_and_world()[0]), seed=3)
     finally:
         fit_module.ContrastiveTrainer = usual
     return {**found, "history": result.history, "weights": method.state_dict()}
+
+
+def weights_whole_and_resumed(folder: Path) -> list[dict]:
+    """Of a run with dropout in one go, and of one that is interrupted after its third mark and taken up again."""
+    plan = Schedule(steps=12, batch_size=BATCH, learning_rate=1e-3, max_length=16, eval_every=2)
+
+    def train(marks: int, checkpoints: Path | None) -> dict:
+        scores = iter(range(marks))
+        method = build(folder, "jtcse", dropout=0.1)
+        fit_module.fit(method, text(folder), plan, dev=lambda m: next(scores), seed=3, checkpoints=checkpoints)
+        return method.state_dict()
+
+    whole = train(7, None)
+    with contextlib.suppress(StopIteration):  # the dev score stands for a kill
+        train(3, folder / "run")
+    assert (folder / "run").exists()
+    return [whole, train(7, folder / "run")]
 
 
 CASES = [("simcse", 0), ("tncse", 0), ("jtcse", 0), ("jtcse", 2), ("negatives_without_dropout", 0)]
 
 if __name__ == "__main__":
     folder, compiled = Path(sys.argv[1]), sys.argv[2:] == ["compile"]
+    if sys.argv[2:] == ["resume"]:
+        torch.save(weights_whole_and_resumed(folder), folder / f"resumed-{rank_and_world()[0]}.pt")
+        sys.exit()
     found = [gradients_and_losses(folder, name, chunk=chunk, compile=compiled) for name, chunk in CASES]
     graphs = torch._dynamo.utils.counters["stats"]["unique_graphs"] if compiled else 0
     torch.save([graphs, *found], folder / f"found-{'compiled' if compiled else rank_and_world()[0]}.pt")

@@ -55,6 +55,14 @@ def test_two_processes_take_the_step_of_one(folder):
             assert first["history"][1][key] == pytest.approx(value, rel=1e-5, abs=1e-6), (name, key)
 
 
+def test_two_processes_resume_exactly(folder):
+    """Prevents a second process that goes on with the first one's dropout, or from its own idea of the last checkpoint."""
+    run("-m", "torch.distributed.run", "--standalone", "--nproc_per_node=2", folder=folder, arguments=["resume"])
+    for rank in range(2):
+        whole, resumed = torch.load(folder / f"resumed-{rank}.pt")
+        assert all(torch.equal(resumed[key], value) for key, value in whole.items())
+
+
 @pytest.mark.parametrize("name", ["simcse", "jtcse", "negatives_without_dropout"])
 def test_cached_gradients_are_those_of_the_same_chunks_with_the_whole_graph(towers, corpus, name, word_tokenizer):  # noqa: F811
     """Prevents a second pass with other dropout, and chunks that meet the wrong part of the gradient."""
