@@ -22,7 +22,7 @@ def modulus_ratio(p: Float[Tensor, "N d"], q: Float[Tensor, "N d"]) -> Float[Ten
     """
     check_shapes("N d", p=p, q=q)
     p, q = at_least_float32(p), at_least_float32(q)
-    difference, length_p, length_q = (_length(x) for x in (p - q, p, q))
+    difference, length_p, length_q = _lengths(p - q, p, q)
     lengths = length_p + length_q
     return difference / torch.where(lengths > 0, lengths, 1)
 
@@ -71,12 +71,13 @@ def _extended_neg_log(s: Float[Tensor, " N"]) -> Float[Tensor, " N"]:
 
 def _cosine(a: Float[Tensor, "*n d"], b: Float[Tensor, "*n d"]) -> Float[Tensor, "*n"]:
     a, b = at_least_float32(a), at_least_float32(b)
-    return (a * b).sum(-1) / (_length(a) * _length(b)).clamp(min=1e-8)
+    length_a, length_b = _lengths(a, b)
+    return (a * b).sum(-1) / (length_a * length_b).clamp(min=1e-8)
 
 
-def _length(x: Float[Tensor, "*n d"]) -> Float[Tensor, "*n"]:
-    """`torch.linalg.vector_norm`, whose backward takes twice the passes over memory, and 0 for rows shorter than 1e-15, where a
-    gradient written by hand would overflow float32."""
-    squares = x.square().sum(-1)
+def _lengths(*rows: Float[Tensor, "*n d"]) -> tuple[Float[Tensor, "*n"], ...]:
+    """`torch.linalg.vector_norm` of each, whose backward takes twice the passes over memory; 0 for rows shorter than 1e-15, where
+    a gradient written by hand would overflow float32."""
+    squares = torch.stack([x.square().sum(-1) for x in rows])
     enough = squares > 1e-30
-    return torch.where(enough, squares, 1).sqrt() * enough
+    return (torch.where(enough, squares, 1).sqrt() * enough).unbind()
