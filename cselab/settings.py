@@ -52,6 +52,7 @@ class Settings(BaseModel):
 
     # The machine.
     seed: int = Field(42, ge=0)  # TNCSE supplement, App. I: seed 42
+    seeds: int = Field(1, ge=1)  # how many seeds a comparison of notebook 07 trains: seed, seed + 1, …
     device: Literal["auto", "cpu", "cuda", "mps"] = "auto"
     bf16: bool = False  # autocast matrix products to bfloat16
     compile: bool = False  # torch.compile; needs a C++ compiler on a CPU
@@ -74,7 +75,14 @@ class Settings(BaseModel):
 
     # Losses.
     temperature: float = Field(0.05, gt=0)  # SimCSE Table D.1; released TNCSE/JTCSE the same
-    terms: tuple[Literal["nce", "icnce", "ictm"], ...] = ("nce", "icnce", "ictm")  # JTCSE Eq. 15; Table X drops some
+    terms: tuple[
+        str, ...
+    ] = ()  # loss terms, "name" or "name:weight"; empty: the method's own (JTCSE Eq. 15; Table X drops some)
+    negative_weight: float = Field(0.9, gt=0)  # ImSimCSE Eq. 3: m = 0.9
+    positive_scale: float = Field(1.0, gt=0)  # released ImSimCSE: pos_ratio, 0.9 in one script, 1 in the combined one
+    dcl: Literal["paper", "released"] = "released"  # METHODS 5: what weight 0.1 and temperature 5 belong to
+    dcl_temperature: float = Field(5.0, gt=0)  # ImSimCSE: 5
+    artificial_rows: int = Field(0, ge=0)  # Gaussian rows in Barlow Twins' correlation (ImSimCSE Table 2: 0 to 704)
     released_rows: frozenset[str] = frozenset()  # ledger rows that follow the released code, not the paper
     caels: int = Field(3, ge=0)  # JTCSE Table IX: 6 of BERT-base's 12 layers is best, so every 2nd; 3 of 6 here
     cross_stream: Literal["parallel", "last_only", "fused"] = (
@@ -95,6 +103,10 @@ class Settings(BaseModel):
     stage2_learning_rate: float = Field(1e-6, gt=0)  # TNCSE Table; JTCSE "as TNCSE"; released JTCSE 1.3e-6
     stage2_max_length: int = Field(64, ge=4)  # released JTCSE: 64
     stage2_eval_every: int = Field(100, ge=1)  # released JTCSE: every 100 steps
+
+    # D: an ensemble into one fresh tower.
+    distil_steps: int = Field(..., ge=1)
+    distil_learning_rate: float = Field(1e-5, gt=0)  # TNCSE Table: +D 1e-5, +UC D 1.5e-5
 
     @model_validator(mode="after")
     def _known_rows(self) -> "Settings":
@@ -150,6 +162,13 @@ class Settings(BaseModel):
             self.stage2_eval_every, decay="constant", weight_decay=0.01, max_grad_norm=0.0, **self._speed(),
         )  # fmt: skip
 
+    def distillation(self) -> Schedule:
+        """A fresh tower on a teacher's vectors: stage 1's batches, with the twin's optimiser."""
+        return Schedule(
+            self.distil_steps, self.stage1_batch_size, self.distil_learning_rate, self.stage1_max_length,
+            self.stage1_eval_every, decay="constant", weight_decay=0.01, max_grad_norm=0.0, **self._speed(),
+        )  # fmt: skip
+
 
 PROFILES: dict[str, dict[str, Any]] = {
     # Rates for the small backbone are ours, chosen on dev splits at seed 42. On the world's, SimCSE with dropout 0.1 alone moves this
@@ -157,15 +176,17 @@ PROFILES: dict[str, dict[str, Any]] = {
     "tiny": dict(
         sentences=6_000, rtt_mode="pair", stage1_steps=200, stage1_learning_rate_i=1e-3, stage1_learning_rate_ii=1.3e-3,
         stage1_eval_every=50, stage2_steps=60, stage2_learning_rate=3e-4, stage2_max_length=32, stage2_eval_every=20,
+        distil_steps=200, distil_learning_rate=1e-3,
     ),
     "small": dict(
         sentences=100_000, stage1_steps=1500, stage1_batch_size=128, stage1_learning_rate_i=3e-5,
         stage1_learning_rate_ii=4e-5, stage2_steps=780, stage2_batch_size=128, stage2_learning_rate=3e-6,
-        stage2_max_length=32,
+        stage2_max_length=32, distil_steps=1500, distil_learning_rate=1e-4,
     ),
     "paper": dict(
         hub=True, backbone="google-bert/bert-base-uncased", caels=6, bf16=True,
         stage1_steps=31_000,  # one epoch of a million sentences and their round trips at batch 64 (SimCSE: 1 epoch)
+        distil_steps=15_600,
         stage2_steps=15_600,  # one epoch of a million sentences at batch 64; JTCSE trains stage 2 without round trips
     ),
 }  # fmt: skip

@@ -9,6 +9,7 @@ from datasets import Dataset
 import cselab
 from cselab import stages
 from cselab.errors import SettingsError
+from cselab.evaluation import StsReport
 from cselab.models import SentenceEncoder
 
 TINY = dict(sentences=200, stage1_steps=2, stage1_batch_size=8, stage1_eval_every=2, caels=2,
@@ -26,7 +27,9 @@ def small_backbone(tmp_path_factory, make_bert, word_tokenizer):
 def open_lab(tmp_path, monkeypatch, small_backbone):
     for variable in ("CSELAB_RUN_DIR", "CSELAB_OUTPUTS", "CSELAB_DATA"):
         monkeypatch.delenv(variable, raising=False)
-    monkeypatch.setattr("cselab.stages.dev_score", lambda lab: lambda method: 0.0)  # the dev split has 1,500 pairs
+    monkeypatch.setattr(
+        "cselab.stages.training.dev_score", lambda lab: lambda method: 0.0
+    )  # the dev split has 1,500 pairs
     return lambda **changes: cselab.open_lab(
         "test", **{"outputs": tmp_path, "backbone": small_backbone, **TINY, **changes}
     )
@@ -145,3 +148,30 @@ def test_the_shipped_decoder_has_learned_english():
     assert loss < card["next-token loss"] + 1  # nats; a uniform guess costs 9
     assert backwards > loss + 1
     assert sum(path.stat().st_size for path in folder.iterdir()) < 8e6
+
+
+def test_over_seeds_each_method_is_scored_with_each_seed(open_lab, monkeypatch):
+    """Prevents seeds that all score the first one's encoder, and methods in each other's columns."""
+    monkeypatch.setattr("cselab.stages.scores.score", lambda lab, encode: Report(encode))
+    lab = open_lab()
+    build = {
+        "a": lambda lab: lambda sentences: 10.0 + lab.settings.seed,
+        "b": lambda lab: lambda sentences: 20.0 + lab.settings.seed,
+    }
+    table = stages.over_seeds(lab, build, range(3, 6))
+    assert table.to_dict("index") == {s: {"a": 10.0 + s, "b": 20.0 + s} for s in (3, 4, 5)}
+    rows = [json.loads(line) for line in (lab.run_dir / "results.jsonl").read_text().splitlines()]
+    assert [(row["method"], row["seed"]) for row in rows] == [(m, s) for s in (3, 4, 5) for m in "ab"]
+
+
+class Report(StsReport):
+    """Stands for a report whose average is what was "encoded"."""
+
+    average = property(lambda self: self.value)
+
+    def __init__(self, encode):
+        super().__init__({})
+        object.__setattr__(self, "value", encode([]))
+
+    def to_rows(self):
+        return [{"score": self.average}]

@@ -17,8 +17,9 @@ _MODULE_OF = {
     "load_corpus": "corpus",
     "tokenize_corpus": "corpus",
     "BucketedBatchSampler": "batching",
-    "TwoViewCollator": "batching",
+    "ViewCollator": "batching",
     "RoundTrip": "round_trip",
+    "load_captions": "captions",
 }
 __all__ = list(_MODULE_OF)
 

@@ -69,31 +69,36 @@ class BucketedBatchSampler(Sampler[list[int]]):
             yield np.array_split(batches[i], self.part[1])[self.part[0]].tolist()
 
 
-class TwoViewCollator:
-    """N rows to a batch of 2N, view-major: all first views, then all second; padded to the longest of the 2N.
+class ViewCollator:
+    """N rows to a batch of views * N, view-major: all first views, then all second, …; padded to the longest of them.
 
-    The second view is the same text (dropout makes it differ), or `input_ids_b` where the row has one.
-
+    views: 1 is the text, `input_ids`. The second is the same text (dropout makes it differ), or `input_ids_b` where the row
+        has one. The third, a hard negative, is `input_ids_c`.
     multiple_of: pad to a multiple of it; 8 suits the tensor cores of a GPU.
 
-    Raises DataError if the tokenizer has no padding token.
+    Raises DataError if the tokenizer has no padding token, and for rows without the third view that is asked for.
     """
 
-    def __init__(self, tokenizer: PreTrainedTokenizerBase, *, multiple_of: int = 1):
+    def __init__(self, tokenizer: PreTrainedTokenizerBase, *, views: int = 2, multiple_of: int = 1):
         if tokenizer.pad_token_id is None:
             raise DataError("the tokenizer has no padding token; set tokenizer.pad_token = tokenizer.eos_token")
         self.pad_token_id = tokenizer.pad_token_id
+        self.views = views
         self.multiple_of = multiple_of
 
     def __call__(self, rows: list[dict]) -> dict[str, Tensor]:
-        """`input_ids` and `attention_mask`, (2N, L) int64; and `text_hash`, (N,), where the rows have one."""
-        views = [row["input_ids"] for row in rows] + [row.get("input_ids_b", row["input_ids"]) for row in rows]
+        """`input_ids` and `attention_mask`, (views * N, L) int64; `text_hash`, (N,), and `target`, (N, d), where the rows have them."""
+        if self.views == 3 and "input_ids_c" not in rows[0]:
+            raise DataError("this method learns from triplets: rows need input_ids, input_ids_b and input_ids_c")
+        columns = ("input_ids", "input_ids_b", "input_ids_c")[: self.views]
+        views = [row.get(column, row["input_ids"]) for column in columns for row in rows]
         lengths = torch.tensor([len(ids) for ids in views])
-        columns = int(-(-lengths.max() // self.multiple_of) * self.multiple_of)
-        mask = torch.arange(columns) < lengths[:, None]
+        width = int(-(-lengths.max() // self.multiple_of) * self.multiple_of)
+        mask = torch.arange(width) < lengths[:, None]
         input_ids = torch.full(mask.shape, self.pad_token_id)
         input_ids[mask] = torch.tensor(list(itertools.chain.from_iterable(views)))
         batch = {"input_ids": input_ids, "attention_mask": mask.long()}
-        if "text_hash" in rows[0]:
-            batch["text_hash"] = torch.tensor([row["text_hash"] for row in rows])
+        for column in ("text_hash", "target"):
+            if column in rows[0]:
+                batch[column] = torch.tensor([row[column] for row in rows])
         return batch

@@ -1,5 +1,6 @@
 """STS evaluation: rank correlation of cosines with gold ratings, each distinct sentence encoded once."""
 
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,7 +23,7 @@ class TaskScore:
     low, high: 95 % bootstrap interval of `spearman` over pairs, NaN if not asked for. It says what the choice of test
         pairs is worth, nothing about seeds.
 
-    A model that gives every pair the same cosine scores 0. A subset whose gold ratings are all equal has no score (NaN)
+    A model that gives every pair the same cosine scores 0, with a warning. A subset whose gold ratings are all equal has no score (NaN)
     and is left out of the means.
     """
 
@@ -139,6 +140,11 @@ def evaluate_sts(
 def score_pairs(data: StsData, similarities: np.ndarray, *, resamples: int = 1000) -> TaskScore:
     """All correlations of one task from the similarities of its pairs, (n,)."""
     similarities = similarities.round(12)  # so that pairs of equal sentences tie, whatever their last bits
+    if np.ptp(similarities) == 0:
+        warnings.warn(
+            f"{data.task} {data.split}: every pair has the cosine {similarities[0]:g}, so a correlation is undefined and counted as 0; "
+            "the encoder gives all sentences one direction (has it collapsed?)", stacklevel=3,
+        )  # fmt: skip
     subsets = np.asarray(data.subsets or [""] * len(data))
     chosen = {name: subsets == name for name in dict.fromkeys(data.subsets or [])}
     by_subset = {name: _correlation(spearmanr, similarities[mask], data.scores[mask]) for name, mask in chosen.items()}

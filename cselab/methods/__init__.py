@@ -1,8 +1,28 @@
 """Training methods, one paper a file. `create("jtcse", settings)` builds one; `@register("mine")` adds your own."""
 
-from cselab.methods.base import Batch, Ids, Method, StepContext, Vectors, create, register
+from cselab.methods.base import Batch, Ids, Method, Vectors, create, register
+from cselab.methods.context import StepContext
+from cselab.methods.distillation import Distillation
+from cselab.methods.imsimcse import ImSimCSE
 from cselab.methods.jtcse import JTCSE
 from cselab.methods.simcse import SimCSE
+from cselab.methods.single_tower import SingleTowerTNCSE
+from cselab.methods.supervised import SupervisedSimCSE
 from cselab.methods.tncse import TNCSE
 
-__all__ = ["JTCSE", "TNCSE", "Batch", "Ids", "Method", "SimCSE", "StepContext", "Vectors", "create", "register"]
+__all__ = [
+    "JTCSE",
+    "TNCSE",
+    "Batch",
+    "Distillation",
+    "Ids",
+    "ImSimCSE",
+    "Method",
+    "SimCSE",
+    "SingleTowerTNCSE",
+    "StepContext",
+    "SupervisedSimCSE",
+    "Vectors",
+    "create",
+    "register",
+]

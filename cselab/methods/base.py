@@ -3,39 +3,28 @@
 The trainer, the ablations, the playground and the sweeps use a method through this class and through nothing else.
 """
 
-import random
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import ClassVar
 
+from einops import rearrange
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from cselab.errors import SettingsError, suggest
+from cselab.methods.context import StepContext
+from cselab.methods.terms import NEED_CLEAN, SHARED, SpaceViews, weights_of
 from cselab.models import SentenceEncoder, TwinEncoder
+from cselab.models.encode import evaluating
 from cselab.settings import Settings
 
 Batch = dict[str, Tensor]
-"""`input_ids` and `attention_mask`, (B, L) each. In training B = 2N, view-major: all first views, then all second; and
+"""`input_ids` and `attention_mask`, (B, L) each. In training B = views * N, view-major: all first views, then all second; and
 `text_hash`, (N,), equal for equal sentences: duplicates in a batch are no negatives of each other."""
 
 Vectors = dict[str, Float[Tensor, "views N d"]]
 Ids = Int[Tensor, " N"] | None
-
-
-@dataclass(frozen=True)
-class StepContext:
-    """What a loss may know about the step: its number and a fair coin (JTCSE Eq. 12)."""
-
-    step: int
-    coin: bool
-
-    @classmethod
-    def at(cls, seed: int, step: int) -> "StepContext":
-        """The same (seed, step) gives the same coin on every process and in every replay."""
-        return cls(step=step, coin=random.Random(f"coin {seed} {step}").random() < 0.5)
 
 
 class Method(nn.Module, ABC):
@@ -43,13 +32,31 @@ class Method(nn.Module, ABC):
 
     `encoder` is a `SentenceEncoder` or a `TwinEncoder`: what `embed` calls and what is saved. Whatever else a
     method trains (heads, projectors) is an attribute of the method and is left behind at inference.
+
+    views: how many texts or dropout passes of a sentence a batch holds: 2, or 3 for triplets, or 1.
+    spaces: the names under which `rows` gives sentence vectors; a shared term is summed over them.
+    own_terms: terms that are methods of the class, of (vectors, context, ids); `default_terms` are trained where
+        `settings.terms` names none.
+
+    Raises SettingsError for a term that the method does not have, naming the nearest.
     """
 
     tower_names: ClassVar[tuple[str, ...]] = ("i",)
+    views: ClassVar[int] = 2
+    spaces: ClassVar[tuple[str, ...]] = ("sentence",)
+    own_terms: ClassVar[tuple[str, ...]] = ()
+    default_terms: ClassVar[tuple[str, ...]] = ("nce",)
 
-    def __init__(self, encoder: SentenceEncoder | TwinEncoder):
+    def __init__(self, encoder: SentenceEncoder | TwinEncoder, settings: Settings):
         super().__init__()
         self.encoder = encoder
+        self.settings = settings
+        self.terms = self.wanted(settings)
+
+    @classmethod
+    def wanted(cls, settings: Settings) -> Mapping[str, float]:
+        """Weights by name of the terms to train."""
+        return weights_of(settings.terms or cls.default_terms, (*cls.own_terms, *SHARED))
 
     @classmethod
     @abstractmethod
@@ -57,16 +64,41 @@ class Method(nn.Module, ABC):
         """The method with its towers loaded from `towers`, one folder or hub name for each of `tower_names`."""
 
     @abstractmethod
+    def rows(self, batch: Batch) -> dict[str, Float[Tensor, "B d"]]:
+        """All that the terms read, by name, one row a row of the batch. Every vector must be read by a term."""
+
     def forward(self, batch: Batch) -> Vectors:
-        """What the loss reads of a two-view batch of 2N rows, by name, (2, N, d) each. All that has parameters is in here.
+        """What the loss reads of a batch of views * N rows, (views, N, d) each; all that has parameters is in here. With a
+        term that asks for it also `<space>_clean`, (1, N, d): the first views' text without dropout.
 
-        Every vector must be read by a term: the engine may compute parts of a batch on several processes, or one after
-        the other, and gives `compare` the whole.
+        The engine may compute parts of a batch on several processes, or one after the other, and gives `compare` the whole.
         """
+        vectors = {name: rearrange(rows, "(v n) d -> v n d", v=self.views) for name, rows in self.rows(batch).items()}
+        if NEED_CLEAN & self.terms.keys():
+            texts = {name: rows[: len(rows) // self.views] for name, rows in batch.items()}
+            with evaluating(self):
+                clean = self.rows(texts)
+            vectors |= {f"{space}_clean": rearrange(clean[space], "n d -> 1 n d") for space in self.spaces}
+        return vectors
 
-    @abstractmethod
     def compare(self, vectors: Vectors, context: StepContext, ids: Ids = None) -> dict[str, Float[Tensor, ""]]:
-        """The named terms of the loss on a whole batch's vectors; training minimises their sum. ids: its `text_hash`."""
+        """The named terms of the loss, weighted, on a whole batch's vectors; training minimises their sum. ids: its
+        `text_hash`."""
+        return {
+            name: weight
+            * (getattr(self, name) if name in self.own_terms else self._shared(name))(vectors, context, ids)
+            for name, weight in self.terms.items()
+        }
+
+    def _shared(self, name: str) -> Callable[[Vectors, StepContext, Ids], Float[Tensor, ""]]:
+        def term(vectors: Vectors, context: StepContext, ids: Ids) -> Float[Tensor, ""]:
+            total = 0.0
+            for space in self.spaces:
+                clean = vectors[f"{space}_clean"][0] if f"{space}_clean" in vectors else None
+                total = total + SHARED[name](SpaceViews(vectors[space], clean, ids, context, self.settings))
+            return total
+
+        return term
 
     def losses(self, batch: Batch, context: StepContext) -> dict[str, Float[Tensor, ""]]:
         """The same from the batch itself."""

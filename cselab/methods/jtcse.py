@@ -4,7 +4,8 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from cselab.errors import SettingsError
-from cselab.methods.base import Ids, StepContext, Vectors, register
+from cselab.methods.base import Ids, Vectors, register
+from cselab.methods.context import StepContext
 from cselab.methods.tncse import TNCSE
 from cselab.models import cael_positions
 from cselab.settings import Settings

@@ -3,6 +3,7 @@
 from cselab.models.backbone import load_backbone, load_tokenizer, longest_input
 from cselab.models.cross_attention import cael_positions
 from cselab.models.encode import encode, evaluating
+from cselab.models.ensemble import Ensemble
 from cselab.models.exporting import export, load
 from cselab.models.pooling import POOLINGS, pool
 from cselab.models.sentence import SentenceEncoder
@@ -11,6 +12,7 @@ from cselab.models.twin import TwinEncoder, TwinOutput
 
 __all__ = [
     "POOLINGS",
+    "Ensemble",
     "SentenceEncoder",
     "TwinEncoder",
     "TwinOutput",

@@ -44,8 +44,9 @@ def cached_backward(
         with nullcontext() if number == len(parts) else unsynced(), _replayed(moment, device):
             again = encode(part)
             stop = start + next(iter(again.values())).shape[1]
-            gradients = [vectors[name].grad[:, start:stop] for name in again]
-            torch.autograd.backward(list(again.values()), gradients)
+            trained = [name for name in again if again[name].requires_grad]  # a teacher's vectors are not
+            gradients = [vectors[name].grad[:, start:stop] for name in trained]
+            torch.autograd.backward([again[name] for name in trained], gradients)
             start = stop
     return loss.detach()
 

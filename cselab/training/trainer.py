@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from torch.utils.data import DataLoader
 from transformers import Trainer, TrainingArguments
 
-from cselab.data.batching import BucketedBatchSampler, TwoViewCollator
+from cselab.data.batching import BucketedBatchSampler, ViewCollator
 from cselab.errors import DivergenceError
 from cselab.methods import Batch, Method, StepContext, Vectors
 from cselab.settings import Schedule
@@ -52,7 +52,7 @@ class ContrastiveTrainer(Trainer):
             self.train_dataset,
             device=self.args.device,
             batch_sampler=sampler,
-            collate_fn=TwoViewCollator(self.model.encoder.tokenizer),
+            collate_fn=ViewCollator(self.model.encoder.tokenizer, views=self.model.views),
             pin_memory=self.args.dataloader_pin_memory,
         )
 
@@ -74,8 +74,9 @@ class ContrastiveTrainer(Trainer):
 
         forward = self._forward(model)
         if self.schedule.chunk:
+            options = {"chunk": self.schedule.chunk, "views": self.model.views}
             loss = cached_backward(
-                forward, loss_of, batch, chunk=self.schedule.chunk, **({"unsynced": model.no_sync} if world > 1 else {})
+                forward, loss_of, batch, **options, **({"unsynced": model.no_sync} if world > 1 else {})
             )
         else:
             loss = loss_of(forward(batch))

@@ -12,7 +12,7 @@ from torch import Tensor
 from torch.utils.flop_counter import FlopCounterMode, sdpa_flop_count
 from transformers import TrainerCallback
 
-from cselab.data.batching import TwoViewCollator
+from cselab.data.batching import ViewCollator
 from cselab.errors import DivergenceError
 from cselab.evaluation import alignment, uniformity
 from cselab.methods import Batch, Method
@@ -33,8 +33,11 @@ class Probe:
     def __init__(self, method: Method, corpus: datasets.Dataset, device: torch.device):
         step = max(1, len(corpus) // PROBE_SENTENCES)
         rows = corpus.select(range(0, len(corpus), step)).select(range(min(PROBE_SENTENCES, len(corpus))))
-        batch = TwoViewCollator(method.encoder.tokenizer)(list(rows))
+        tokenizer, rows = method.encoder.tokenizer, list(rows)
+        batch = ViewCollator(tokenizer)(rows)
         self.batch = {name: batch[name].to(device) for name in ("input_ids", "attention_mask")}
+        self.step = {name: x.to(device) for name, x in ViewCollator(tokenizer, views=method.views)(rows).items()}
+        self.step.pop("text_hash", None)
         self.start: float | None = None
 
     @torch.no_grad()
@@ -58,11 +61,11 @@ class Probe:
         return {"alignment": alignment(one, two).item(), "uniformity": spread}
 
     def flops_per_sentence(self, method: Method) -> float:
-        """Of a training step, as usually counted: forward once, backward twice that; two views a sentence."""
+        """Of a training step, as usually counted: forward once, backward twice that; all views of a sentence."""
         counter = FlopCounterMode(display=False, custom_mapping=CPU_ATTENTION)
         with torch.no_grad(), torch.random.fork_rng(), counter:
-            method(self.batch)
-        return 3 * counter.get_total_flops() / (len(self.batch["input_ids"]) / 2)
+            method(self.step)
+        return 3 * counter.get_total_flops() / (len(self.step["input_ids"]) / method.views)
 
 
 @functools.cache

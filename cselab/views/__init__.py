@@ -3,6 +3,7 @@
 from cselab.views.figures import (
     alignment_uniformity,
     cosine_by_rating,
+    line_chart,
     modulus_surface_figure,
     overlap_histogram,
     score_bars,
@@ -15,6 +16,7 @@ __all__ = [
     "PALETTE",
     "alignment_uniformity",
     "cosine_by_rating",
+    "line_chart",
     "modulus_surface_figure",
     "overlap_histogram",
     "score_bars",

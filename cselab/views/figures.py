@@ -1,5 +1,6 @@
 """Static figures over plain numbers: curves of a training run, scores, the modulus surface, geometry."""
 
+import itertools
 from collections.abc import Mapping, Sequence
 
 import plotly.graph_objects as go
@@ -10,7 +11,7 @@ from cselab.data.round_trip import token_overlap
 from cselab.losses import modulus_surface
 from cselab.views.theme import PALETTE
 
-NOT_TERMS = {"step", "dev", "learning_rate"}
+NOT_TERMS = {"step", "dev", "learning_rate", "alignment", "uniformity"}
 
 
 def training_curves(runs: Mapping[str, Sequence[Mapping[str, float | int]]], dev_name: str = "dev") -> go.Figure:
@@ -18,14 +19,14 @@ def training_curves(runs: Mapping[str, Sequence[Mapping[str, float | int]]], dev
     figure = make_subplots(
         cols=2, horizontal_spacing=0.12, subplot_titles=(f"Spearman × 100 on {dev_name}", "Mean loss term since the last mark")
     )  # fmt: skip
-    dashes = ("solid", "dash", "dot", "dashdot")
+    dashes = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot")
     for colour, (name, history) in zip(PALETTE, runs.items(), strict=False):
         steps = [row["step"] for row in history]
         dev = [row["dev"] for row in history]
         line = dict(color=colour)
         figure.add_scatter(x=steps, y=dev, name=name, legendgroup=name, line=line, mode="lines+markers", col=1, row=1)
         terms = [key for key in history[-1] if key not in NOT_TERMS]
-        for dash, term in zip(dashes, terms, strict=False):
+        for dash, term in zip(itertools.cycle(dashes), terms, strict=False):
             values = [row.get(term) for row in history]
             figure.add_scatter(
                 x=steps[1:], y=values[1:], name=f"{name}: {term}", line=dict(color=colour, dash=dash), mode="lines",
@@ -117,3 +118,13 @@ def overlap_histogram(pairs: Mapping[str, Sequence[tuple[str, str]]]) -> go.Figu
         overlaps = [token_overlap(a, b) for a, b in couples]
         figure.add_histogram(x=overlaps, name=pivot, histnorm="percent", xbins=dict(start=0, end=1.05, size=0.1))
     return figure
+
+
+def line_chart(
+    lines: Mapping[str, tuple[Sequence[float | int], Sequence[float | int]]], title: str, x_title: str, y_title: str, log_y: bool = False
+) -> go.Figure:  # fmt: skip
+    """Each name's (x, y) as a line."""
+    figure = go.Figure(layout=dict(title=title, xaxis_title=x_title, yaxis_title=y_title))
+    for name, (x, y) in lines.items():
+        figure.add_scatter(x=list(x), y=list(y), mode="lines", name=name)
+    return figure.update_yaxes(type="log" if log_y else "linear")

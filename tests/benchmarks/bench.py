@@ -152,7 +152,7 @@ def peak_share(device: torch.device) -> dict:
         rows = rows_of(sentences, Path(folder), 32)
         for switches in ({}, {"bf16": True}, {"bf16": True, "compile": True}):
             model = BertModel._from_config(BertConfig(vocab_size=30522), attn_implementation="sdpa")
-            method = SimCSE(SentenceEncoder(model, load_tokenizer(TINY)), temperature=0.05).to(device).train()
+            method = SimCSE(SentenceEncoder(model, load_tokenizer(TINY)), Settings.of("tiny")).to(device).train()
             probe = Probe(method, rows, device)
             batch = {name: rows_[:128] for name, rows_ in probe.batch.items()}
             optimizer = torch.optim.AdamW(method.parameters(), lr=1e-5, fused=True)

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch.utils.data import DataLoader
 
-from cselab.data import BucketedBatchSampler, TwoViewCollator
+from cselab.data import BucketedBatchSampler, ViewCollator
 from cselab.errors import DataError
 
 
@@ -96,7 +96,7 @@ def test_a_prepared_loader_resumes_in_the_middle_of_an_epoch():
 
 def test_two_views_are_view_major_and_padded_to_the_longest(word_tokenizer):
     pad = word_tokenizer.pad_token_id
-    batch = TwoViewCollator(word_tokenizer)([{"input_ids": [2, 7, 3]}, {"input_ids": [2, 7, 8, 9, 3], "length": 5}])
+    batch = ViewCollator(word_tokenizer)([{"input_ids": [2, 7, 3]}, {"input_ids": [2, 7, 8, 9, 3], "length": 5}])
     one = [[2, 7, 3, pad, pad], [2, 7, 8, 9, 3]]
     assert batch.keys() == {"input_ids", "attention_mask"}
     assert batch["input_ids"].tolist() == one + one
@@ -107,14 +107,14 @@ def test_two_views_are_view_major_and_padded_to_the_longest(word_tokenizer):
 def test_a_second_text_is_the_second_view(word_tokenizer):
     """Prevents a round trip that is longer than its sentence from being cut, or set beside the wrong sentence."""
     rows = [{"input_ids": [2, 7, 3], "input_ids_b": [2, 9, 9, 9, 3]}, {"input_ids": [2, 8, 3], "input_ids_b": [2, 3]}]
-    batch = TwoViewCollator(word_tokenizer)(rows)
+    batch = ViewCollator(word_tokenizer)(rows)
     tokens = [ids[mask.bool()].tolist() for ids, mask in zip(batch["input_ids"], batch["attention_mask"], strict=True)]
     assert tokens == [[2, 7, 3], [2, 8, 3], [2, 9, 9, 9, 3], [2, 3]]
 
 
 @pytest.mark.parametrize(("longest", "columns"), [(7, 8), (8, 8), (9, 16)])
 def test_padding_to_a_multiple(longest, columns, word_tokenizer):
-    batch = TwoViewCollator(word_tokenizer, multiple_of=8)([{"input_ids": [5] * longest}, {"input_ids": [5]}])
+    batch = ViewCollator(word_tokenizer, multiple_of=8)([{"input_ids": [5] * longest}, {"input_ids": [5]}])
     assert batch["input_ids"].shape == batch["attention_mask"].shape == (4, columns)
     assert batch["attention_mask"].sum().item() == 2 * (longest + 1)
 
@@ -124,4 +124,4 @@ def test_a_tokenizer_that_cannot_pad_is_named_at_once(word_tokenizer):
 
     bare = PreTrainedTokenizerFast(tokenizer_object=word_tokenizer.backend_tokenizer)
     with pytest.raises(DataError, match=r"no padding token; set tokenizer\.pad_token"):
-        TwoViewCollator(bare)
+        ViewCollator(bare)

@@ -1,13 +1,17 @@
 """Caption retrieval against brute force; multiply-adds against the papers' and by hand."""
 
+import gzip
+import time
+
 import numpy as np
 import pytest
 from transformers import BertConfig
 
+from cselab.data.captions import load_captions
 from cselab.data.world import captions
 from cselab.errors import DataError
 from cselab.evaluation import caption_retrieval
-from cselab.evaluation.cost import inference_cost
+from cselab.evaluation.cost import inference_cost, sentences_per_second
 
 
 def by_hand(vectors, size):
@@ -60,3 +64,41 @@ def test_cost_by_hand():
     cost = inference_cost(config, length=10)
     assert cost.linear == pytest.approx(linear)
     assert cost.with_attention == pytest.approx(linear + 3 * 2 * 10 * 10 * 64 / 1e9)
+
+
+def test_speed_is_of_all_passes_but_the_first():
+    """Prevents a warm-up in the figure, and a lazy encoder from being timed without its work."""
+    waits = iter([0.3, 0.04, 0.02, 0.06])
+
+    def encode(sentences):
+        time.sleep(next(waits))
+        return np.ones((len(sentences), 2))
+
+    assert sentences_per_second(encode, ["a"] * 10) == pytest.approx(10 / 0.02, rel=0.2)
+
+
+FLICKR = "1.jpg#0\tA dog runs .\n1.jpg#1\tA brown dog .\n2.jpg#0\tTwo men .\n1.jpg#2\tOne more .\n2.jpg#1\tMen talk .\n"
+
+
+def test_captions_of_a_folder(tmp_path):
+    """Prevents scenes split at their numbering, scenes of other sizes, and a header read as a scene."""
+    (tmp_path / "flickr.token").write_text(FLICKR)
+    with gzip.open(tmp_path / "more.tsv.gz", "wt") as file:
+        file.write("scene\tcaption\n7\tA cat\n7\tA grey cat\n8\talone\n")
+    (tmp_path / "README.md").write_text("no captions")
+    groups = load_captions(tmp_path, of_each=2)
+    assert groups == [("A dog runs .", "A brown dog ."), ("Two men .", "Men talk ."), ("A cat", "A grey cat")]
+    assert load_captions(tmp_path / "flickr.token", of_each=3) == [("A dog runs .", "A brown dog .", "One more .")]
+    assert caption_retrieval(lambda s: np.eye(len(s)), groups).k == 1
+
+
+@pytest.mark.parametrize(("content", "message"), [
+    ("1.jpg A dog\n", "line 1: expected a scene, a tab and a caption"),
+    (FLICKR, "no scene has 5 captions, the most is 3; give a smaller of_each"),
+    (None, "has no files of captions"),
+])  # fmt: skip
+def test_captions_that_are_none(tmp_path, content, message):
+    if content:
+        (tmp_path / "captions.tsv").write_text(content)
+    with pytest.raises(DataError, match=message):
+        load_captions(tmp_path)

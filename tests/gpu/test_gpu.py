@@ -5,7 +5,7 @@ import copy
 import pytest
 import torch
 
-from cselab.data.batching import TwoViewCollator
+from cselab.data.batching import ViewCollator
 from cselab.data.corpus import load_corpus, tokenize_corpus
 from cselab.data.sources import embedded_dir
 from cselab.data.world import sentences
@@ -60,7 +60,7 @@ def test_vectors_are_the_cpus(bf16, tolerance):
 def test_dropout_is_replayed(rows):
     """Prevents a second pass of cached gradients that draws other masks on the GPU's own generator."""
     method = create("simcse", Settings.of("tiny", dropout=0.3), [TINY]).to("cuda").train()
-    batch = {k: v.cuda() for k, v in TwoViewCollator(load_tokenizer(TINY))(list(rows.select(range(12)))).items()}
+    batch = {k: v.cuda() for k, v in ViewCollator(load_tokenizer(TINY))(list(rows.select(range(12)))).items()}
     del batch["text_hash"]
 
     def loss_of(vectors):

@@ -13,7 +13,7 @@ from cselab.models import SentenceEncoder
 from cselab.settings import LEDGER_ROWS, Settings
 
 SENTENCES = ["a man is playing guitar .", "the dog", "the big red ball was under the table .", "a cat is sleeping"]
-HEADS, TAILS = StepContext(step=0, coin=True), StepContext(step=0, coin=False)
+HEADS, TAILS = StepContext(seed=0, step=0, coin=True), StepContext(seed=0, step=0, coin=False)
 
 
 @pytest.fixture(scope="module")
@@ -144,7 +144,7 @@ def test_the_modulus_term_needs_trained_poolers(tmp_path, make_bert, word_tokeni
     bare = [str(tmp_path / "bare")] * 2
     with pytest.raises(ModelError, match="has no trained pooler.*leave out what reads it"):
         build("tncse", bare)
-    assert build("tncse", bare, terms=("nce", "icnce")).terms == ("nce", "icnce")
+    assert build("tncse", bare, terms=("nce", "icnce")).terms == {"nce": 1, "icnce": 1}
 
 
 def test_dropout_comes_from_the_settings(towers):

@@ -10,14 +10,11 @@ from pathlib import Path
 
 import datasets
 import torch
-from einops import rearrange
 from transformers import TrainerCallback
 
 from cselab.data.corpus import load_corpus, tokenize_corpus
-from cselab.losses import barlow_twins, dimension_contrast, off_dropout_info_nce
-from cselab.methods import Method, SimCSE, create, register
+from cselab.methods import Method, create
 from cselab.models import load_tokenizer
-from cselab.models.encode import evaluating
 from cselab.settings import Schedule, Settings
 from cselab.training.distributed import rank_and_world
 
@@ -25,28 +22,12 @@ fit_module = importlib.import_module("cselab.training.fit")  # the package's `fi
 BATCH = 9  # two processes get 5 and 4 sentences
 
 
-@register("negatives_without_dropout")
-class OffDropout(SimCSE):
-    """Negatives from a pass without dropout, and a loss over the columns of the whole batch."""
-
-    def forward(self, batch):
-        with evaluating(self.encoder):
-            clean = self.encoder({name: rows[: len(rows) // 2] for name, rows in batch.items()})
-        return {**super().forward(batch), "clean": rearrange(clean, "n d -> 1 n d")}
-
-    def compare(self, vectors, context, ids=None):
-        a, b = vectors["sentence"]
-        return {
-            "off": off_dropout_info_nce(a, b, vectors["clean"][0]),
-            "dimensions": dimension_contrast(a, b),
-            "barlow": barlow_twins(a, b),
-        }
-
-
-def build(folder: Path, name: str, dropout: float) -> Method:
+def build(folder: Path, name: str, dropout: float, terms: str = "") -> Method:
     towers = [str(folder / "tower_i"), str(folder / "tower_ii")]
     two = name in ("tncse", "jtcse")
-    return create(name, Settings.of("tiny", dropout=dropout, caels=1), towers[: 1 + two])
+    return create(
+        name, Settings.of("tiny", dropout=dropout, caels=1, terms=terms, artificial_rows=5), towers[: 1 + two]
+    )
 
 
 def text(folder: Path) -> datasets.Dataset:
@@ -58,9 +39,9 @@ def text(folder: Path) -> datasets.Dataset:
     )
 
 
-def gradients_and_losses(folder: Path, name: str, **switches) -> dict:
+def gradients_and_losses(folder: Path, name: str, terms: str = "", **switches) -> dict:
     """One step of `fit` without dropout: the gradient the optimizer sees, and the terms."""
-    found, method = {}, build(folder, name, dropout=0)
+    found, method = {}, build(folder, name, 0, terms)
     method.double()  # float32 rounds the column statistics differently in another order of sums
 
     class Look(TrainerCallback):
@@ -98,13 +79,17 @@ def weights_whole_and_resumed(folder: Path) -> list[dict]:
     return [whole, train(7, folder / "run")]
 
 
-CASES = [("simcse", 0), ("tncse", 0), ("jtcse", 0), ("jtcse", 2), ("negatives_without_dropout", 0)]
+COLUMNS = "off_info,dcl,barlow"  # negatives from a pass without dropout, and losses over the columns of the whole batch
+CASES = [
+    ("simcse", "", 0), ("tncse", "", 0), ("jtcse", "", 0), ("jtcse", "", 2), ("simcse", COLUMNS, 0),
+    ("jtcse", f"nce,icnce,ictm,{COLUMNS}", 2),
+]  # fmt: skip
 
 if __name__ == "__main__":
     folder, compiled = Path(sys.argv[1]), sys.argv[2:] == ["compile"]
     if sys.argv[2:] == ["resume"]:
         torch.save(weights_whole_and_resumed(folder), folder / f"resumed-{rank_and_world()[0]}.pt")
         sys.exit()
-    found = [gradients_and_losses(folder, name, chunk=chunk, compile=compiled) for name, chunk in CASES]
+    found = [gradients_and_losses(folder, name, terms, chunk=chunk, compile=compiled) for name, terms, chunk in CASES]
     graphs = torch._dynamo.utils.counters["stats"]["unique_graphs"] if compiled else 0
     torch.save([graphs, *found], folder / f"found-{'compiled' if compiled else rank_and_world()[0]}.pt")

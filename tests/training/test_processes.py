@@ -44,8 +44,8 @@ def test_two_processes_take_the_step_of_one(folder):
     statistics of half a batch, and processes that disagree about the dev score."""
     run("-m", "torch.distributed.run", "--standalone", "--nproc_per_node=2", folder=folder)
     ranks = [torch.load(folder / f"found-{rank}.pt")[1:] for rank in range(2)]
-    for (name, chunk), first, second in zip(CASES, *ranks, strict=True):
-        alone = gradients_and_losses(folder, name, chunk=chunk)
+    for (name, terms, chunk), first, second in zip(CASES, *ranks, strict=True):
+        alone = gradients_and_losses(folder, name, terms, chunk=chunk)
         for found in (first, second):
             close(found["gradients"], alone["gradients"])
             assert found["history"] == first["history"]
@@ -63,10 +63,10 @@ def test_two_processes_resume_exactly(folder):
         assert all(torch.equal(resumed[key], value) for key, value in whole.items())
 
 
-@pytest.mark.parametrize("name", ["simcse", "jtcse", "negatives_without_dropout"])
+@pytest.mark.parametrize("name", ["simcse", "jtcse", "imsimcse"])
 def test_cached_gradients_are_those_of_the_same_chunks_with_the_whole_graph(towers, corpus, name, word_tokenizer):  # noqa: F811
     """Prevents a second pass with other dropout, and chunks that meet the wrong part of the gradient."""
-    from cselab.data.batching import TwoViewCollator
+    from cselab.data.batching import ViewCollator
     from cselab.methods import StepContext, create
     from cselab.settings import Settings
     from cselab.training.large_batch import _chunks
@@ -75,7 +75,7 @@ def test_cached_gradients_are_those_of_the_same_chunks_with_the_whole_graph(towe
     method = (
         create(name, Settings.of("tiny", caels=1, dropout=0.3), towers[: 2 if name == "jtcse" else 1]).double().train()
     )
-    batch = TwoViewCollator(word_tokenizer)(list(corpus.select(range(7))))
+    batch = ViewCollator(word_tokenizer)(list(corpus.select(range(7))))
     batch.pop("text_hash")
     context = StepContext.at(0, 0)
 
@@ -133,7 +133,7 @@ def test_a_compiled_step_is_the_same_step(folder):
     """Prevents torch.compile from changing a gradient (it may not: without dropout), or from compiling for ever."""
     run(folder=folder, arguments=["compile"])
     graphs, *compiled = torch.load(folder / "found-compiled.pt")
-    for (name, chunk), found in zip(CASES, compiled, strict=True):
-        alone = gradients_and_losses(folder, name, chunk=chunk)
+    for (name, terms, chunk), found in zip(CASES, compiled, strict=True):
+        alone = gradients_and_losses(folder, name, terms, chunk=chunk)
         close({key.removeprefix("_orig_mod."): value for key, value in found["gradients"].items()}, alone["gradients"])
     assert graphs <= 4 * len(CASES)

@@ -7,6 +7,7 @@ from cselab.losses import modulus_ratio
 from cselab.views import (
     alignment_uniformity,
     cosine_by_rating,
+    line_chart,
     modulus_surface_figure,
     overlap_histogram,
     score_bars,
@@ -16,8 +17,8 @@ from cselab.views import (
 
 HISTORY = [
     {"step": 0, "dev": 50.0, "learning_rate": 1e-3},
-    {"step": 5, "dev": 60.0, "learning_rate": 1e-3, "nce": 2.0, "ictm": 0.5},
-    {"step": 10, "dev": 55.0, "learning_rate": 1e-3, "nce": 1.0, "ictm": 0.25},
+    {"step": 5, "dev": 60.0, "learning_rate": 1e-3, "alignment": 0.1, "uniformity": -2.0, "nce": 2.0, "ictm": 0.5},
+    {"step": 10, "dev": 55.0, "learning_rate": 1e-3, "alignment": 0.1, "uniformity": -2.0, "nce": 1.0, "ictm": 0.25},
 ]
 
 
@@ -26,7 +27,7 @@ def axis_titles(figure):
 
 
 def test_training_curves_draw_each_term_from_its_first_value():
-    """Prevents a term from being drawn one mark early: there is none before the first step."""
+    """Prevents a term from being drawn one mark early (there is none before the first step), and geometry as a loss."""
     figure = training_curves({"run": HISTORY}, dev_name="World dev")
     drawn = {trace.name: (list(trace.x), list(trace.y)) for trace in figure.data}
     assert drawn == {
@@ -75,3 +76,10 @@ def test_geometry_and_overlap_have_labels():
     }
     overlap = overlap_histogram({"fr": [("a b", "a b"), ("a b", "c d")]})
     assert sorted(overlap.data[0].x) == [0, 1]
+
+
+def test_line_chart_draws_each_line_as_given():
+    figure = line_chart({"a": ([1, 2], [10, 100])}, title="t", x_title="gap", y_title="seeds", log_y=True)
+    assert [(trace.name, trace.x, trace.y) for trace in figure.data] == [("a", (1, 2), (10, 100))]
+    assert axis_titles(figure) == {"gap", "seeds"}
+    assert figure.layout.yaxis.type == "log"

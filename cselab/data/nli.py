@@ -1,0 +1,46 @@
+"""Triplets from natural language inference: a premise, a sentence it entails, one it contradicts (SimCSE, supervised)."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from cselab.data.sources import data_folder, read_lines
+from cselab.data.world.sets import Triplet
+from cselab.errors import DataError, suggest
+
+COLUMNS = ("premise", "hypothesis", "label")
+
+
+def load_nli_triplets(names: Sequence[str], *, folder: str | Path | None = None) -> list[Triplet]:
+    """A triplet for each premise that has both, of the files `nli/<name>.tsv.gz` together: its first entailed and its first
+    contradicted hypothesis.
+
+    Raises DataError for no data folder, an unknown name, a malformed file, and files without a single triplet.
+    """
+    where = data_folder(folder)
+    if where is None:
+        raise DataError("NLI comes from a data folder; set data_dir or CSELAB_DATA to one with nli/<name>.tsv.gz")
+    there = sorted(path.name.removesuffix(".tsv.gz") for path in (where / "nli").glob("*.tsv.gz"))
+    hypotheses: dict[str, dict[str, str]] = {}
+    for name in names:
+        if name not in there:
+            raise DataError(f"no NLI file {name!r} in {where / 'nli'}; {suggest(name, there)}")
+        path = where / "nli" / f"{name}.tsv.gz"
+        for number, line in enumerate(read_lines(path), 1):
+            cells = line.split("\t")
+            if len(cells) != len(COLUMNS) or (number == 1 and tuple(cells) != COLUMNS):
+                raise DataError(
+                    f"{path}, line {number}: expected {', '.join(COLUMNS)} with tabs between, got {line[:60]!r}"
+                )
+            premise, hypothesis, label = cells
+            if number > 1:
+                hypotheses.setdefault(premise, {}).setdefault(label, hypothesis)
+    found = [
+        Triplet(premise, by_label["entailment"], by_label["contradiction"])
+        for premise, by_label in hypotheses.items()
+        if {"entailment", "contradiction"} <= by_label.keys()
+    ]
+    if not found:
+        raise DataError(
+            f"no premise in {', '.join(names) or 'no files'} has both an entailed and a contradicted hypothesis"
+        )
+    return found

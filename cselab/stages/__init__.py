@@ -1,0 +1,61 @@
+"""The workbook's expensive steps, each computed once and shared: text, round trips, towers, twins, scores.
+
+Notebooks call these with their lab. What a step depends on is its key, so notebook 03 run first trains the towers that
+notebook 02 shows, and run second finds them.
+"""
+
+from cselab.stages.scores import comparison, evaluate, geometry, over_seeds, pair_cosines, phenomena, score
+from cselab.stages.text import (
+    combine,
+    dev_task,
+    real_data,
+    round_trip_file,
+    round_trips,
+    sentences,
+    test_tasks,
+    training_rows,
+)
+from cselab.stages.training import (
+    Encode,
+    Trained,
+    backbone,
+    backbone_encoder,
+    dev_score,
+    distilled,
+    edfse,
+    joint,
+    sif_mean,
+    single,
+    tower,
+    tower_sum,
+)
+
+__all__ = [
+    "Encode",
+    "Trained",
+    "backbone",
+    "backbone_encoder",
+    "combine",
+    "comparison",
+    "dev_score",
+    "dev_task",
+    "distilled",
+    "edfse",
+    "evaluate",
+    "geometry",
+    "joint",
+    "over_seeds",
+    "pair_cosines",
+    "phenomena",
+    "real_data",
+    "round_trip_file",
+    "round_trips",
+    "score",
+    "sentences",
+    "sif_mean",
+    "single",
+    "test_tasks",
+    "tower",
+    "tower_sum",
+    "training_rows",
+]

@@ -1,0 +1,71 @@
+"""Scores: an encoder on the lab's tests, phenomenon by phenomenon, seed by seed; and its geometry."""
+
+from collections.abc import Callable, Iterable, Mapping
+
+import pandas
+import torch
+
+from cselab.data.sts import load_sts
+from cselab.evaluation import StsReport, alignment, evaluate_sts, uniformity
+from cselab.lab import Lab
+from cselab.stages.text import dev_task, test_tasks
+from cselab.stages.training import Encode
+from cselab.training.progress import progress_bar
+
+
+def score(lab: Lab, encode: Encode) -> StsReport:
+    """Scores of `encode` on the lab's test tasks."""
+    return evaluate_sts(encode, test_tasks(lab), folder=lab.settings.data_dir, hub=lab.settings.hub)
+
+
+def evaluate(lab: Lab, method: str, encode: Encode) -> StsReport:
+    """The same, recorded as rows of the run under the name `method`."""
+    report = score(lab, encode)
+    lab.record({"method": method, **row} for row in report.to_rows())
+    return report
+
+
+def over_seeds(lab: Lab, build: Mapping[str, Callable[[Lab], Encode]], seeds: Iterable[int]) -> pandas.DataFrame:
+    """Average test score of each method (columns) trained with each seed (rows); trainings are stages, so an interrupted
+    run goes on. `build[method](lab)` trains, or finds, and gives the `encode` of the lab's seed."""
+    seeds = list(seeds)
+    with progress_bar("methods × seeds", len(build) * len(seeds), unit="run") as bar:
+        table: dict[int, dict[str, float]] = {}
+        for seed in seeds:
+            for method, encode_of in build.items():
+                one = lab.with_settings(seed=seed)
+                table.setdefault(seed, {})[method] = evaluate(one, method, encode_of(one)).average
+                bar.update()
+    return pandas.DataFrame.from_dict(table, orient="index").rename_axis("seed")
+
+
+def comparison(reports: Mapping[str, StsReport]) -> pandas.DataFrame:
+    """Methods by tasks: score and 95 % bootstrap interval over pairs."""
+    table = {
+        name: {task: f"{s.spearman:.1f}  [{s.low:.1f}, {s.high:.1f}]" for task, s in report.tasks.items()}
+        | ({"average": f"{report.average:.1f}"} if len(report.tasks) > 1 else {})
+        for name, report in reports.items()
+    }
+    return pandas.DataFrame.from_dict(table, orient="index")
+
+
+def phenomena(encode: Encode, report: StsReport | None = None) -> Mapping[str, float]:
+    """Spearman x100 within each phenomenon of the world's test pairs, for any encoder; read off `report` if it has them."""
+    if report is None or "World" not in report.tasks:
+        report = evaluate_sts(encode, ("World",))
+    return report.tasks["World"].by_subset
+
+
+def pair_cosines(lab: Lab, encode: Encode) -> tuple[torch.Tensor, torch.Tensor]:
+    """Cosines and gold ratings of the dev pairs."""
+    pairs = load_sts(dev_task(lab), "dev", folder=lab.settings.data_dir, hub=lab.settings.hub)
+    a, b = encode(pairs.sentences1), encode(pairs.sentences2)
+    return torch.cosine_similarity(a, b), torch.as_tensor(pairs.scores)
+
+
+def geometry(lab: Lab, encode: Encode) -> tuple[float, float]:
+    """(uniformity, alignment) on the dev split: alignment over pairs rated above 4, uniformity over all its sentences."""
+    pairs = load_sts(dev_task(lab), "dev", folder=lab.settings.data_dir, hub=lab.settings.hub)
+    a, b = encode(pairs.sentences1), encode(pairs.sentences2)
+    close = torch.as_tensor(pairs.scores) > 4
+    return uniformity(torch.cat([a, b])).item(), alignment(a[close], b[close]).item()

@@ -1,0 +1,69 @@
+"""Text: what a run trains on, its round trips, and their tokens."""
+
+from pathlib import Path
+from typing import Literal
+
+from cselab.data.corpus import Corpus, load_corpus, tokenize_corpus
+from cselab.data.round_trip import RoundTrip
+from cselab.data.sources import data_folder, read_lines
+from cselab.data.sts import STS7
+from cselab.lab import Lab
+
+
+def real_data(lab: Lab) -> bool:
+    """Whether there is a data folder, or the profile may ask the hub."""
+    return data_folder(lab.settings.data_dir) is not None or lab.settings.hub
+
+
+def test_tasks(lab: Lab) -> tuple[str, ...]:
+    """The tasks that scores are reported on."""
+    return lab.settings.tasks or (STS7 if real_data(lab) else ("World",))
+
+
+def dev_task(lab: Lab) -> str:
+    """The task whose dev split picks checkpoints; never a test."""
+    return lab.settings.dev_task or ("STSBenchmark" if real_data(lab) else "World")
+
+
+def sentences(lab: Lab) -> Corpus:
+    """The unlabelled training text. The sample does not depend on the seed, so that seeds are paired."""
+    s = lab.settings
+    return load_corpus(s.corpus or None, folder=s.data_dir, hub=s.hub, limit=s.sentences)
+
+
+def round_trip_file(lab: Lab, pivot: str) -> Path:
+    """One round trip a line, in the order of `sentences(lab)`."""
+    text = sentences(lab)
+
+    def compute(folder: Path) -> None:
+        with (folder / "round-trips.txt").open("w", encoding="utf-8") as file:
+            file.writelines(line + "\n" for line in RoundTrip(pivot)(text))
+
+    return lab.stage("round-trip", {"pivot": pivot, "text": text.fingerprint}, compute) / "round-trips.txt"
+
+
+def round_trips(lab: Lab, pivot: str) -> list[str]:
+    """The lab's sentences, each after its round trip through `pivot`."""
+    return list(read_lines(round_trip_file(lab, pivot)))
+
+
+def training_rows(lab: Lab, tokenizer, pivot: str | None, max_length: int):
+    """Tokenised training rows: the text alone (pivot None), or with its round trip as `settings.rtt_mode` says."""
+    options = {"max_length": max_length, "cache_dir": lab.cache_dir / "tokenised"}
+    rows = tokenize_corpus(sentences(lab), tokenizer, **options)
+    if pivot is None:
+        return rows
+    trips = tokenize_corpus(load_corpus([str(round_trip_file(lab, pivot))]), tokenizer, **options)
+    return combine(rows, trips, lab.settings.rtt_mode)
+
+
+def combine(rows, trips, mode: Literal["append", "replace", "pair"]):
+    """`append`: both are sentences; `replace`: only the round trips; `pair`: the round trip is the second view."""
+    import datasets
+
+    if mode == "append":
+        return datasets.concatenate_datasets([rows, trips])
+    if mode == "replace":
+        return trips
+    second = trips.select_columns(["input_ids"]).rename_column("input_ids", "input_ids_b")
+    return datasets.concatenate_datasets([rows, second], axis=1)

@@ -1,0 +1,201 @@
+"""Training: backbones, towers, twins, ensembles and their students, each a stage that is trained once."""
+
+import hashlib
+import json
+import zlib
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
+
+import torch
+
+from cselab.data.corpus import tokenize_corpus
+from cselab.data.sources import embedded_dir, hub_allowed
+from cselab.data.targets import with_targets
+from cselab.errors import SettingsError, suggest
+from cselab.evaluation import evaluate_sts
+from cselab.lab import Lab
+from cselab.methods import Method, create
+from cselab.models import Ensemble, SentenceEncoder, TwinEncoder, load_backbone, load_tokenizer
+from cselab.pretraining.sif import SifMean
+from cselab.pretraining.text import Rows
+from cselab.settings import Schedule
+from cselab.stages.text import dev_task, sentences, training_rows
+from cselab.training import fit
+
+Encode = Callable[[list[str]], torch.Tensor]
+
+OF_TERMS = ("terms", "negative_weight", "positive_scale", "dcl", "dcl_temperature", "artificial_rows")
+OF_TWINS = ("caels", "cross_stream")
+OF_ALL = ("seed", "dropout", "pooling", "head", "temperature", "released_rows")
+"""Settings that a training depends on."""
+
+
+class Trained(NamedTuple):
+    """A trained encoder and what its training did (`FitResult` as a dict)."""
+
+    encoder: SentenceEncoder | TwinEncoder
+    fit: dict[str, Any]
+
+
+def backbone(lab: Lab) -> str:
+    """Folder or hub name of the backbone: a shipped one by its name, a folder, or, where the profile may ask it, the hub.
+
+    Raises SettingsError, with the shipped names, for anything else.
+    """
+    name = lab.settings.backbone
+    shipped = {path.name: path for path in sorted((embedded_dir() / "backbones").iterdir()) if path.is_dir()}
+    if name in shipped:
+        return str(shipped[name])
+    if (folder := Path(name).expanduser()).is_dir():
+        return str(folder)
+    if hub_allowed(lab.settings.hub):
+        return name
+    raise SettingsError(
+        f"backbone: no {name!r} here; {suggest(name, shipped)}; or give a folder, or set hub=True to fetch it from the hub"
+    )
+
+
+def backbone_encoder(lab: Lab, pooling: str | None = None) -> SentenceEncoder:
+    """The untrained backbone as a sentence encoder, on the lab's device."""
+    path = backbone(lab)
+    encoder = SentenceEncoder(load_backbone(path), load_tokenizer(path), pooling=pooling or lab.settings.pooling)
+    return encoder.to(lab.device).eval()
+
+
+def sif_mean(lab: Lab) -> SifMean:
+    """What counting the lab's sentences alone can do, in the backbone's vocabulary and width: the floor of every table."""
+    one = backbone_encoder(lab)
+    rows = Rows.tokenize(sentences(lab), one.tokenizer, max_length=lab.settings.stage1_max_length)
+    return SifMean.fit(rows, one.tokenizer, size=one.backbone.config.hidden_size)
+
+
+def dev_score(lab: Lab) -> Callable[[Method], float]:
+    """Spearman x100 on the dev split, for `fit`."""
+    return lambda method: (
+        evaluate_sts(
+            method.encoder.encode, (dev_task(lab),), split="dev", folder=lab.settings.data_dir, hub=lab.settings.hub
+        ).average
+    )
+
+
+def _train(
+    lab: Lab, stage: str, method: str, towers: list[str], schedule: Schedule, rows: Callable, seed: int, **inputs: Any
+) -> Path:
+    """One stage of training: build `method` from `towers`, fit it, keep encoder and history."""
+    s = lab.settings
+    inputs |= {
+        "method": method,
+        "towers": towers,
+        "schedule": schedule.as_dict(),
+        "dev": dev_task(lab),
+        **s.model_dump(mode="json", include={*OF_ALL, *OF_TERMS, *OF_TWINS}),
+    }
+
+    def compute(folder: Path) -> None:
+        trained = create(method, s, towers)
+        result = fit(
+            trained, rows(), schedule, dev=dev_score(lab), seed=seed, device=lab.device, name=stage,
+            checkpoints=folder / "checkpoints", logs=lab.run_dir / "training" / stage,
+        )  # fmt: skip
+        trained.encoder.save_pretrained(folder / "encoder")
+        (folder / "fit.json").write_text(json.dumps(result.as_dict(), indent=1))
+
+    return lab.stage(stage, inputs, compute, resumable=True)
+
+
+def _opened(lab: Lab, folder: Path, kind: type[SentenceEncoder] | type[TwinEncoder]) -> Trained:
+    encoder = kind.from_pretrained(folder / "encoder").to(lab.device).eval()
+    return Trained(encoder, json.loads((folder / "fit.json").read_text()))
+
+
+def _single(lab: Lab, stage: str, method: str, pivot: str | None, schedule: Schedule, seed: int) -> Path:
+    """A single-tower method from the backbone; settings of twins do not matter to it, so they are not in its key."""
+    lab = lab.with_settings(**dict.fromkeys(OF_TWINS))
+    s, base = lab.settings, backbone(lab)
+    return _train(
+        lab, stage, method, [base], schedule,
+        lambda: training_rows(lab, load_tokenizer(base), pivot, schedule.max_length),
+        seed=seed, text=sentences(lab).fingerprint, pivot=pivot, rtt_mode=s.rtt_mode,
+    )  # fmt: skip
+
+
+def _tower(lab: Lab, which: Literal["i", "ii"]) -> Path:
+    s = lab.settings
+    plain = lab.with_settings(**dict.fromkeys(OF_TERMS))  # an ablation of stage 2 finds the towers it has
+    seed = 2 * s.seed + (which == "ii")  # the towers of one seed never share batches or dropout masks
+    return _single(plain, f"simcse-{which}", "simcse", s.pivot_i if which == "i" else s.pivot_ii, s.stage1(which), seed)
+
+
+def tower(lab: Lab, which: Literal["i", "ii"]) -> Trained:
+    """Stage 1: one tower by SimCSE on the text and its round trip through this tower's pivot."""
+    return _opened(lab, _tower(lab, which), SentenceEncoder)
+
+
+def tower_sum(lab: Lab) -> TwinEncoder:
+    """The two towers of stage 1 as a twin that nobody trained jointly: the fair ensemble."""
+    one, two = tower(lab, "i").encoder, tower(lab, "ii").encoder
+    return TwinEncoder(one.backbone, two.backbone, tokenizer=one.tokenizer).to(lab.device).eval()
+
+
+def joint(lab: Lab, method: str, **overrides: Any) -> Trained:
+    """Stage 2: `method` ("tncse", "jtcse") from the two towers; `overrides` are settings, e.g. `caels=1`."""
+    lab = lab.with_settings(**overrides) if overrides else lab
+    s = lab.settings
+    towers = [str(_tower(lab, which) / "encoder") for which in ("i", "ii")]
+    schedule = s.stage2()
+    folder = _train(
+        lab, method, method, towers, schedule,
+        lambda: training_rows(lab, load_tokenizer(towers[0]), None, schedule.max_length),
+        seed=s.seed, text=sentences(lab).fingerprint,
+    )  # fmt: skip
+    return _opened(lab, folder, TwinEncoder)
+
+
+def single(lab: Lab, method: str, *, pivot: str | None = None, **overrides: Any) -> Trained:
+    """A single-tower method ("simcse", "imsimcse", "tncse_single") from the backbone, with tower I's schedule.
+
+    pivot: the round trips that join the text as `settings.rtt_mode` says; None is the text alone, as SimCSE and ImSimCSE have it.
+    overrides: settings, e.g. `terms="nce,dcl:0.5"`.
+    """
+    lab = lab.with_settings(**overrides) if overrides else lab
+    folder = _single(lab, method, method, pivot, lab.settings.stage1("i"), lab.settings.seed)
+    return _opened(lab, folder, SentenceEncoder)
+
+
+def edfse(lab: Lab, pivots: Sequence[str]) -> Ensemble:
+    """EDFSE: the sum of SimCSE towers, each on the text and its round trip through another pivot."""
+    s = lab.settings
+    plain = lab.with_settings(**dict.fromkeys(OF_TERMS))
+    folders = [
+        _single(plain, f"simcse-{pivot}", "simcse", pivot, s.stage1("i"), zlib.crc32(f"{pivot} {s.seed}".encode()))
+        for pivot in pivots
+    ]
+    return Ensemble([_opened(lab, folder, SentenceEncoder).encoder for folder in folders])
+
+
+def distilled(lab: Lab, teacher: SentenceEncoder | TwinEncoder | Ensemble, name: str) -> Trained:
+    """`D`: a fresh tower that learns the teacher's vectors of the text. name: of the stage, such as "jtcse-d"."""
+    lab = lab.with_settings(**dict.fromkeys((*OF_TERMS, *OF_TWINS)))
+    s, base, text, key = lab.settings, backbone(lab), sentences(lab), _fingerprint(teacher)
+    schedule = s.distillation()
+
+    def rows():
+        tokens = tokenize_corpus(
+            text, load_tokenizer(base), max_length=schedule.max_length, cache_dir=lab.cache_dir / "tokenised"
+        )
+        return with_targets(tokens, text, teacher.encode, lab.cache_dir / "targets" / f"{key}-{text.fingerprint}.arrow")
+
+    folder = _train(
+        lab, name, "distillation", [base], schedule, rows, seed=s.seed, text=text.fingerprint, teacher=key
+    )  # fmt: skip
+    return _opened(lab, folder, SentenceEncoder)
+
+
+def _fingerprint(encoder: SentenceEncoder | TwinEncoder | Ensemble) -> str:
+    """Of weights, and of how they are summed."""
+    digest = hashlib.sha256(repr(getattr(encoder, "weights", ())).encode())
+    for model in encoder.backbones:
+        for name, values in model.state_dict().items():
+            digest.update(name.encode() + values.detach().cpu().contiguous().numpy().tobytes())
+    return digest.hexdigest()[:16]

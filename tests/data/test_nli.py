@@ -1,0 +1,53 @@
+"""Triplets out of natural language inference."""
+
+import gzip
+
+import pytest
+
+from cselab.data.nli import load_nli_triplets
+from cselab.data.world import Triplet
+from cselab.errors import DataError
+
+ROWS = [
+    "premise\thypothesis\tlabel",
+    "A dog runs.\tA cat runs.\tcontradiction",
+    "A man eats.\tA man sleeps.\tcontradiction",
+    "A dog runs.\tAn animal runs.\tentailment",
+    "A dog runs.\tIt is a brown dog.\tneutral",
+    "A dog runs.\tA dog moves.\tentailment",
+    "Two boys.\tTwo people.\tentailment",
+]
+
+
+def write(folder, name, rows):
+    (folder / "nli").mkdir(exist_ok=True)
+    with gzip.open(folder / "nli" / f"{name}.tsv.gz", "wt") as file:
+        file.write("\n".join(rows) + "\n")
+
+
+def test_a_premise_needs_both(tmp_path):
+    """Prevents a neutral hypothesis as a negative, and a premise whose halves stand in two files from being lost."""
+    write(tmp_path, "one", ROWS)
+    write(tmp_path, "two", [ROWS[0], "Two boys.\tNobody.\tcontradiction"])
+    assert load_nli_triplets(["one"], folder=tmp_path) == [Triplet("A dog runs.", "An animal runs.", "A cat runs.")]
+    assert load_nli_triplets(["one", "two"], folder=tmp_path)[1] == Triplet("Two boys.", "Two people.", "Nobody.")
+
+
+@pytest.mark.parametrize(("names", "rows", "message"), [
+    (["won"], ROWS, "no NLI file 'won' .* did you mean 'one'"),
+    (["one"], [*ROWS, "only two\tcells"], "line 8: expected premise, hypothesis, label with tabs"),
+    (["one"], ROWS[1:], "line 1: expected premise, hypothesis, label"),
+    (["one"], ROWS[:3], "no premise in one has both"),
+])  # fmt: skip
+def test_files_that_are_none(tmp_path, names, rows, message):
+    write(tmp_path, "one", rows)
+    with pytest.raises(DataError, match=message):
+        load_nli_triplets(names, folder=tmp_path)
+
+
+@pytest.mark.real_data
+def test_real_files(data_dir):
+    """SNLI's dev set has 3,319 premises, most with both."""
+    found = load_nli_triplets(["snli-dev"], folder=data_dir)
+    assert 2900 < len(found) < 3000
+    assert all(t.contradicted not in (t.anchor, t.entailed) for t in found)  # a premise may entail itself, word for word
