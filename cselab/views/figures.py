@@ -87,7 +87,7 @@ def alignment_uniformity(points: Mapping[str, tuple[float, float]], title: str =
     )  # fmt: skip
     for name, (uniformity, alignment) in points.items():
         figure.add_scatter(x=[uniformity], y=[alignment], mode="markers", marker=dict(size=14), name=name)
-    return figure
+    return figure.update_layout(legend=dict(orientation="v", x=1.02, y=1, xanchor="left", yanchor="top"))
 
 
 def cosine_by_rating(cosines: torch.Tensor, ratings: torch.Tensor, title: str = "") -> go.Figure:
@@ -127,4 +127,5 @@ def line_chart(
     figure = go.Figure(layout=dict(title=title, xaxis_title=x_title, yaxis_title=y_title))
     for name, (x, y) in lines.items():
         figure.add_scatter(x=list(x), y=list(y), mode="lines", name=name)
-    return figure.update_yaxes(type="log" if log_y else "linear")
+    ticks = [digit * 10**power for power in range(-6, 7) for digit in (1, 2, 5)]
+    return figure.update_yaxes(type="log", tickvals=ticks) if log_y else figure

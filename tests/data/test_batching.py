@@ -123,5 +123,6 @@ def test_a_tokenizer_that_cannot_pad_is_named_at_once(word_tokenizer):
     from transformers import PreTrainedTokenizerFast
 
     bare = PreTrainedTokenizerFast(tokenizer_object=word_tokenizer.backend_tokenizer)
+    bare.pad_token = None  # a tokenizer that has padded before hands its token on
     with pytest.raises(DataError, match=r"no padding token; set tokenizer\.pad_token"):
         ViewCollator(bare)

@@ -50,4 +50,6 @@ def test_real_files(data_dir):
     """SNLI's dev set has 3,319 premises, most with both."""
     found = load_nli_triplets(["snli-dev"], folder=data_dir)
     assert 2900 < len(found) < 3000
-    assert all(t.contradicted not in (t.anchor, t.entailed) for t in found)  # a premise may entail itself, word for word
+    assert all(
+        t.contradicted not in (t.anchor, t.entailed) for t in found
+    )  # a premise may entail itself, word for word
