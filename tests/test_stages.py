@@ -93,6 +93,44 @@ def test_stage_two_starts_from_the_towers_and_takes_overrides(open_lab, capsys):
     assert stages.joint(lab, "tncse").encoder.cael == ()
 
 
+@pytest.mark.parametrize("change", [{"terms": "nce,icnce"}, {"caels": 4}, {"cross_stream": "last_only"}])
+def test_an_ablation_of_stage_two_finds_the_towers_it_has(open_lab, change, capsys):
+    """Prevents eight loss ablations from training sixteen towers, and stage 1 from meeting a term it does not have."""
+    plain = weights(stages.joint(open_lab(), "jtcse").encoder)
+    capsys.readouterr()
+    other = weights(stages.joint(open_lab(), "jtcse", **change).encoder)
+    assert capsys.readouterr().out.count("computed") == 1
+    assert not torch.equal(plain, other)
+
+
+def test_single_tower_methods_and_their_terms(open_lab):
+    """Prevents a term that does not reach the training."""
+    lab = open_lab()
+    one, other = (stages.single(lab, "imsimcse", terms=terms) for terms in (None, "off_info,dcl:5"))
+    assert {"off_info", "dcl"} <= one.fit["history"][-1].keys()
+    assert not torch.equal(weights(one.encoder), weights(other.encoder))
+
+
+def test_edfse_is_the_sum_of_towers_of_different_pivots(open_lab):
+    lab, text = open_lab(), ["The dog is sleeping."]
+    ensemble = stages.edfse(lab, ("fr", "ru", "nl"))
+    assert len({weights(member).sum().item() for member in ensemble.members}) == 3
+    torch.testing.assert_close(ensemble.encode(text), sum(member.encode(text) for member in ensemble.members))
+
+
+def test_a_student_learns_its_teacher_and_not_anothers(open_lab):
+    """Prevents a student of the wrong teacher from being found, and targets in another order than the sentences."""
+    lab = open_lab(distil_steps=60, distil_learning_rate=3e-4, stage1_eval_every=60)
+    teachers = [stages.tower_sum(lab), stages.edfse(lab, ("nl",))]
+    text = list(stages.sentences(lab))[:50]
+    fresh = stages.backbone_encoder(lab).encode(text)
+    students = [stages.distilled(lab, teacher, "d").encoder.encode(text) for teacher in teachers]
+    for student, teacher in zip(students, teachers, strict=True):
+        goal = teacher.encode(text)
+        assert (student - goal).square().mean() < 0.95 * (fresh - goal).square().mean()
+    assert not torch.allclose(*students)
+
+
 def test_scores_are_recorded_with_where_they_come_from(open_lab, monkeypatch):
     from cselab.data.world import sts_pairs
 
