@@ -7,7 +7,7 @@ import json
 import logging
 import os
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -127,19 +127,28 @@ def _key(corpus: Corpus, tokenizer: PreTrainedTokenizerBase, max_length: int) ->
 
 
 def _write(corpus: Corpus, tokenizer: PreTrainedTokenizerBase, max_length: int, final: Path) -> None:
-    """In chunks, so that a million sentences need the memory of ten thousand; under a temporary name until complete."""
     schema = pa.schema([("input_ids", pa.list_(pa.int32())), ("length", pa.int32()), ("text_hash", pa.int64())])
+
+    def columns(chunk: list[str]) -> list[list]:
+        ids = tokenizer(chunk, truncation=True, max_length=max_length, return_attention_mask=False)["input_ids"]
+        return [ids, [len(row) for row in ids], [_text_hash(text) for text in chunk]]
+
+    write_arrow(final, schema, corpus, columns)
+
+
+def write_arrow(
+    final: Path, schema: pa.Schema, sentences: Iterable[str], columns: Callable[[list[str]], list[list]]
+) -> None:
+    """`columns(chunk)` of all sentences into one Arrow file: in chunks, so that a million sentences need the memory of ten
+    thousand; under a temporary name until complete."""
     handle, name = tempfile.mkstemp(dir=final.parent, prefix=f".{final.stem}-")
     os.close(handle)
     try:
-        lines = iter(corpus)
+        lines = iter(sentences)
         with pa.OSFile(name, "wb") as sink, pa.ipc.new_stream(sink, schema) as writer:
             while chunk := list(itertools.islice(lines, CHUNK)):
-                ids = tokenizer(chunk, truncation=True, max_length=max_length, return_attention_mask=False)["input_ids"]
-                columns = [ids, [len(row) for row in ids], [_text_hash(text) for text in chunk]]
-                writer.write_batch(
-                    pa.record_batch([pa.array(c, t) for c, t in zip(columns, schema.types, strict=True)], schema)
-                )
+                arrays = [pa.array(c, t) for c, t in zip(columns(chunk), schema.types, strict=True)]
+                writer.write_batch(pa.record_batch(arrays, schema))
         os.replace(name, final)
     finally:
         Path(name).unlink(missing_ok=True)

@@ -1,8 +1,5 @@
 """A teacher's vectors beside the sentences they are of, computed once and memory-mapped."""
 
-import itertools
-import os
-import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -11,7 +8,7 @@ import datasets
 import numpy as np
 import pyarrow as pa
 
-from cselab.data.corpus import CHUNK, Corpus
+from cselab.data.corpus import Corpus, write_arrow
 from cselab.errors import DataError
 
 
@@ -29,23 +26,10 @@ def with_targets(
         raise DataError(f"{len(rows)} rows are not the tokens of {len(corpus)} sentences; tokenize the same corpus")
     path = Path(path)
     if not path.is_file():
-        _write(corpus, encode, path)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        schema = pa.schema([("target", pa.list_(pa.float32()))])
+        write_arrow(path, schema, corpus, lambda chunk: [list(np.asarray(encode(chunk), dtype=np.float32))])
     targets = datasets.Dataset.from_file(str(path))
     if len(targets) != len(rows):
         raise DataError(f"{path} has {len(targets)} vectors for {len(rows)} sentences; remove it to compute them anew")
     return datasets.concatenate_datasets([rows, targets], axis=1)
-
-
-def _write(corpus: Corpus, encode: Callable[[list[str]], Any], path: Path) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.stem}-")
-    os.close(handle)
-    sentences, schema = iter(corpus), pa.schema([("target", pa.list_(pa.float32()))])
-    try:
-        with pa.OSFile(name, "wb") as sink, pa.ipc.new_stream(sink, schema) as writer:
-            while chunk := list(itertools.islice(sentences, CHUNK)):
-                vectors = np.asarray(encode(chunk), dtype=np.float32)
-                writer.write_batch(pa.record_batch([pa.array(list(vectors), schema.types[0])], schema))
-        os.replace(name, path)
-    finally:
-        Path(name).unlink(missing_ok=True)

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from cselab.data import corpus as corpora
 from cselab.data import targets
 from cselab.data.corpus import load_corpus, tokenize_corpus
 from cselab.errors import DataError
@@ -20,7 +21,7 @@ def text(tmp_path):
 
 def test_each_sentence_gets_its_vector_once(text, word_tokenizer, tmp_path, monkeypatch):
     """Prevents vectors in another order than the tokens, a chunk that is lost, and a teacher that is asked again."""
-    monkeypatch.setattr(targets, "CHUNK", 2)
+    monkeypatch.setattr(corpora, "CHUNK", 2)
     corpus, asked = text("the dog", "a man is eating", "the big red ball", "cat", "fish"), []
 
     def encode(sentences):
