@@ -1,4 +1,4 @@
-"""The command line: `cselab run`, `list`, `export`, `pretrain`, `card`."""
+"""The command line: `cselab run`, `list`, `export`, `pretrain`, `card`, `train-translator`."""
 
 import errno
 import json
@@ -117,6 +117,40 @@ def card(folder: Annotated[Path, typer.Argument(help="A pretrained backbone.")],
     from cselab.pretraining.recipe import measure
 
     print(_numbers(measure(folder, data_dir)))
+
+
+@app.command("train-translator")
+def train_translator(
+    folder: Annotated[Path, typer.Argument(help="Where the translator goes.")],
+    parallel: Annotated[str, typer.Argument(help="A file of the data folder's parallel/, without .tsv.gz.")],
+    test: Annotated[
+        str | None, typer.Option(help="Another, for BLEU and chrF; <parallel>-test2016 by default.")
+    ] = None,
+    data_dir: DataDir = None,
+    minutes: Annotated[float, typer.Option(help="Of training, whatever the machine does in them.")] = 10.0,
+    dropout: Annotated[float, typer.Option(help="0.1 where the time is enough for thirty epochs.")] = 0.0,
+    width: int = 192,
+    heads: int = 3,
+    inner: Annotated[int, typer.Option(help="Width of the feed-forward layers.")] = 384,
+    seed: int = 0,
+    device: Annotated[str, typer.Option(help="cpu, cuda or cuda:1.")] = "cpu",
+    bf16: Annotated[bool, typer.Option("--bf16", help="Faster where the processor has bfloat16 matrix units.")] = False,
+) -> None:
+    """Train a small translator for round trips, both directions in one model, in a stated time.
+
+    \b
+    cselab train-translator my-fr multi30k-en-fr --data-dir ~/data
+    cselab run 01 -p translator=my-fr -p pivot_i=fr
+    """
+    from cselab.data.parallel import load_parallel
+    from cselab.pretraining.translator import TranslatorConfig
+    from cselab.pretraining.translator import train_translator as fit
+
+    config = TranslatorConfig(
+        minutes=minutes, dropout=dropout, width=width, heads=heads, inner=inner, seed=seed, device=device, bf16=bf16
+    )  # fmt: skip
+    texts = [load_parallel(name, folder=data_dir) for name in (parallel, test or f"{parallel}-test2016")]
+    print(_numbers(fit(config, *texts, folder)))
 
 
 @app.command()

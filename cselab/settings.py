@@ -14,7 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 
 from cselab.errors import SettingsError, suggest
 
-LEDGER_ROWS = frozenset({"info_nce_layout", "icnce_candidates", "modulus"})
+LEDGER_ROWS = frozenset({"info_nce_layout", "icnce_candidates", "modulus", "noise"})
 """Rows of the ledger (differences between papers and released code) that a switch can turn on."""
 
 
@@ -64,6 +64,11 @@ class Settings(BaseModel):
     tasks: tuple[str, ...] = ()  # test tasks; empty: the seven STS tasks if a folder or hub has them, else World
     dev_task: str = ""  # empty: STSBenchmark dev with real data, World dev otherwise
     rtt_mode: Literal["append", "replace", "pair"] = "append"  # METHODS 3: the papers' wording is ambiguous
+    translator: str = (
+        "lexical"  # "opus-mt", "multilingual", a folder, or a .tsv of prepared trips; papers: Google Translate
+    )
+    beams: int = Field(1, ge=1)  # of the translator's search; 1 is greedy
+    translation_temperature: float = Field(0.0, ge=0)  # above 0 its words are drawn
     pivot_i: str = "fr"  # TNCSE Table: BERT I en-fr-en
     pivot_ii: str = "ru"  # TNCSE Table: BERT II en-ru-en
 
@@ -72,6 +77,15 @@ class Settings(BaseModel):
     dropout: float = Field(0.1, ge=0, lt=1)  # BERT default; released TNCSE stage 2 uses 0.00025 (a ledger row)
     pooling: Literal["cls", "mean", "first_last", "last_two", "pooler"] = "cls"  # SimCSE and the twins: [CLS]
     head: Literal["none", "mlp_train_only"] = "none"  # which one TNCSE/JTCSE's stage 1 used is not released
+
+    # A decoder, for BeLLM.
+    decoder: str = "tiny-llama"
+    bidirectional: Literal["none", "last", "all", "addition"] = "last"  # BeLLM Table 4
+    decoder_pooling: Literal["last_token", "mean"] = "last_token"  # the paper's; a released flag says mean
+    prompt: str = "representative"  # BeLLM section 4; a name or a template of cselab.prompts
+    lora_rank: int = Field(32, ge=0)  # BeLLM section 4; 0 trains all weights; released stage 1: 64
+    lora_alpha: float = Field(32.0, gt=0)  # BeLLM section 4; released stage 1: 128
+    lora_dropout: float = Field(0.1, ge=0, lt=1)  # BeLLM section 4
 
     # Losses.
     temperature: float = Field(0.05, gt=0)  # SimCSE Table D.1; released TNCSE/JTCSE the same
@@ -82,6 +96,10 @@ class Settings(BaseModel):
     positive_scale: float = Field(1.0, gt=0)  # released ImSimCSE: pos_ratio, 0.9 in one script, 1 in the combined one
     dcl: Literal["paper", "released"] = "released"  # METHODS 5: what weight 0.1 and temperature 5 belong to
     dcl_temperature: float = Field(5.0, gt=0)  # ImSimCSE: 5
+    noise: Literal["more", "less"] = "less"  # ImSimCSE Table 1: +Noise adds Gaussian noise, -Noise averages passes
+    noise_on: Literal["positives", "negatives"] = "negatives"  # ImSimCSE Table 1
+    noise_std: float = Field(0.1**0.5, gt=0)  # ImSimCSE section 3.1: variance 0.1 on both views; released 0.1 on one
+    noise_passes: int = Field(10, ge=1)  # ImSimCSE section 3.1: K = 10
     artificial_rows: int = Field(0, ge=0)  # Gaussian rows in Barlow Twins' correlation (ImSimCSE Table 2: 0 to 704)
     released_rows: frozenset[str] = frozenset()  # ledger rows that follow the released code, not the paper
     caels: int = Field(3, ge=0)  # JTCSE Table IX: 6 of BERT-base's 12 layers is best, so every 2nd; 3 of 6 here
@@ -103,6 +121,16 @@ class Settings(BaseModel):
     stage2_learning_rate: float = Field(1e-6, gt=0)  # TNCSE Table; JTCSE "as TNCSE"; released JTCSE 1.3e-6
     stage2_max_length: int = Field(64, ge=4)  # released JTCSE: 64
     stage2_eval_every: int = Field(100, ge=1)  # released JTCSE: every 100 steps
+
+    # Triplets: supervised SimCSE, BeLLM.
+    nli: tuple[str, ...] = ()  # names in data_dir/nli; empty: the source's default
+    triplets: int = Field(20_000, ge=2)  # at most so many
+    supervised_steps: int = Field(..., ge=1)
+    supervised_batch_size: int = Field(64, ge=2)  # BeLLM: 16 to 128; SimCSE: 512
+    supervised_learning_rate: float = Field(5e-5, gt=0)  # SimCSE Table D.1, supervised BERT-base
+    bellm_learning_rate: float = Field(2e-4, gt=0)  # BeLLM section 4, LoRA
+    supervised_max_length: int = Field(64, ge=4)  # released BeLLM: 60
+    supervised_eval_every: int = Field(100, ge=1)
 
     # D: an ensemble into one fresh tower.
     distil_steps: int = Field(..., ge=1)
@@ -128,6 +156,7 @@ class Settings(BaseModel):
                 raise SettingsError(f"unknown setting {key!r}; {suggest(key, cls.model_fields)}")
         for key in (
             "corpus",
+            "nli",
             "tasks",
             "terms",
             "released_rows",
@@ -162,6 +191,14 @@ class Settings(BaseModel):
             self.stage2_eval_every, decay="constant", weight_decay=0.01, max_grad_norm=0.0, **self._speed(),
         )  # fmt: skip
 
+    def supervised(self, method: Literal["simcse_supervised", "bellm"]) -> Schedule:
+        """Triplets: linear decay, as SimCSE and BeLLM have it."""
+        rate = self.bellm_learning_rate if method == "bellm" else self.supervised_learning_rate
+        return Schedule(
+            self.supervised_steps, self.supervised_batch_size, rate, self.supervised_max_length, self.supervised_eval_every,
+            decay="linear", weight_decay=0.0, max_grad_norm=1.0, **self._speed(),
+        )  # fmt: skip
+
     def distillation(self) -> Schedule:
         """A fresh tower on a teacher's vectors: stage 1's batches, with the twin's optimiser."""
         return Schedule(
@@ -176,17 +213,19 @@ PROFILES: dict[str, dict[str, Any]] = {
     "tiny": dict(
         sentences=6_000, rtt_mode="pair", stage1_steps=200, stage1_learning_rate_i=1e-3, stage1_learning_rate_ii=1.3e-3,
         stage1_eval_every=50, stage2_steps=60, stage2_learning_rate=3e-4, stage2_max_length=32, stage2_eval_every=20,
-        distil_steps=200, distil_learning_rate=1e-3,
+        distil_steps=200, distil_learning_rate=1e-3, triplets=6_000, supervised_steps=150, supervised_learning_rate=3e-4,
+        bellm_learning_rate=2e-3, supervised_eval_every=50,
     ),
     "small": dict(
         sentences=100_000, stage1_steps=1500, stage1_batch_size=128, stage1_learning_rate_i=3e-5,
         stage1_learning_rate_ii=4e-5, stage2_steps=780, stage2_batch_size=128, stage2_learning_rate=3e-6,
-        stage2_max_length=32, distil_steps=1500, distil_learning_rate=1e-4,
+        stage2_max_length=32, distil_steps=1500, distil_learning_rate=1e-4, supervised_steps=600,
+        supervised_learning_rate=1e-4, bellm_learning_rate=1e-3,
     ),
     "paper": dict(
-        hub=True, backbone="google-bert/bert-base-uncased", caels=6, bf16=True,
+        hub=True, backbone="google-bert/bert-base-uncased", caels=6, bf16=True, translator="opus-mt",
         stage1_steps=31_000,  # one epoch of a million sentences and their round trips at batch 64 (SimCSE: 1 epoch)
-        distil_steps=15_600,
+        distil_steps=15_600, triplets=275_601, supervised_steps=12_900,  # three epochs of SimCSE's NLI triplets at batch 64
         stage2_steps=15_600,  # one epoch of a million sentences at batch 64; JTCSE trains stage 2 without round trips
     ),
 }  # fmt: skip

@@ -111,6 +111,46 @@ def test_single_tower_methods_and_their_terms(open_lab):
     assert not torch.equal(weights(one.encoder), weights(other.encoder))
 
 
+def test_supervised_methods_learn_from_the_worlds_triplets(open_lab, capsys):
+    """Prevents a decoder's setting from retraining the encoder, and one that does not retrain the decoder."""
+    small = dict(triplets=40, supervised_steps=2, supervised_batch_size=8, supervised_eval_every=2)
+    lab = open_lab(**small)
+    assert len(stages.nli_triplets(lab)) == 40
+    first = stages.supervised(lab, "bellm", lora_rank=4)
+    assert first.fit["history"][-1]["triplet"] > 0
+    assert first.encoder.prompt == "representative"
+    assert first.encoder.backbone.config.bidirectional_layers == [6]
+    other = stages.supervised(lab, "bellm", lora_rank=4, bidirectional="all", decoder_pooling="mean")
+    assert not torch.equal(weights(first.encoder), weights(other.encoder))
+    stages.supervised(lab, "simcse_supervised")
+    capsys.readouterr()
+    again = stages.supervised(open_lab(**small, lora_rank=8, prompt="summarize"), "simcse_supervised")
+    assert "computed" not in capsys.readouterr().out
+    assert again.encoder.prompt == ""
+
+
+def test_the_folders_nli_comes_before_the_worlds(open_lab, tmp_path):
+    import gzip
+
+    (tmp_path / "nli").mkdir()
+    with gzip.open(tmp_path / "nli" / "toy.tsv.gz", "wt") as file:
+        file.write("premise\thypothesis\tlabel\np\ty\tentailment\np\tn\tcontradiction\n")
+    (found,) = stages.nli_triplets(open_lab(nli="toy", data_dir=tmp_path))
+    assert (found.anchor, found.entailed, found.contradicted) == ("p", "y", "n")
+
+
+def test_the_translator_is_part_of_what_a_tower_depends_on(open_lab, tmp_path, capsys):
+    """Prevents the lexical pivot's round trips from standing for a translator's."""
+    lab = open_lab()
+    text = list(stages.sentences(lab))
+    path = tmp_path / "trips.tsv"
+    path.write_text("sentence\tround_trip\n" + "".join(f"{line}\tback {i}\n" for i, line in enumerate(text)))
+    prepared = open_lab(translator=str(path))
+    assert stages.round_trips(prepared, "fr") == [f"back {i}" for i in range(len(text))]
+    assert stages.round_trips(lab, "fr") != stages.round_trips(prepared, "fr")
+    assert not torch.equal(weights(stages.tower(lab, "i").encoder), weights(stages.tower(prepared, "i").encoder))
+
+
 def test_edfse_is_the_sum_of_towers_of_different_pivots(open_lab):
     lab, text = open_lab(), ["The dog is sleeping."]
     ensemble = stages.edfse(lab, ("fr", "ru", "nl"))

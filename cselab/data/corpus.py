@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
+from typing import TypeVar
 
 import datasets
 import numpy as np
@@ -32,6 +33,7 @@ MAX_WORDS = 1000
 CHUNK = 10_000
 """Sentences tokenised at a time; what memory depends on."""
 
+Item = TypeVar("Item")
 logger = logging.getLogger(__name__)
 
 
@@ -137,7 +139,7 @@ def _write(corpus: Corpus, tokenizer: PreTrainedTokenizerBase, max_length: int, 
 
 
 def write_arrow(
-    final: Path, schema: pa.Schema, sentences: Iterable[str], columns: Callable[[list[str]], list[list]]
+    final: Path, schema: pa.Schema, sentences: Iterable[Item], columns: Callable[[list[Item]], list[list]]
 ) -> None:
     """`columns(chunk)` of all sentences into one Arrow file: in chunks, so that a million sentences need the memory of ten
     thousand; under a temporary name until complete."""

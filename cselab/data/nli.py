@@ -3,11 +3,19 @@
 from collections.abc import Sequence
 from pathlib import Path
 
+import datasets
+import pyarrow as pa
+from transformers import PreTrainedTokenizerBase
+
+from cselab.data.corpus import write_arrow
 from cselab.data.sources import data_folder, read_lines
 from cselab.data.world.sets import Triplet
 from cselab.errors import DataError, suggest
+from cselab.prompts import put_into
 
 COLUMNS = ("premise", "hypothesis", "label")
+DEFAULT_FILES = ("snli-dev", "snli-test", "mnli-dev-matched", "xnli-en-dev", "xnli-en-test", "mnli-train-10k")
+"""SNLI and MultiNLI, as SimCSE and BeLLM train on; the folder has their small parts. SICK's stay out: SICK-R is a test."""
 
 
 def load_nli_triplets(names: Sequence[str], *, folder: str | Path | None = None) -> list[Triplet]:
@@ -44,3 +52,32 @@ def load_nli_triplets(names: Sequence[str], *, folder: str | Path | None = None)
             f"no premise in {', '.join(names) or 'no files'} has both an entailed and a contradicted hypothesis"
         )
     return found
+
+
+def tokenize_triplets(
+    triplets: Sequence[Triplet],
+    tokenizer: PreTrainedTokenizerBase,
+    path: str | Path,
+    *,
+    max_length: int,
+    prompt: str = "",
+) -> datasets.Dataset:
+    """Rows `input_ids`, `input_ids_b` (entailed), `input_ids_c` (contradicting) and `length`, the longest of the three.
+
+    path: the Arrow file to write and to memory-map. prompt: what every sentence is put into, see `cselab.prompts`.
+    """
+    names = ("input_ids", "input_ids_b", "input_ids_c")
+    schema = pa.schema([*((name, pa.list_(pa.int32())) for name in names), ("length", pa.int32())])
+
+    def columns(chunk: list[Triplet]) -> list[list]:
+        sides = zip(*((t.anchor, t.entailed, t.contradicted) for t in chunk), strict=True)
+        ids = []
+        for side in sides:
+            text = put_into(prompt, side, tokenizer, max_length) if prompt else list(side)
+            ids.append(
+                tokenizer(text, truncation=True, max_length=max_length, return_attention_mask=False)["input_ids"]
+            )
+        return [*ids, [max(map(len, row)) for row in zip(*ids, strict=True)]]
+
+    write_arrow(Path(path), schema, triplets, columns)
+    return datasets.Dataset.from_file(str(path))

@@ -38,6 +38,11 @@ class LexicalPivot:
         self.slips = settings[name]["slips"]
         self.words = _cut(settings[name]["seed"])
 
+    @property
+    def fingerprint(self) -> str:
+        """Of its words and habits."""
+        return f"{zlib.crc32(repr((self.words, self.order, self.articles, self.slips)).encode()):08x}"
+
     def __call__(self, sentences: list[str]) -> list[str]:
         return [self._there_and_back(sentence) for sentence in sentences]
 

@@ -47,7 +47,7 @@ def load_backbone(
     if dropout is not None:
         config.hidden_dropout_prob = config.attention_probs_dropout_prob = dropout
     try:
-        with torch.random.fork_rng(devices=[], enabled=pooler != "fresh"), _quiet():
+        with torch.random.fork_rng(devices=[], enabled=pooler != "fresh"), quiet():
             model, info = AutoModel.from_pretrained(
                 name_or_path,
                 config=config,
@@ -80,7 +80,7 @@ def load_backbone(
 
 
 @contextmanager
-def _quiet() -> Iterator[None]:
+def quiet() -> Iterator[None]:
     """Without transformers' report of every head it did not load: what matters of it is an error here."""
     before = logging.get_verbosity()
     logging.set_verbosity_error()
@@ -99,12 +99,21 @@ def _config(name_or_path: str | Path):
             f"no backbone at {str(name_or_path)!r}: expected a folder with config.json and model.safetensors, or a hub name "
             f"({first_line})"
         ) from None
-    if getattr(config, "is_decoder", False) or config.model_type not in ENCODERS:
+    if not _encodes(config):
         raise ModelError(
             f"{name_or_path} is a {config.model_type!r} {'decoder' if getattr(config, 'is_decoder', False) else 'model'}; "
-            f"expected an encoder of type {', '.join(ENCODERS)}"
+            f"expected an encoder of type {', '.join(ENCODERS)} (for Llama-like decoders: load_decoder)"
         )
     return config
+
+
+def _encodes(config) -> bool:
+    return config.model_type in ENCODERS and not getattr(config, "is_decoder", False)
+
+
+def is_encoder(folder: str | Path) -> bool:
+    """Whether `load_backbone` opens what a saved folder holds."""
+    return _encodes(AutoConfig.from_pretrained(folder))
 
 
 def load_tokenizer(name_or_path: str | Path) -> PreTrainedTokenizerBase:
@@ -123,9 +132,9 @@ def load_tokenizer(name_or_path: str | Path) -> PreTrainedTokenizerBase:
 
 
 def longest_input(model: PreTrainedModel) -> int:
-    """Tokens a sentence may have: RoBERTa's positions start after its padding index."""
+    """Tokens a sentence may have: positions of the RoBERTa family start after its padding index."""
     config = model.config
-    offset = 0 if config.model_type == "bert" else config.pad_token_id + 1
+    offset = config.pad_token_id + 1 if config.model_type in ("roberta", "xlm-roberta", "camembert") else 0
     return config.max_position_embeddings - offset
 
 

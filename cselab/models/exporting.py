@@ -37,7 +37,7 @@ def export(encoder: SentenceEncoder | TwinEncoder, folder: str | Path) -> None:
     A single tower becomes stock modules. A twin needs one small module of its own, carried in the folder, so it opens with
     `SentenceTransformer(folder, trust_remote_code=True)`.
 
-    Raises ModelError for an encoder without tokenizer, a pooling that stock modules do not have, and a fused twin.
+    Raises ModelError for an encoder without tokenizer, a pooling or prompt that stock modules do not have, and a fused twin.
     """
     if encoder.tokenizer is None:
         raise ModelError("an exported encoder needs its tokenizer; build it with tokenizer=")
@@ -46,6 +46,8 @@ def export(encoder: SentenceEncoder | TwinEncoder, folder: str | Path) -> None:
         raise ModelError(
             "a fused twin mixes its towers inside, which no stock module does; use cselab.load on its own folder"
         )
+    if not twin and encoder.prompt:
+        raise ModelError("a prompt around the sentence is no stock module; use cselab.load on the encoder's own folder")
     pooling = "cls" if twin else encoder.pooling
     if pooling not in STOCK_POOLINGS:
         raise ModelError(

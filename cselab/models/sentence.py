@@ -1,5 +1,6 @@
 """A single tower as a sentence encoder: a stock backbone, its tokenizer, and the pooling that belongs to it."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from jaxtyping import Float
@@ -7,21 +8,35 @@ from torch import Tensor, nn
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from cselab.errors import ModelError, suggest
-from cselab.models.backbone import check_length, check_tokenizer, load_backbone, load_tokenizer
+from cselab.models.backbone import (
+    check_length,
+    check_tokenizer,
+    is_encoder,
+    load_backbone,
+    load_tokenizer,
+    longest_input,
+)
+from cselab.models.decoder import load_decoder, merge_lora
 from cselab.models.encode import encode
 from cselab.models.folder import new_folder, read_card, write_card
 from cselab.models.pooling import POOLINGS, pool
+from cselab.prompts import put_into, template
 
 
 class SentenceEncoder(nn.Module):
-    """`forward(batch) -> (B, d)`: the pooled states of one backbone. The pooling is saved with the model.
+    """`forward(batch) -> (B, d)`: the pooled states of one backbone. Pooling and prompt are saved with the model.
 
+    backbone: a BERT-like encoder or a Llama-like decoder (`load_backbone`, `load_decoder`).
     pooling: one of POOLINGS (see `pool`), or "pooler": the backbone's own dense layer and tanh on [CLS].
+    prompt: what `encode` puts every sentence into, a name or a template of `cselab.prompts`; "" for the sentence alone.
 
-    Raises ModelError for an unknown pooling, and for "pooler" where the backbone has none.
+    Raises ModelError for an unknown pooling, and for "pooler" where the backbone has none, SettingsError for a bad prompt.
     """
 
-    def __init__(self, backbone: PreTrainedModel, tokenizer: PreTrainedTokenizerBase | None, *, pooling: str = "cls"):
+    def __init__(
+        self, backbone: PreTrainedModel, tokenizer: PreTrainedTokenizerBase | None, *, pooling: str = "cls",
+        prompt: str = "",
+    ):  # fmt: skip
         super().__init__()
         if pooling not in (*POOLINGS, "pooler"):
             raise ModelError(f"unknown pooling {pooling!r}; {suggest(pooling, (*POOLINGS, 'pooler'))}")
@@ -31,9 +46,11 @@ class SentenceEncoder(nn.Module):
                 "one with load_backbone(..., pooler='fresh'), or use another pooling"
             )
         check_tokenizer(tokenizer, backbone)
+        template(prompt)
         self.backbone = backbone
         self.tokenizer = tokenizer
         self.pooling = pooling
+        self.prompt = prompt
 
     @property
     def backbones(self) -> tuple[PreTrainedModel, ...]:
@@ -53,27 +70,42 @@ class SentenceEncoder(nn.Module):
 
     embed = forward
 
-    def encode(self, sentences: list[str], **options) -> Float[Tensor, "n d"]:
-        """Embeddings of sentences, in their order; options as in `cselab.models.encode`."""
+    def encode(
+        self, sentences: list[str], *, conditions: Sequence[str] | None = None, **options
+    ) -> Float[Tensor, "n d"]:
+        """Embeddings of sentences, in their order; options as in `cselab.models.encode`.
+
+        conditions: one a sentence, for a prompt with {condition} (C-STS).
+        """
+        if self.prompt and self.tokenizer is not None and not isinstance(sentences, str):
+            length = options.get("max_length") or longest_input(self.backbone)
+            sentences = put_into(self.prompt, sentences, self.tokenizer, length, conditions=conditions)
         return encode(self, sentences, **options)
 
     def save_pretrained(self, folder: str | Path) -> None:
-        """A stock transformers folder (AutoModel loads it) plus cselab.json; safetensors, whole or not at all."""
+        """A stock transformers folder (AutoModel loads it) plus cselab.json; safetensors, whole or not at all.
+
+        LoRA adapters are first merged into the weights, in place.
+        """
+        merge_lora(self.backbone)
         with new_folder(folder) as target:
             self.backbone.save_pretrained(target)
             if self.tokenizer is not None:
                 self.tokenizer.save_pretrained(target)
-            write_card(target, "sentence", pooling=self.pooling)
+            write_card(target, "sentence", pooling=self.pooling, prompt=self.prompt)
 
     @classmethod
     def from_pretrained(cls, folder: str | Path, **options) -> "SentenceEncoder":
-        """What `save_pretrained` wrote, with its pooling; options as in `load_backbone`.
+        """What `save_pretrained` wrote, with its pooling and prompt; options as in `load_backbone` or `load_decoder`.
 
         Raises ModelError where a pooler would be read that the weights lack, unless `pooler="fresh"` asks for a new one.
         """
-        (pooling,) = read_card(folder, "sentence", "SentenceEncoder", "pooling")
+        pooling, prompt = read_card(folder, "sentence", "SentenceEncoder", "pooling", "prompt")
+        if not is_encoder(folder):
+            backbone, tokenizer = load_decoder(folder, **options)
+            return cls(backbone, tokenizer, pooling=pooling, prompt=prompt)
         if pooling == "pooler":
             options.setdefault("pooler", "required")
         has_tokenizer = (Path(folder) / "tokenizer.json").is_file()
         tokenizer = load_tokenizer(folder) if has_tokenizer else None
-        return cls(load_backbone(folder, **options), tokenizer, pooling=pooling)
+        return cls(load_backbone(folder, **options), tokenizer, pooling=pooling, prompt=prompt)

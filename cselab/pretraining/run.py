@@ -20,7 +20,7 @@ from cselab.models.folder import new_folder
 from cselab.pretraining.text import Rows, batches
 from cselab.pretraining.tokenizer import train_tokenizer
 from cselab.pretraining.word_vectors import cooccurrence, ppmi_vectors
-from cselab.training.progress import progress_bar
+from cselab.progress import progress_bar
 
 CHECKPOINT_EVERY = 500  # steps
 SHOWN_EVERY = 20

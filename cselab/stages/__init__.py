@@ -8,6 +8,7 @@ from cselab.stages.scores import comparison, evaluate, geometry, over_seeds, pai
 from cselab.stages.text import (
     combine,
     dev_task,
+    nli_triplets,
     real_data,
     round_trip_file,
     round_trips,
@@ -26,6 +27,7 @@ from cselab.stages.training import (
     joint,
     sif_mean,
     single,
+    supervised,
     tower,
     tower_sum,
 )
@@ -44,6 +46,7 @@ __all__ = [
     "evaluate",
     "geometry",
     "joint",
+    "nli_triplets",
     "over_seeds",
     "pair_cosines",
     "phenomena",
@@ -54,6 +57,7 @@ __all__ = [
     "sentences",
     "sif_mean",
     "single",
+    "supervised",
     "test_tasks",
     "tower",
     "tower_sum",

@@ -8,9 +8,9 @@ import torch
 from cselab.data.sts import load_sts
 from cselab.evaluation import StsReport, alignment, evaluate_sts, uniformity
 from cselab.lab import Lab
+from cselab.progress import progress_bar
 from cselab.stages.text import dev_task, test_tasks
 from cselab.stages.training import Encode
-from cselab.training.progress import progress_bar
 
 
 def score(lab: Lab, encode: Encode) -> StsReport:

@@ -4,9 +4,13 @@ from pathlib import Path
 from typing import Literal
 
 from cselab.data.corpus import Corpus, load_corpus, tokenize_corpus
+from cselab.data.nli import DEFAULT_FILES, load_nli_triplets
+from cselab.data.pivot import LexicalPivot
 from cselab.data.round_trip import RoundTrip
 from cselab.data.sources import data_folder, read_lines
 from cselab.data.sts import STS7
+from cselab.data.translators import PreparedTrips, ThereAndBack, open_translator
+from cselab.data.world.sets import Triplet, triplets
 from cselab.lab import Lab
 
 
@@ -31,15 +35,32 @@ def sentences(lab: Lab) -> Corpus:
     return load_corpus(s.corpus or None, folder=s.data_dir, hub=s.hub, limit=s.sentences)
 
 
+def nli_triplets(lab: Lab) -> list[Triplet]:
+    """What supervised methods learn from: the folder's NLI, or the world's own triplets. Not drawn by the seed."""
+    s = lab.settings
+    if s.nli or data_folder(s.data_dir):
+        return load_nli_triplets(s.nli or DEFAULT_FILES, folder=s.data_dir)[: s.triplets]
+    return list(triplets(s.triplets))
+
+
+def translator_of(lab: Lab, pivot: str) -> LexicalPivot | ThereAndBack | PreparedTrips:
+    """The lab's translator to `pivot` and back."""
+    s = lab.settings
+    search = {"beams": s.beams, "temperature": s.translation_temperature}
+    return open_translator(s.translator, pivot, hub=s.hub, device=lab.device, **search)
+
+
 def round_trip_file(lab: Lab, pivot: str) -> Path:
     """One round trip a line, in the order of `sentences(lab)`."""
-    text = sentences(lab)
+    text, translator = sentences(lab), translator_of(lab, pivot)
+    cache = lab.cache_dir / "round-trips" / translator.fingerprint
 
     def compute(folder: Path) -> None:
         with (folder / "round-trips.txt").open("w", encoding="utf-8") as file:
-            file.writelines(line + "\n" for line in RoundTrip(pivot)(text))
+            file.writelines(line + "\n" for line in RoundTrip(pivot, translator, cache=cache)(text))
 
-    return lab.stage("round-trip", {"pivot": pivot, "text": text.fingerprint}, compute) / "round-trips.txt"
+    inputs = {"translator": translator.fingerprint, "text": text.fingerprint}
+    return lab.stage("round-trip", inputs, compute) / "round-trips.txt"
 
 
 def round_trips(lab: Lab, pivot: str) -> list[str]:

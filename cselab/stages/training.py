@@ -10,6 +10,7 @@ from typing import Any, Literal, NamedTuple
 import torch
 
 from cselab.data.corpus import tokenize_corpus
+from cselab.data.nli import tokenize_triplets
 from cselab.data.sources import embedded_dir, hub_allowed
 from cselab.data.targets import with_targets
 from cselab.errors import SettingsError, suggest
@@ -20,12 +21,16 @@ from cselab.models import Ensemble, SentenceEncoder, TwinEncoder, load_backbone,
 from cselab.pretraining.sif import SifMean
 from cselab.pretraining.text import Rows
 from cselab.settings import Schedule
-from cselab.stages.text import dev_task, sentences, training_rows
+from cselab.stages.text import dev_task, nli_triplets, sentences, training_rows, translator_of
 from cselab.training import fit
 
 Encode = Callable[[list[str]], torch.Tensor]
 
-OF_TERMS = ("terms", "negative_weight", "positive_scale", "dcl", "dcl_temperature", "artificial_rows")
+OF_TERMS = (
+    "terms", "negative_weight", "positive_scale", "dcl", "dcl_temperature", "artificial_rows", "noise", "noise_on",
+    "noise_std", "noise_passes",
+)  # fmt: skip
+OF_DECODERS = ("bidirectional", "decoder_pooling", "prompt", "lora_rank", "lora_alpha", "lora_dropout")
 OF_TWINS = ("caels", "cross_stream")
 OF_ALL = ("seed", "dropout", "pooling", "head", "temperature", "released_rows")
 """Settings that a training depends on."""
@@ -38,12 +43,13 @@ class Trained(NamedTuple):
     fit: dict[str, Any]
 
 
-def backbone(lab: Lab) -> str:
-    """Folder or hub name of the backbone: a shipped one by its name, a folder, or, where the profile may ask it, the hub.
+def backbone(lab: Lab, key: Literal["backbone", "decoder"] = "backbone") -> str:
+    """Folder or hub name of the backbone or decoder: a shipped one by its name, a folder, or, where the profile may ask it, the
+    hub.
 
     Raises SettingsError, with the shipped names, for anything else.
     """
-    name = lab.settings.backbone
+    name = getattr(lab.settings, key)
     shipped = {path.name: path for path in sorted((embedded_dir() / "backbones").iterdir()) if path.is_dir()}
     if name in shipped:
         return str(shipped[name])
@@ -52,7 +58,7 @@ def backbone(lab: Lab) -> str:
     if hub_allowed(lab.settings.hub):
         return name
     raise SettingsError(
-        f"backbone: no {name!r} here; {suggest(name, shipped)}; or give a folder, or set hub=True to fetch it from the hub"
+        f"{key}: no {name!r} here; {suggest(name, shipped)}; or give a folder, or set hub=True to fetch it from the hub"
     )
 
 
@@ -89,7 +95,7 @@ def _train(
         "towers": towers,
         "schedule": schedule.as_dict(),
         "dev": dev_task(lab),
-        **s.model_dump(mode="json", include={*OF_ALL, *OF_TERMS, *OF_TWINS}),
+        **s.model_dump(mode="json", include={*OF_ALL, *OF_TERMS, *OF_TWINS, *OF_DECODERS}),
     }
 
     def compute(folder: Path) -> None:
@@ -111,12 +117,13 @@ def _opened(lab: Lab, folder: Path, kind: type[SentenceEncoder] | type[TwinEncod
 
 def _single(lab: Lab, stage: str, method: str, pivot: str | None, schedule: Schedule, seed: int) -> Path:
     """A single-tower method from the backbone; settings of twins do not matter to it, so they are not in its key."""
-    lab = lab.with_settings(**dict.fromkeys(OF_TWINS))
+    lab = lab.with_settings(**dict.fromkeys((*OF_TWINS, *OF_DECODERS)))
     s, base = lab.settings, backbone(lab)
     return _train(
         lab, stage, method, [base], schedule,
         lambda: training_rows(lab, load_tokenizer(base), pivot, schedule.max_length),
         seed=seed, text=sentences(lab).fingerprint, pivot=pivot, rtt_mode=s.rtt_mode,
+        translator=pivot and translator_of(lab, pivot).fingerprint,
     )  # fmt: skip
 
 
@@ -140,7 +147,7 @@ def tower_sum(lab: Lab) -> TwinEncoder:
 
 def joint(lab: Lab, method: str, **overrides: Any) -> Trained:
     """Stage 2: `method` ("tncse", "jtcse") from the two towers; `overrides` are settings, e.g. `caels=1`."""
-    lab = lab.with_settings(**overrides) if overrides else lab
+    lab = lab.with_settings(**{**dict.fromkeys(OF_DECODERS), **overrides})
     s = lab.settings
     towers = [str(_tower(lab, which) / "encoder") for which in ("i", "ii")]
     schedule = s.stage2()
@@ -163,6 +170,25 @@ def single(lab: Lab, method: str, *, pivot: str | None = None, **overrides: Any)
     return _opened(lab, folder, SentenceEncoder)
 
 
+def supervised(lab: Lab, method: Literal["simcse_supervised", "bellm"], **overrides: Any) -> Trained:
+    """A method that learns from triplets, from the backbone or, BeLLM, from the decoder; `overrides` are settings."""
+    lab = lab.with_settings(**{**dict.fromkeys(OF_TWINS), **overrides})
+    if method != "bellm":
+        lab = lab.with_settings(**{**dict.fromkeys(OF_DECODERS), "prompt": ""})
+    s, schedule, found = lab.settings, lab.settings.supervised(method), nli_triplets(lab)
+    base = backbone(lab, "decoder" if method == "bellm" else "backbone")
+
+    def rows():
+        folder = lab.cache_dir / "triplets"
+        folder.mkdir(exist_ok=True)
+        options = {"max_length": schedule.max_length, "prompt": s.prompt}
+        return tokenize_triplets(found, load_tokenizer(base), folder / f"{method}.arrow", **options)
+
+    text = hashlib.sha256(repr(found).encode()).hexdigest()[:16]
+    folder = _train(lab, method, method, [base], schedule, rows, seed=s.seed, text=text)
+    return _opened(lab, folder, SentenceEncoder)
+
+
 def edfse(lab: Lab, pivots: Sequence[str]) -> Ensemble:
     """EDFSE: the sum of SimCSE towers, each on the text and its round trip through another pivot."""
     s = lab.settings
@@ -176,7 +202,7 @@ def edfse(lab: Lab, pivots: Sequence[str]) -> Ensemble:
 
 def distilled(lab: Lab, teacher: SentenceEncoder | TwinEncoder | Ensemble, name: str) -> Trained:
     """`D`: a fresh tower that learns the teacher's vectors of the text. name: of the stage, such as "jtcse-d"."""
-    lab = lab.with_settings(**dict.fromkeys((*OF_TERMS, *OF_TWINS)))
+    lab = lab.with_settings(**dict.fromkeys((*OF_TERMS, *OF_TWINS, *OF_DECODERS)))
     s, base, text, key = lab.settings, backbone(lab), sentences(lab), _fingerprint(teacher)
     schedule = s.distillation()
 

@@ -16,7 +16,7 @@ from cselab.data.batching import ViewCollator
 from cselab.errors import DivergenceError
 from cselab.evaluation import alignment, uniformity
 from cselab.methods import Batch, Method
-from cselab.training.progress import progress_bar
+from cselab.progress import progress_bar
 
 PROBE_SENTENCES = 128
 COLLAPSED = -0.05

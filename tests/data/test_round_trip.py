@@ -49,15 +49,93 @@ def test_unknown_pivot():
 
 def test_a_translator_that_loses_a_line_is_named_with_its_batch():
     """Prevents every later sentence from being paired with its neighbour's round trip."""
-    lossy = RoundTrip(lambda batch: batch[: 10 - (batch[0] == "s10")], batch_size=10)
+    lossy = RoundTrip("fr", lambda batch: batch[: 10 - (batch[0] == "s20")], batch_size=10)
     with pytest.raises(
-        DataError, match=r"batch 2 \(sentences 11 on, 's10' …\): the translator returned 9 lines for 10"
+        DataError, match=r"batch 2 \('s20' …\): the translator to 'fr' and back returned 9 lines for 10"
     ):
-        list(lossy(f"s{i}" for i in range(30)))
+        list(lossy(f"s{i}" for i in range(10, 40)))
 
 
 def test_an_empty_translation_keeps_the_sentence():
-    assert list(RoundTrip(lambda batch: ["  ", "B"])(["a", "b"])) == ["a", "B"]
+    assert list(RoundTrip("fr", lambda batch: ["  ", "B"])(["a", "b"])) == ["a", "B"]
+
+
+def test_a_translation_of_several_lines_stays_one(tmp_path):
+    """Prevents a line end inside a translation from shifting every later sentence of a file."""
+    assert list(RoundTrip("fr", lambda batch: ["one\n two\t three"])(["a"])) == ["one two three"]
+
+
+class Counting:
+    """A translator that remembers what it was asked, and may be killed."""
+
+    def __init__(self, die_at: int | None = None):
+        self.asked, self.calls, self.die_at = [], 0, die_at
+
+    def __call__(self, batch):
+        self.calls += 1
+        if self.calls == self.die_at:
+            raise KeyboardInterrupt
+        self.asked += batch
+        return [
+            f"{sentence} of {len(batch)} from {batch[0]}" for sentence in batch
+        ]  # depends on its batch, as floats do
+
+
+@pytest.mark.parametrize("die_at", [1, 2, 5, 9])
+def test_a_killed_round_trip_goes_on_to_the_same_output(tmp_path, die_at):
+    """Prevents lost work, and a resumed run that cuts its batches elsewhere and so gives other translations."""
+    text = [f"{'x' * (i % 7)} {i % 90}" for i in range(120)]  # with duplicates, of different lengths
+    whole = Counting()
+    expected = list(RoundTrip("fr", whole, cache=tmp_path / "whole", batch_size=10)(text))
+    killed = Counting(die_at)
+    with pytest.raises(KeyboardInterrupt):
+        list(RoundTrip("fr", killed, cache=tmp_path / "cache", batch_size=10)(text))
+    resumed = Counting()
+    assert list(RoundTrip("fr", resumed, cache=tmp_path / "cache", batch_size=10)(text)) == expected
+    assert sorted(killed.asked + resumed.asked) == sorted(set(text))  # nothing twice
+    assert not list(tmp_path.rglob("*.tmp"))
+
+
+def test_a_cache_hit_costs_no_call(tmp_path):
+    text = [f"sentence {i}" for i in range(50)]
+    first = list(RoundTrip("fr", Counting(), cache=tmp_path)(text))
+    again = Counting()
+    assert list(RoundTrip("fr", again, cache=tmp_path)(reversed(text))) == first[::-1]
+    assert again.calls == 0
+
+
+def test_a_kill_signal_loses_no_finished_part(tmp_path):
+    """Prevents a cache that only an orderly end writes: here the process is killed while it translates."""
+    import subprocess
+    import sys
+    import textwrap
+
+    code = textwrap.dedent(
+        f"""
+        import os, signal
+        from cselab.data import trip_cache
+        from cselab.data.round_trip import RoundTrip
+        trip_cache.FLUSH_ROWS = 10
+        def translate(batch):
+            if batch[0] == "s1050":
+                os.kill(os.getpid(), signal.SIGKILL)
+            return [s.upper() for s in batch]
+        list(RoundTrip("fr", translate, cache={str(tmp_path)!r}, batch_size=10)(f"s{{i}}" for i in range(1000, 1100)))
+        """
+    )
+    assert subprocess.run([sys.executable, "-c", code]).returncode == -9
+    resumed = Counting()
+    trips = list(RoundTrip("fr", resumed, cache=tmp_path, batch_size=10)(f"s{i}" for i in range(1000, 1100)))
+    assert trips[:50] == [f"S{i}" for i in range(1000, 1050)]
+    assert len(resumed.asked) == 50
+
+
+def test_a_damaged_cache_is_named(tmp_path):
+    list(RoundTrip("fr", Counting(), cache=tmp_path)(["a"]))
+    (path,) = tmp_path.glob("*.parquet")
+    path.write_bytes(path.read_bytes()[:-9])
+    with pytest.raises(DataError, match=rf"{path.name} is damaged .*remove it to translate it anew"):
+        list(RoundTrip("fr", Counting(), cache=tmp_path)(["a"]))
 
 
 def test_the_report_counts():
@@ -66,6 +144,17 @@ def test_the_report_counts():
     assert measured.overlap == pytest.approx((1 + 0.5 + 0) / 3)
     assert measured.length_ratio == pytest.approx((1 + 1 + 1.5) / 3)
     assert measured.duplicates == pytest.approx(1 / 3)
+    assert set(measured.samples) == {("a b c", "a b x"), ("p q", "a b x")}
     assert token_overlap("The dog", "the DOG") == 1
     with pytest.raises(DataError, match="no pairs"):
         report([])
+
+
+def test_self_bleu_is_of_the_trip_against_the_sentence():
+    """Prevents references and hypotheses from changing places: BLEU's brevity penalty is one-sided."""
+    import sacrebleu
+
+    long, short = "a man is playing a red guitar in the big old park", "a man is playing a red guitar"
+    assert report([(long, long)]).self_bleu == pytest.approx(100)
+    assert report([(long, short)]).self_bleu == pytest.approx(sacrebleu.corpus_bleu([short], [[long]]).score)
+    assert report([(long, short)]).self_bleu < report([(short, long)]).self_bleu

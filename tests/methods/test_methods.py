@@ -92,7 +92,7 @@ def test_an_ablation_is_a_tuple_of_terms(towers, batch, terms):
 CHANGES = {"info_nce_layout": "nce", "icnce_candidates": "icnce", "modulus": "ictm"}
 
 
-@pytest.mark.parametrize("row", sorted(LEDGER_ROWS))
+@pytest.mark.parametrize("row", sorted(LEDGER_ROWS - {"noise"}))  # test_terms has the noise study
 def test_a_row_of_the_ledger_changes_its_own_term_only(towers, batch, row):
     """Prevents a switch that does nothing, and one that turns on a neighbour too."""
     paper = build("jtcse", towers).losses(batch, HEADS)

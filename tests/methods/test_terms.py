@@ -5,7 +5,15 @@ import torch
 from test_methods import HEADS, SENTENCES, batch, build, towers  # noqa: F401  fixtures
 
 from cselab.errors import DataError, SettingsError
-from cselab.losses import barlow_twins, dimension_contrast, ictm, info_nce, off_dropout_info_nce, triplet_info_nce
+from cselab.losses import (
+    barlow_twins,
+    dimension_contrast,
+    ictm,
+    info_nce,
+    off_dropout_info_nce,
+    split_info_nce,
+    triplet_info_nce,
+)
 from cselab.methods import StepContext
 from cselab.methods.terms import weights_of
 
@@ -132,3 +140,77 @@ def test_rows_without_their_third_view(word_tokenizer):
     assert ViewCollator(word_tokenizer, views=3)(rows)["input_ids"].tolist() == [[1, 0], [2, 0], [3, 4]]
     one = ViewCollator(word_tokenizer, views=1)(rows)
     assert (one["input_ids"].tolist(), one["target"].tolist()) == ([[1]], [[0.5, 1.0]])
+
+
+@pytest.mark.parametrize("noise_on", ["positives", "negatives"])
+@pytest.mark.parametrize("noise", ["more", "less"])
+@pytest.mark.parametrize("rows", ["", "noise"])
+def test_the_noise_study_is_a_loop_over_pairs(towers, batch, noise_on, noise, rows):  # noqa: F811
+    """Prevents noise on the wrong pairs, on one view only (or on both, in the released form), and a mean of one pass."""
+    settings = {"noise": noise, "noise_on": noise_on, "noise_passes": 3, "dropout": 0.3, "released_rows": rows}
+    method = build("simcse_noise", towers[:1], **settings).train()
+    vectors = method(batch)
+    torch.manual_seed(0)
+    usual, changed = vectors["sentence"], vectors["changed"]
+    a, b = changed if noise_on == "positives" else usual
+    c, d = changed if noise_on == "negatives" else usual
+    total = 0.0
+    for i in range(4):
+        found = torch.exp(torch.cosine_similarity(a[i], b[i], dim=0) / 0.05)
+        others = sum(torch.exp(torch.cosine_similarity(c[i], d[j], dim=0) / 0.05) for j in range(4) if j != i)
+        total = total - torch.log(found / (found + others)) / 4
+    torch.testing.assert_close(method.compare(vectors, HEADS)["split"], total)
+    if noise == "more":
+        moved = (changed - usual).abs().amax((1, 2)) > 0
+        assert moved.tolist() == [not rows, True]
+
+
+def test_less_noise_is_less(towers, batch):  # noqa: F811
+    """The mean of K passes is nearer to the pass without dropout, in squares K times."""
+    method = build("simcse_noise", towers[:1], noise="less", noise_passes=25, dropout=0.1).train()
+    clean = build("simcse", towers[:1])(batch)["sentence"]
+    torch.manual_seed(0)
+    vectors = method(batch)
+    one, many = ((vectors[name] - clean).square().mean() for name in ("sentence", "changed"))
+    assert many < one / 5
+
+
+def test_split_info_nce_with_one_pair_is_info_nce():
+    torch.manual_seed(0)
+    a, b = torch.randn(2, 6, 8, dtype=torch.float64)
+    ids = torch.tensor([1, 2, 1, 3, 4, 5])
+    torch.testing.assert_close(split_info_nce((a, b), (a, b), ids=ids), info_nce(a, b, ids=ids), atol=1e-10, rtol=0)
+
+
+@pytest.fixture(scope="module")
+def decoder(tmp_path_factory, word_tokenizer):
+    from transformers import LlamaConfig, LlamaModel
+
+    config = LlamaConfig(
+        vocab_size=len(word_tokenizer), hidden_size=32, intermediate_size=48, num_hidden_layers=2, num_attention_heads=2,
+        max_position_embeddings=64, pad_token_id=word_tokenizer.pad_token_id, initializer_range=0.3,
+    )  # fmt: skip
+    torch.manual_seed(0)
+    folder = tmp_path_factory.mktemp("decoder") / "llama"
+    LlamaModel(config).save_pretrained(folder)
+    word_tokenizer.save_pretrained(folder)
+    return str(folder)
+
+
+@pytest.mark.parametrize("lora_rank", [0, 4])
+def test_bellm_is_supervised_info_nce_of_the_representative_words(decoder, word_tokenizer, lora_rank):
+    """Eq. 6 by a loop; prevents hard negatives of one's own sentence only, and weights that should rest but train."""
+    method = build("bellm", [decoder], lora_rank=lora_rank, prompt="the {sentence} is", decoder_pooling="last_token")
+    assert all("lora_" in name for name, p in method.named_parameters() if p.requires_grad) == (lora_rank > 0)
+    texts = [f"the {s} is" for s in (SENTENCES + SENTENCES[::-1] + SENTENCES[1:] + SENTENCES[:1])]
+    rows = dict(word_tokenizer(texts, padding=True, return_tensors="pt", return_token_type_ids=False))
+    x, yes, no = method.encoder(rows).unflatten(0, (3, -1))
+    expected = 0.0
+    for i in range(4):
+
+        def e(other, i=i):
+            return torch.exp(torch.cosine_similarity(x[i], other, dim=0) / 0.05)
+
+        expected -= torch.log(e(yes[i]) / sum(e(yes[j]) + e(no[j]) for j in range(4))) / 4
+    torch.testing.assert_close(method.losses(rows, HEADS)["triplet"], expected)
+    torch.testing.assert_close(method.encoder.encode(SENTENCES), x.detach())  # what is trained is what is evaluated

@@ -1,0 +1,164 @@
+"""Translators there and back: models of the hub or trained here, and round trips that somebody prepared."""
+
+import hashlib
+from collections.abc import Callable
+from pathlib import Path
+
+import torch
+
+from cselab.data.pivot import LexicalPivot
+from cselab.data.sources import hub_allowed, read_lines
+from cselab.errors import DataError, SettingsError, suggest
+
+Translator = Callable[[list[str]], list[str]]
+"""Sentences in, as many lines out, in their order."""
+
+NAMES = ("lexical", "opus-mt", "multilingual")
+MULTILINGUAL = "facebook/m2m100_418M"
+LONGEST = 128
+"""Tokens of a source sentence; what is longer is cut."""
+
+
+class Seq2Seq:
+    """One direction of a sequence-to-sequence model of transformers: `Seq2Seq("Helsinki-NLP/opus-mt-en-fr")(sentences)`.
+
+    source, target: languages, for a model that knows several: M2M100 and its kin, or a Marian model with `>>fr<<` tokens.
+    beams: width of the beam search, 1 is greedy. temperature: above 0 words are drawn instead, one hypothesis each; the
+        draws depend on `seed` and on the sentences of a call, so a call gives the same whenever it is made.
+
+    Raises DataError for a model that does not load or does not know the target, SettingsError for a bad search option.
+    """
+
+    def __init__(
+        self, model: str | Path, *, source: str | None = None, target: str | None = None, beams: int = 1,
+        temperature: float = 0.0, seed: int = 0, device: torch.device | str = "cpu",
+    ):  # fmt: skip
+        from transformers import AutoModelForSeq2SeqLM, AutoTokenizer
+
+        if beams < 1 or temperature < 0 or (temperature and beams > 1):
+            raise SettingsError(
+                f"beams={beams}, temperature={temperature}: expected a beam of at least 1 with temperature 0, or one beam "
+                "and a temperature above 0"
+            )
+        try:
+            self.tokenizer = AutoTokenizer.from_pretrained(model)
+            with torch.random.fork_rng(devices=[]):
+                self.model = AutoModelForSeq2SeqLM.from_pretrained(model, dtype=torch.float32)
+        except (OSError, ValueError) as error:
+            raise DataError(
+                f"no translator at {str(model)!r}: {str(error).strip().splitlines()[0]}; give a hub name that can be "
+                "fetched, or a folder that `cselab train-translator` made"
+            ) from None
+        self.model.to(device).eval()
+        self.seed = seed
+        self.search = {"num_beams": beams, "do_sample": temperature > 0}
+        if temperature:
+            self.search |= {"temperature": temperature, "top_k": 0}
+        self.prefix = ""
+        if hasattr(self.tokenizer, "get_lang_id"):
+            self.tokenizer.src_lang = source
+            self.search["forced_bos_token_id"] = self.tokenizer.get_lang_id(target)
+        elif target and f">>{target}<<" in self.tokenizer.get_vocab():
+            self.prefix = f">>{target}<< "
+        elif target and any(token.startswith(">>") for token in self.tokenizer.get_vocab()):
+            raise DataError(
+                f"the translator at {str(model)!r} has no token >>{target}<<, so it does not know {target!r}"
+            )
+
+    def __call__(self, sentences: list[str]) -> list[str]:
+        batch = self.tokenizer(
+            [self.prefix + sentence for sentence in sentences], padding=True, truncation=True, max_length=LONGEST,
+            return_tensors="pt", return_token_type_ids=False,
+        ).to(self.model.device)  # fmt: skip
+        longest = 2 * batch["input_ids"].shape[1] + 10
+        text = hashlib.sha256("\n".join([str(self.seed), *sentences]).encode()).digest()
+        with torch.inference_mode(), torch.random.fork_rng():
+            torch.manual_seed(int.from_bytes(text[:7], "big"))
+            out = self.model.generate(**batch, **self.search, max_length=None, max_new_tokens=longest)
+        return self.tokenizer.batch_decode(out, skip_special_tokens=True, clean_up_tokenization_spaces=False)
+
+    @property
+    def fingerprint(self) -> str:
+        """Of the weights and the search."""
+        digest = hashlib.sha256(f"{self.prefix} {sorted(self.search.items())} {self.seed}".encode())
+        for name, values in self.model.state_dict().items():
+            digest.update(name.encode() + values.cpu().contiguous().numpy().tobytes())
+        return digest.hexdigest()[:16]
+
+
+class ThereAndBack:
+    """A round trip from two directions. A sentence whose translation is empty comes back empty."""
+
+    def __init__(self, there: Seq2Seq, back: Seq2Seq):
+        self.there, self.back = there, back
+
+    def __call__(self, sentences: list[str]) -> list[str]:
+        return self.back(self.there(sentences))
+
+    @property
+    def fingerprint(self) -> str:
+        return self.there.fingerprint + self.back.fingerprint
+
+
+class PreparedTrips:
+    """Round trips from a file: .tsv or .tsv.gz, first line `sentence<TAB>round_trip`, one a line.
+
+    Raises DataError for a malformed file, and where asked for a sentence that it does not have.
+    """
+
+    def __init__(self, path: str | Path):
+        self.path, self.trips = Path(path).expanduser(), {}
+        for number, line in enumerate(read_lines(self.path), 1):
+            cells = line.split("\t")
+            if len(cells) != 2 or (number == 1 and cells != ["sentence", "round_trip"]):
+                raise DataError(
+                    f"{self.path}, line {number}: expected sentence, a tab and round_trip, got {line[:60]!r}"
+                )
+            if number > 1:
+                self.trips[cells[0].strip()] = cells[1]
+
+    def __call__(self, sentences: list[str]) -> list[str]:
+        missing = [sentence for sentence in sentences if sentence not in self.trips]
+        if missing:
+            raise DataError(
+                f"{self.path} has no round trip of {missing[0]!r:.80} (nor of {len(missing) - 1} more of {len(sentences)}); "
+                "prepare it from the same text"
+            )
+        return [self.trips[sentence] for sentence in sentences]
+
+    @property
+    def fingerprint(self) -> str:
+        return hashlib.sha256(repr(sorted(self.trips.items())).encode()).hexdigest()[:16]
+
+
+def open_translator(
+    name: str, pivot: str, *, hub: bool = False, beams: int = 1, temperature: float = 0.0, seed: int = 0,
+    device: torch.device | str = "cpu",
+) -> LexicalPivot | ThereAndBack | PreparedTrips:  # fmt: skip
+    """The translator English to `pivot` and back that a setting names.
+
+    name: "lexical": the offline stand-in. "opus-mt": the two Marian models of the pair. "multilingual": M2M100 both ways; both
+        from the hub. A folder that `cselab train-translator` made. A .tsv or .tsv.gz file of prepared trips; `{pivot}`
+        in a path stands for the pivot.
+
+    Raises SettingsError for an unknown name, or a hub that may not be asked; what the translators raise.
+    """
+    search = {"beams": beams, "temperature": temperature, "seed": seed, "device": device}
+    path = Path(name.replace("{pivot}", pivot)).expanduser()
+    if name == "lexical":
+        return LexicalPivot(pivot)
+    if name in NAMES and not hub_allowed(hub):
+        raise SettingsError(f"the translator {name!r} is fetched from the hub; set hub=True, or use 'lexical' offline")
+    if name == "opus-mt":
+        return ThereAndBack(
+            *(Seq2Seq(f"Helsinki-NLP/opus-mt-{pair}", **search) for pair in (f"en-{pivot}", f"{pivot}-en"))
+        )
+    if name.endswith((".tsv", ".tsv.gz")):
+        return PreparedTrips(path)
+    if name != "multilingual" and not path.is_dir():
+        raise SettingsError(
+            f"unknown translator {name!r}; {suggest(name, NAMES)}, or a folder, or a .tsv file of prepared round trips"
+        )
+    model = MULTILINGUAL if name == "multilingual" else path
+    there = Seq2Seq(model, source="en", target=pivot, **search)
+    return ThereAndBack(there, Seq2Seq(model, source=pivot, target="en", **search))

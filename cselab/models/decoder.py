@@ -1,0 +1,130 @@
+"""Llama-like decoders as sentence encoders: layers that attend both ways, and LoRA (BeLLM)."""
+
+import copy
+from pathlib import Path
+
+import torch
+from peft import LoraConfig, inject_adapter_in_model
+from peft.tuners.lora import LoraLayer
+from torch import nn
+from transformers import AutoConfig, AutoModel, PreTrainedModel, PreTrainedTokenizerBase
+from transformers.masking_utils import create_bidirectional_mask
+
+from cselab.errors import ModelError, suggest
+from cselab.models.backbone import load_tokenizer, quiet
+
+BIDIRECTIONAL = ("none", "last", "all", "addition")
+
+
+def load_decoder(
+    name_or_path: str | Path,
+    *,
+    bidirectional: str | None = None,
+    dropout: float | None = None,
+    dtype: torch.dtype = torch.float32,
+    attn_implementation: str = "sdpa",
+) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
+    """A decoder-only model without its language-model head, in evaluation mode, and its tokenizer.
+
+    bidirectional: see `make_bidirectional`; None is what the folder was saved with.
+    dropout: of the attention; Llama has no other.
+    dtype: of the weights; bfloat16 for large ones that only LoRA trains.
+
+    A tokenizer without a padding token pads with its end token, as is usual for LLaMA.
+
+    Raises ModelError for a missing path, an encoder, and weights that do not load or are incomplete.
+    """
+    try:
+        config = AutoConfig.from_pretrained(name_or_path)
+        if dropout is not None:
+            config.attention_dropout = dropout
+        opened = getattr(config, "bidirectional_layers", [])
+        with quiet():
+            model, info = AutoModel.from_pretrained(
+                name_or_path, config=config, dtype=dtype, attn_implementation=attn_implementation, use_safetensors=True,
+                output_loading_info=True,
+            )  # fmt: skip
+    except (OSError, ValueError) as error:
+        raise ModelError(f"no decoder at {str(name_or_path)!r}: {str(error).strip().splitlines()[0]}") from None
+    if not is_decoder(model):
+        raise ModelError(
+            f"{name_or_path} is a {config.model_type!r} model; expected a Llama-like decoder, whose layers mask what comes later"
+        )
+    if info["missing_keys"]:
+        raise ModelError(f"{name_or_path} lacks weights of its own architecture: {sorted(info['missing_keys'])[0]}, …")
+    tokenizer = load_tokenizer(name_or_path)
+    if tokenizer.pad_token is None:
+        tokenizer.pad_token = tokenizer.eos_token
+    model.config.pad_token_id = tokenizer.pad_token_id
+    if opened:
+        _open(model, opened)
+    if bidirectional is not None:
+        make_bidirectional(model, bidirectional)
+    return model.eval(), tokenizer
+
+
+def is_decoder(model: PreTrainedModel) -> bool:
+    """Whether `model.layers[i].self_attn` attends to what came before only."""
+    layers = getattr(model, "layers", None)
+    return bool(layers) and hasattr(getattr(layers[0], "self_attn", None), "is_causal")
+
+
+def make_bidirectional(model: PreTrainedModel, how: str) -> None:
+    """Which layers may attend to later tokens too, in place (BeLLM, section 3.2 and Table 4).
+
+    how: "last": the last one, BeLLM. "none": the decoder as it is. "all". "addition": one more layer on top, a copy of the last, and it
+        alone. Padding stays masked. The layers are recorded in the config, so that a saved model comes back as it was.
+
+    Raises ModelError for an unknown name, and for a model that has such layers already.
+    """
+    if how not in BIDIRECTIONAL:
+        raise ModelError(f"unknown way {how!r} to be bidirectional; {suggest(how, BIDIRECTIONAL)}")
+    if getattr(model.config, "bidirectional_layers", []):
+        raise ModelError(f"layers {model.config.bidirectional_layers} attend both ways already; load the model anew")
+    if how == "addition":
+        model.layers.append(copy.deepcopy(model.layers[-1]))
+        model.layers[-1].self_attn.layer_idx = len(model.layers) - 1
+        model.config.num_hidden_layers = len(model.layers)
+        if getattr(model.config, "layer_types", None):
+            model.config.layer_types = [*model.config.layer_types, model.config.layer_types[-1]]
+    depth = len(model.layers)
+    _open(model, {"none": [], "all": list(range(1, depth + 1))}.get(how, [depth]))
+
+
+def _open(model: PreTrainedModel, layers: list[int]) -> None:
+    """Two things must change, for scaled-dot-product attention reads the mask where a batch is padded and the flag where none is."""
+    model.config.bidirectional_layers = list(layers)
+    for number in layers:
+        layer = model.layers[number - 1]
+        layer.self_attn.is_causal = False
+        layer.register_forward_pre_hook(_unmask, with_kwargs=True)
+    if layers:
+        model.register_forward_pre_hook(_remember_padding, with_kwargs=True)
+
+
+def _remember_padding(model: PreTrainedModel, args: tuple, kwargs: dict) -> None:
+    for number in model.config.bidirectional_layers:
+        model.layers[number - 1].padding = kwargs.get("attention_mask")
+
+
+def _unmask(layer: nn.Module, args: tuple, kwargs: dict) -> tuple[tuple, dict]:
+    mask = create_bidirectional_mask(layer.self_attn.config, args[0], layer.padding)
+    return args, {**kwargs, "attention_mask": mask}
+
+
+def add_lora(model: PreTrainedModel, *, rank: int, alpha: float, dropout: float) -> None:
+    """Low-rank adapters on every linear layer, in place; nothing else is trained (peft; BeLLM section 4: 32, 32, 0.1)."""
+    config = LoraConfig(r=rank, lora_alpha=alpha, lora_dropout=dropout, target_modules="all-linear", bias="none")
+    inject_adapter_in_model(config, model)
+    for parameter in model.parameters():
+        if parameter.requires_grad:
+            parameter.data = parameter.data.float()  # peft gives them the frozen weights' precision
+
+
+def merge_lora(model: PreTrainedModel) -> None:
+    """The adapters' products into the weights they stand beside, in place; without adapters nothing happens."""
+    for name, module in list(model.named_modules()):
+        if isinstance(module, LoraLayer):
+            module.merge()
+            parent, _, child = name.rpartition(".")
+            setattr(model.get_submodule(parent), child, module.get_base_layer())

@@ -1,0 +1,131 @@
+"""Translators: which one a setting opens, that a call is the same whenever it is made, and prepared round trips."""
+
+import pytest
+import torch
+
+from cselab.data.parallel import load_parallel
+from cselab.data.pivot import LexicalPivot
+from cselab.data.translators import PreparedTrips, Seq2Seq, ThereAndBack, open_translator
+from cselab.errors import DataError, SettingsError
+
+TEXT = ["a man is playing guitar .", "the dog", "a red ball is under the table in the park ."]
+
+
+@pytest.fixture(scope="module")
+def marian(tmp_path_factory):
+    """A real Marian folder with its own sentencepiece tokenizer, as of the opus-mt models; random weights."""
+    import json
+
+    import sentencepiece
+    from transformers import MarianConfig, MarianMTModel, MarianTokenizer
+
+    folder = tmp_path_factory.mktemp("marian")
+    (folder / "text.txt").write_text("\n".join(TEXT * 20))
+    sentencepiece.SentencePieceTrainer.train(
+        input=str(folder / "text.txt"), model_prefix=str(folder / "source"), vocab_size=60, hard_vocab_limit=False,
+        minloglevel=2,
+    )  # fmt: skip
+    pieces = sentencepiece.SentencePieceProcessor(model_file=str(folder / "source.model"))
+    words = [pieces.id_to_piece(i) for i in range(3, len(pieces))]
+    vocabulary = {word: i for i, word in enumerate(["</s>", "<unk>", *words, "<pad>"])}
+    (folder / "vocab.json").write_text(json.dumps(vocabulary))
+    model = folder / "source.model"
+    tokenizer = MarianTokenizer(source_spm=str(model), target_spm=str(model), vocab=str(folder / "vocab.json"))
+    pad = vocabulary["<pad>"]
+    config = MarianConfig(
+        vocab_size=len(vocabulary), d_model=16, encoder_layers=1, decoder_layers=1, encoder_attention_heads=2,
+        decoder_attention_heads=2, encoder_ffn_dim=32, decoder_ffn_dim=32, max_position_embeddings=300, pad_token_id=pad,
+        decoder_start_token_id=pad, eos_token_id=0, init_std=0.5,
+    )  # fmt: skip
+    torch.manual_seed(0)
+    MarianMTModel(config).save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+    return folder
+
+
+def test_a_marian_model_gives_a_line_a_sentence(marian):
+    translate = Seq2Seq(marian)
+    out = translate(TEXT)
+    assert len(out) == len(TEXT)
+    assert all("<pad>" not in line and "</s>" not in line for line in out)
+    for line, together in zip(TEXT, out, strict=True):  # padding is not read; random weights never end a sentence
+        assert together.startswith(translate([line])[0])
+
+
+def test_draws_depend_on_the_sentences_and_the_seed_alone(marian):
+    """Prevents a resumed run that draws other words, and a translator that moves the caller's random state."""
+    torch.manual_seed(5)
+    expected = torch.rand(1)
+    torch.manual_seed(5)
+    one = Seq2Seq(marian, temperature=1.0)
+    first = one(TEXT)
+    assert torch.equal(torch.rand(1), expected)
+    one(TEXT[:1])
+    assert one(TEXT) == first
+    assert Seq2Seq(marian, temperature=1.0, seed=1)(TEXT) != first
+    assert Seq2Seq(marian)(TEXT) != first
+
+
+def test_beams_search_wider(marian):
+    """Prevents an option that does not reach the search: of four beams the best is at least as probable."""
+    greedy, wide = Seq2Seq(marian), Seq2Seq(marian, beams=4)
+    assert greedy.fingerprint != wide.fingerprint
+    wide(TEXT)
+    assert wide.search["num_beams"] == 4
+
+
+@pytest.mark.parametrize("options", [{"beams": 0}, {"temperature": -1.0}, {"beams": 2, "temperature": 0.5}])
+def test_a_search_that_makes_no_sense(options):
+    with pytest.raises(SettingsError, match="expected a beam of at least 1 with temperature 0"):
+        Seq2Seq("nowhere", **options)
+
+
+def test_which_translator_a_setting_opens(marian, tmp_path):
+    assert isinstance(open_translator("lexical", "ru"), LexicalPivot)
+    trip = open_translator(str(marian), "fr")
+    assert isinstance(trip, ThereAndBack)
+    assert trip(TEXT) == trip.back(trip.there(TEXT))
+    (tmp_path / "fr.tsv").write_text("sentence\tround_trip\na\tb\n")
+    assert open_translator(str(tmp_path / "{pivot}.tsv"), "fr")(["a"]) == ["b"]
+    for name in ("opus-mt", "multilingual"):
+        with pytest.raises(SettingsError, match="fetched from the hub; set hub=True, or use 'lexical' offline"):
+            open_translator(name, "fr")
+    with pytest.raises(SettingsError, match="unknown translator 'lexikal'; did you mean 'lexical'"):
+        open_translator("lexikal", "fr")
+
+
+def test_a_folder_that_is_no_translator(tmp_path):
+    with pytest.raises(DataError, match="no translator at .*give a hub name"):
+        open_translator(str(tmp_path), "fr")
+
+
+def test_prepared_trips(tmp_path):
+    path = tmp_path / "trips.tsv"
+    path.write_text("sentence\tround_trip\nThe dog.\tA dog.\nOne.\tUne.\n")
+    trips = PreparedTrips(path)
+    assert trips(["One.", "The dog."]) == ["Une.", "A dog."]
+    with pytest.raises(DataError, match=r"no round trip of 'Two.' \(nor of 0 more of 2\)"):
+        trips(["One.", "Two."])
+    path.write_text("sentence\tround_trip\nThe dog.\n")
+    with pytest.raises(DataError, match="line 2: expected sentence, a tab and round_trip"):
+        PreparedTrips(path)
+
+
+def test_parallel_text(tmp_path):
+    import gzip
+
+    def write(text):
+        (tmp_path / "parallel").mkdir(exist_ok=True)
+        with gzip.open(tmp_path / "parallel" / "toy-en-fr.tsv.gz", "wt") as file:
+            file.write(text)
+
+    write("en\tfr\nThe dog.\tLe chien.\n")
+    text = load_parallel("toy-en-fr", folder=tmp_path)
+    assert text.languages == ("en", "fr")
+    assert text.pairs == [("The dog.", "Le chien.")]
+    with pytest.raises(DataError, match="no parallel text 'toy-en-de'.*did you mean 'toy-en-fr'"):
+        load_parallel("toy-en-de", folder=tmp_path)
+    for bad, message in [("en\tfr\nThe dog.\n", "line 2: expected a sentence, a tab"), ("en\tfr\n", "has no pairs")]:
+        write(bad)
+        with pytest.raises(DataError, match=message):
+            load_parallel("toy-en-fr", folder=tmp_path)

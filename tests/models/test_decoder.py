@@ -1,0 +1,172 @@
+"""Decoders: which layers look ahead, under either attention and either padding; prompts; LoRA; saving."""
+
+import copy
+
+import pytest
+import torch
+from transformers import LlamaConfig, LlamaModel
+
+from cselab.errors import ModelError
+from cselab.models import SentenceEncoder, add_lora, export, load_decoder, make_bidirectional, merge_lora
+
+DEPTH = 4
+SENTENCES = ["the dog", "a man is playing guitar in the park .", "a red ball is under the table"]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory, word_tokenizer):
+    """A saved Llama of four layers whose two key heads serve four query heads, as in LLaMA 3."""
+    config = LlamaConfig(
+        vocab_size=len(word_tokenizer), hidden_size=32, intermediate_size=48, num_hidden_layers=DEPTH, num_attention_heads=4,
+        num_key_value_heads=2, max_position_embeddings=64, pad_token_id=word_tokenizer.pad_token_id, initializer_range=0.3,
+    )  # fmt: skip
+    torch.manual_seed(0)
+    folder = tmp_path_factory.mktemp("decoder") / "llama"
+    LlamaModel(config).save_pretrained(folder)
+    word_tokenizer.save_pretrained(folder)
+    return folder
+
+
+def tokens(tokenizer, sentences=SENTENCES, side="right"):
+    tokenizer.padding_side = side
+    return tokenizer(sentences, padding=True, return_tensors="pt", return_token_type_ids=False)
+
+
+def states(model, batch):
+    with torch.no_grad():
+        return model(**batch, output_hidden_states=True).hidden_states
+
+
+@pytest.mark.parametrize("attention", ["sdpa", "eager"])
+@pytest.mark.parametrize("padded", [True, False])
+def test_the_switch_changes_the_last_layer_only(folder, attention, padded):
+    """Prevents a mask swapped for all layers, and one that works in padded (or unpadded) batches alone."""
+    plain, tokenizer = load_decoder(folder, bidirectional="none", attn_implementation=attention)
+    opened, _ = load_decoder(folder, bidirectional="last", attn_implementation=attention)
+    batch = tokens(tokenizer, SENTENCES if padded else SENTENCES[1:2])
+    before, after = states(plain, batch), states(opened, batch)
+    for one, other in zip(before[:DEPTH], after[:DEPTH], strict=True):
+        assert torch.equal(one, other)
+    assert not torch.allclose(before[DEPTH][:, 0], after[DEPTH][:, 0], atol=1e-3)
+
+
+@pytest.mark.parametrize("attention", ["sdpa", "eager"])
+@pytest.mark.parametrize("padded", [True, False])
+@pytest.mark.parametrize(("how", "moved"), [("none", set()), ("last", {4}), ("all", {1, 2, 3, 4}), ("addition", {5})])
+def test_where_the_last_token_moves_the_first(folder, attention, padded, how, moved):
+    """The definition: in a layer that looks ahead, and in those after it, the first token's state reads the last token."""
+    model, tokenizer = load_decoder(folder, bidirectional=how, attn_implementation=attention)
+    batch = tokens(tokenizer, SENTENCES if padded else SENTENCES[1:2])
+    other = {name: rows.clone() for name, rows in batch.items()}
+    row = 1 if padded else 0  # the longest: its last token is the last column
+    other["input_ids"][row, -1] = 8
+    pairs = zip(states(model, batch), states(model, other), strict=True)
+    changed = {i for i, (a, b) in enumerate(pairs) if not torch.allclose(a[row, 0], b[row, 0], atol=1e-5)}
+    assert changed == moved
+
+
+@pytest.mark.parametrize("how", ["none", "last", "all", "addition"])
+@pytest.mark.parametrize("pooling", ["last_token", "mean"])
+def test_padding_on_either_side_gives_the_same_embedding(folder, how, pooling):
+    """Prevents padding from being attended to, and the last token from being looked for at the wrong end."""
+    found = []
+    for attention in ("sdpa", "eager"):
+        model, tokenizer = load_decoder(folder, bidirectional=how, attn_implementation=attention)
+        encoder = SentenceEncoder(model, tokenizer, pooling=pooling)
+        with torch.no_grad():
+            found += [encoder.embed(dict(tokens(tokenizer, side=side))) for side in ("right", "left")]
+            found.append(torch.cat([encoder.embed(dict(tokens(tokenizer, [one]))) for one in SENTENCES]))
+    for other in found[1:]:
+        torch.testing.assert_close(other, found[0], atol=2e-5, rtol=1e-4)
+
+
+def test_the_last_token_reads_everything_under_either_mask(folder):
+    """What the paper does not say: with its pooling the last layer's mask changes neither embedding nor gradient."""
+    found = []
+    for how in ("none", "last"):
+        model, tokenizer = load_decoder(folder, bidirectional=how, dtype=torch.float64)
+        encoder = SentenceEncoder(model, tokenizer, pooling="last_token")
+        embedding = encoder.embed(dict(tokens(tokenizer)))
+        embedding.square().sum().backward()
+        found.append([embedding, *(p.grad for p in model.parameters() if p.grad is not None)])
+    for one, other in zip(*found, strict=True):
+        torch.testing.assert_close(one, other, atol=1e-9, rtol=1e-9)
+    last, tokenizer = load_decoder(folder, bidirectional="last")
+    none, _ = load_decoder(folder, bidirectional="none")
+    means = [SentenceEncoder(model, tokenizer, pooling="mean").encode(SENTENCES) for model in (last, none)]
+    assert not torch.allclose(*means, atol=1e-3)
+
+
+def test_addition_is_one_more_layer_like_the_last(folder):
+    model, _ = load_decoder(folder, bidirectional="addition")
+    assert len(model.layers) == model.config.num_hidden_layers == DEPTH + 1
+    for name, value in model.layers[-1].state_dict().items():
+        assert torch.equal(value, model.layers[-2].state_dict()[name])
+    assert model.config.bidirectional_layers == [DEPTH + 1]
+
+
+@pytest.mark.parametrize("how", ["last", "addition"])
+def test_a_saved_decoder_comes_back_as_it_was(folder, tmp_path, how):
+    """Prevents a reload that is causal again, or that lost its prompt."""
+    model, tokenizer = load_decoder(folder, bidirectional=how)
+    encoder = SentenceEncoder(model, tokenizer, pooling="mean", prompt="the {sentence} is the")
+    expected = encoder.encode(SENTENCES)
+    encoder.save_pretrained(tmp_path / "saved")
+    again = SentenceEncoder.from_pretrained(tmp_path / "saved")
+    assert (again.prompt, again.pooling) == ("the {sentence} is the", "mean")
+    torch.testing.assert_close(again.encode(SENTENCES), expected)
+    assert not torch.allclose(
+        again.encode(SENTENCES), SentenceEncoder(model, tokenizer, pooling="mean").encode(SENTENCES)
+    )
+    with pytest.raises(ModelError, match="a prompt around the sentence is no stock module"):
+        export(again, tmp_path / "exported")
+    with pytest.raises(ModelError, match="attend both ways already"):
+        make_bidirectional(again.backbone, "all")
+
+
+def test_a_copy_of_an_opened_decoder_is_its_own(folder):
+    """Prevents a copy (a checkpoint's, a teacher's) from masking by the original's batch."""
+    model, tokenizer = load_decoder(folder, bidirectional="all")
+    copied = copy.deepcopy(model)
+    batch, short = tokens(tokenizer), tokens(tokenizer, SENTENCES[:1])
+    expected = states(model, batch)[-1]
+    states(copied, short)
+    assert torch.equal(states(copied, batch)[-1], expected)
+
+
+def test_lora_trains_little_and_merges_exactly(folder):
+    """Prevents adapters that are saved but not applied, base weights that train, and a merge that changes the model."""
+    model, tokenizer = load_decoder(folder, bidirectional="last")
+    encoder = SentenceEncoder(model, tokenizer, pooling="mean")
+    start = encoder.encode(SENTENCES)
+    names = {name for name, _ in model.named_parameters()}
+    add_lora(model, rank=2, alpha=4.0, dropout=0.0)
+    trained = {name for name, p in model.named_parameters() if p.requires_grad}
+    assert all("lora_" in name for name in trained)
+    assert len(trained) == 2 * 7 * DEPTH  # q, k, v, o, gate, up, down
+    torch.testing.assert_close(encoder.encode(SENTENCES), start)  # B starts at 0
+    for name, p in model.named_parameters():
+        if "lora_B" in name:
+            torch.nn.init.normal_(p, std=0.1)
+    changed = encoder.encode(SENTENCES)
+    assert not torch.allclose(changed, start, atol=1e-3)
+    merge_lora(model)
+    assert {name for name, _ in model.named_parameters()} == names
+    torch.testing.assert_close(encoder.encode(SENTENCES), changed, atol=1e-5, rtol=1e-4)
+
+
+def test_a_prompt_is_around_every_sentence(folder):
+    model, tokenizer = load_decoder(folder, bidirectional="none")
+    prompted = SentenceEncoder(model, tokenizer, pooling="last_token", prompt="the {sentence} is the")
+    by_hand = SentenceEncoder(model, tokenizer, pooling="last_token").encode([f"the {s} is the" for s in SENTENCES])
+    torch.testing.assert_close(prompted.encode(SENTENCES), by_hand)
+
+
+def test_bad_input(folder, tmp_path, make_bert, word_tokenizer):
+    with pytest.raises(ModelError, match="unknown way 'lst' to be bidirectional; did you mean 'last'"):
+        load_decoder(folder, bidirectional="lst")
+    with pytest.raises(ModelError, match="no decoder at"):
+        load_decoder(tmp_path / "nothing")
+    SentenceEncoder(make_bert(1), word_tokenizer).save_pretrained(tmp_path / "bert")
+    with pytest.raises(ModelError, match="is a 'bert' model; expected a Llama-like decoder"):
+        load_decoder(tmp_path / "bert")
