@@ -26,10 +26,15 @@ def find_notebooks(folder: Path, names: Sequence[str] = ()) -> list[Path]:
     there = {path.stem: path for path in sorted(folder.glob("[0-9][0-9]_*.ipynb"))}
     if not there:
         raise CselabError(f"no notebooks in {folder}; run from the project's folder")
-    by_name = {**{stem[:2]: path for stem, path in there.items()}, **there}
+    others = {path.stem: path for path in folder.glob("[a-z]*.ipynb")}  # by their name only, not by default
+    by_name = {**{stem[:2]: path for stem, path in there.items()}, **there, **others}
     chosen = []
     for name in names or there:
-        path = by_name.get(name.zfill(2)) or (Path(name) if name.endswith(".ipynb") and Path(name).is_file() else None)
+        path = (
+            by_name.get(name)
+            or by_name.get(name.zfill(2))
+            or (Path(name) if name.endswith(".ipynb") and Path(name).is_file() else None)
+        )
         if path is None:
             raise CselabError(f"no notebook {name!r}; {suggest(name, there)}")
         chosen.append(path)

@@ -4,7 +4,7 @@ Notebooks call these with their lab. What a step depends on is its key, so noteb
 notebook 02 shows, and run second finds them.
 """
 
-from cselab.stages.scores import comparison, evaluate, geometry, over_seeds, pair_cosines, phenomena, score
+from cselab.stages.scores import comparison, dev_pairs, evaluate, geometry, over_seeds, pair_cosines, phenomena, score
 from cselab.stages.text import (
     combine,
     dev_task,
@@ -29,6 +29,7 @@ from cselab.stages.training import (
     single,
     supervised,
     tower,
+    tower_folders,
     tower_sum,
 )
 
@@ -39,6 +40,7 @@ __all__ = [
     "backbone_encoder",
     "combine",
     "comparison",
+    "dev_pairs",
     "dev_score",
     "dev_task",
     "distilled",
@@ -60,6 +62,7 @@ __all__ = [
     "supervised",
     "test_tasks",
     "tower",
+    "tower_folders",
     "tower_sum",
     "training_rows",
 ]

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Mapping
 import pandas
 import torch
 
-from cselab.data.sts import load_sts
+from cselab.data.sts import StsData, load_sts
 from cselab.evaluation import StsReport, alignment, evaluate_sts, uniformity
 from cselab.lab import Lab
 from cselab.progress import progress_bar
@@ -59,16 +59,21 @@ def phenomena(encode: Encode, report: StsReport | None = None) -> Mapping[str, f
     return report.tasks["World"].by_subset
 
 
+def dev_pairs(lab: Lab) -> StsData:
+    """The pairs that checkpoints are picked on."""
+    return load_sts(dev_task(lab), "dev", folder=lab.settings.data_dir, hub=lab.settings.hub)
+
+
 def pair_cosines(lab: Lab, encode: Encode) -> tuple[torch.Tensor, torch.Tensor]:
     """Cosines and gold ratings of the dev pairs."""
-    pairs = load_sts(dev_task(lab), "dev", folder=lab.settings.data_dir, hub=lab.settings.hub)
+    pairs = dev_pairs(lab)
     a, b = encode(pairs.sentences1), encode(pairs.sentences2)
     return torch.cosine_similarity(a, b), torch.as_tensor(pairs.scores)
 
 
 def geometry(lab: Lab, encode: Encode) -> tuple[float, float]:
     """(uniformity, alignment) on the dev split: alignment over pairs rated above 4, uniformity over all its sentences."""
-    pairs = load_sts(dev_task(lab), "dev", folder=lab.settings.data_dir, hub=lab.settings.hub)
+    pairs = dev_pairs(lab)
     a, b = encode(pairs.sentences1), encode(pairs.sentences2)
     close = torch.as_tensor(pairs.scores) > 4
     return uniformity(torch.cat([a, b])).item(), alignment(a[close], b[close]).item()

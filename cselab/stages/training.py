@@ -145,12 +145,16 @@ def tower_sum(lab: Lab) -> TwinEncoder:
     return TwinEncoder(one.backbone, two.backbone, tokenizer=one.tokenizer).to(lab.device).eval()
 
 
+def tower_folders(lab: Lab) -> list[str]:
+    """The encoders of stage 1, as folders."""
+    return [str(_tower(lab, which) / "encoder") for which in ("i", "ii")]
+
+
 def joint(lab: Lab, method: str, **overrides: Any) -> Trained:
     """Stage 2: `method` ("tncse", "jtcse") from the two towers; `overrides` are settings, e.g. `caels=1`."""
     lab = lab.with_settings(**{**dict.fromkeys(OF_DECODERS), **overrides})
     s = lab.settings
-    towers = [str(_tower(lab, which) / "encoder") for which in ("i", "ii")]
-    schedule = s.stage2()
+    towers, schedule = tower_folders(lab), s.stage2()
     folder = _train(
         lab, method, method, towers, schedule,
         lambda: training_rows(lab, load_tokenizer(towers[0]), None, schedule.max_length),
@@ -190,11 +194,15 @@ def supervised(lab: Lab, method: Literal["simcse_supervised", "bellm"], **overri
 
 
 def edfse(lab: Lab, pivots: Sequence[str]) -> Ensemble:
-    """EDFSE: the sum of SimCSE towers, each on the text and its round trip through another pivot."""
+    """EDFSE: the sum of SimCSE towers, each on the text and its round trip through another pivot. The lab's own two pivots give the
+    towers of stage 1, so that an ensemble of four and a twin of its first two share them."""
     s = lab.settings
     plain = lab.with_settings(**dict.fromkeys(OF_TERMS))
+    own = {s.pivot_i: "i", s.pivot_ii: "ii"}
     folders = [
-        _single(plain, f"simcse-{pivot}", "simcse", pivot, s.stage1("i"), zlib.crc32(f"{pivot} {s.seed}".encode()))
+        _tower(lab, own[pivot])
+        if pivot in own
+        else _single(plain, f"simcse-{pivot}", "simcse", pivot, s.stage1("i"), zlib.crc32(f"{pivot} {s.seed}".encode()))
         for pivot in pivots
     ]
     return Ensemble([_opened(lab, folder, SentenceEncoder).encoder for folder in folders])

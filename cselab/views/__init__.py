@@ -9,6 +9,7 @@ from cselab.views.figures import (
     score_bars,
     score_heatmap,
     training_curves,
+    violins,
 )
 from cselab.views.theme import PALETTE, use_theme
 
@@ -23,4 +24,5 @@ __all__ = [
     "score_heatmap",
     "training_curves",
     "use_theme",
+    "violins",
 ]

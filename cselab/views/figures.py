@@ -109,6 +109,17 @@ def cosine_by_rating(cosines: torch.Tensor, ratings: torch.Tensor, title: str = 
     return figure
 
 
+def violins(groups: Mapping[str, Sequence[float] | torch.Tensor], title: str, y_title: str) -> go.Figure:
+    """The spread of each group's values, with a box inside: quartiles and median."""
+    figure = go.Figure(layout=dict(title=title, yaxis_title=y_title, showlegend=False))
+    for name, values in groups.items():
+        figure.add_violin(
+            y=torch.as_tensor(values).tolist(), name=name, line_color=PALETTE[0], box_visible=True, points=False,
+            spanmode="hard",
+        )  # fmt: skip
+    return figure
+
+
 def overlap_histogram(pairs: Mapping[str, Sequence[tuple[str, str]]]) -> go.Figure:
     """How many sentences keep which share of their words (Jaccard index of the word sets), one colour a pivot."""
     figure = go.Figure(

@@ -1,63 +1,128 @@
-"""SimCSE, the untrained sum of its towers, TNCSE and JTCSE on one backbone, seed by seed; a row a score.
+"""Every system on one backbone, seed by seed: a row a method, with its scores, its dev history and its settings.
 
-    python tests/gpu/study.py --backbone tiny-bert --results study.jsonl 1 2 3 [-p name=value ...]
+    python tests/gpu/study.py --results study.jsonl 1 2 3 [--profile tiny] [--only jtcse "BeLLM …"] [-p name=value ...]
 
-Seeds whose rows are already there are skipped. Checkpoints are picked on STS-B dev (the world's without a data folder).
+Rows that are already there are skipped, so an interrupted study goes on. Checkpoints are picked on STS-B dev (the world's
+without a data folder); the methods of a seed share towers and batches.
 """
 
 import argparse
 import json
-import tempfile
+import time
+from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 
 import torch
 
 from cselab import open_lab, stages
+from cselab.models import Ensemble, Whitened
 
-SCHEDULE = dict(
-    sentences=100_000, stage1_steps=800, stage1_batch_size=128, stage1_eval_every=50, stage2_steps=400,
-    stage2_batch_size=128, stage2_eval_every=50,
-)  # fmt: skip
+PIVOTS = ("fr", "ru", "nl", "zh")
+NOISE = [(noise, on) for noise in ("more", "less") for on in ("positives", "negatives")]
+BELLM = [
+    ("none", "last_token"), ("last", "last_token"), ("all", "last_token"), ("addition", "last_token"), ("none", "mean"),
+    ("last", "mean"), ("all", "mean"), ("addition", "mean"),
+]  # fmt: skip
 
 
-def encoders(lab):
-    """Name and encoder, each made when it is asked for."""
-    yield "SIF mean", stages.sif_mean(lab)
-    yield "untrained (cls)", stages.backbone_encoder(lab, pooling="cls")
-    yield "SimCSE, tower I", stages.tower(lab, "i").encoder
-    yield "SimCSE, tower II", stages.tower(lab, "ii").encoder
-    yield "SimCSE, I + II", stages.tower_sum(lab)
-    for method in ("tncse", "jtcse"):
-        yield method, stages.joint(lab, method).encoder
+def systems() -> Iterator[tuple[str, Callable]]:
+    """Name and how a lab gets the encoder, in an order in which later ones find what they need."""
+    yield "SIF mean", stages.sif_mean
+    yield "untrained (cls)", partial(stages.backbone_encoder, pooling="cls")
+    yield "untrained (mean)", partial(stages.backbone_encoder, pooling="mean")
+    yield "whitened (cls)", whitened
+    yield "SimCSE", lambda lab: stages.single(lab, "simcse").encoder
+    for pivot in PIVOTS:
+        yield f"SimCSE + {pivot}", lambda lab, pivot=pivot: stages.edfse(lab, (pivot,)).members[0]
+    yield "SimCSE, I + II", stages.tower_sum
+    yield "EDFSE (4 pivots)", partial(stages.edfse, pivots=PIVOTS)
+    yield "TNCSE", lambda lab: stages.joint(lab, "tncse").encoder
+    for stream in ("parallel", "last_only", "fused"):
+        yield f"JTCSE, {stream}", lambda lab, s=stream: stages.joint(lab, "jtcse", cross_stream=s).encoder
+    yield "TNCSE, one tower", lambda lab: stages.single(lab, "tncse_single").encoder
+    for name, terms in (("off-dropout", "off_info"), ("SimCSE + DCL", "nce,dcl"), ("ImSimCSE", "off_info,dcl")):
+        yield name, lambda lab, t=terms: stages.single(lab, "imsimcse", terms=t).encoder
+    alone = {"terms": "dcl:1", "dcl": "paper", "dcl_temperature": 0.05}
+    yield "DCL alone", lambda lab: stages.single(lab, "imsimcse", **alone).encoder
+    for rows in (0, 128):
+        yield (
+            f"SimCSE + Barlow, M = {rows}",
+            lambda lab, m=rows: stages.single(lab, "simcse", terms="nce,barlow:0.01", artificial_rows=m).encoder,
+        )
+    for noise, on in NOISE:
+        yield (
+            f"{noise} noise, {on}",
+            lambda lab, n=noise, on=on: stages.single(lab, "simcse_noise", noise=n, noise_on=on).encoder,
+        )
+    yield "SimCSE, supervised", lambda lab: stages.supervised(lab, "simcse_supervised").encoder
+    yield "JTCSE UC", uc
+    teachers = {"EDFSE": partial(stages.edfse, pivots=PIVOTS), "JTCSE": jtcse, "JTCSE UC": uc}
+    for name, teacher in teachers.items():
+        yield (
+            f"{name} D",
+            lambda lab, n=name, t=teacher: stages.distilled(lab, t(lab), f"{n.replace(' ', '-')}-d").encoder,
+        )
+    for how, pooling in BELLM:
+        yield (
+            f"BeLLM {how}, {pooling}",
+            lambda lab, how=how, pooling=pooling: (
+                stages.supervised(lab, "bellm", bidirectional=how, decoder_pooling=pooling).encoder
+            ),
+        )
+
+
+def whitened(lab):
+    sample = [line for line, _ in zip(stages.sentences(lab), range(10_000), strict=False)]
+    return Whitened(stages.backbone_encoder(lab).encode, sample)
+
+
+def jtcse(lab):
+    return stages.joint(lab, "jtcse").encoder
+
+
+def uc(lab) -> Ensemble:
+    """A twin and an outsider that learned from triplets."""
+    return Ensemble.uc(jtcse(lab), stages.supervised(lab, "simcse_supervised").encoder)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("seeds", nargs="+", type=int)
-    parser.add_argument("--backbone", default="tiny-bert")
+    parser.add_argument("--profile", default="small")
     parser.add_argument("--results", type=Path, required=True)
+    parser.add_argument("--outputs", type=Path, default=Path("outputs"), help="where stages are kept")
+    parser.add_argument("--only", nargs="*", help="names of systems; all by default")
     parser.add_argument("-p", action="append", default=[], help="a setting: name=value")
     given = parser.parse_args()
-    done = (
-        {json.loads(line)["seed"] for line in given.results.read_text().splitlines()}
-        if given.results.exists()
-        else set()
-    )
-    settings = {**SCHEDULE, **{name: json.loads(value) for name, value in (text.split("=", 1) for text in given.p)}}
-    for seed in [seed for seed in given.seeds if seed not in done]:
-        with tempfile.TemporaryDirectory() as outputs:
-            lab = open_lab(
-                "study", profile="small", backbone=given.backbone, seed=seed, outputs=outputs,
-                bf16=torch.cuda.is_available(), **settings,
-            )  # fmt: skip
-            rows = [
-                {"seed": seed, "method": name, "average": report.average, **report.scores}
-                for name, encoder in encoders(lab)
-                for report in [stages.score(lab, encoder.encode)]
-            ]
-        with given.results.open("a") as file:  # all of a seed or nothing
-            file.writelines(json.dumps(row) + "\n" for row in rows)
-        print(*(f"{row['seed']} {row['method']}: {row['average']:.2f}" for row in rows), sep="\n", flush=True)
+    settings = {name: _value(value) for name, value in (text.split("=", 1) for text in given.p)}
+    for seed in given.seeds:
+        lab = open_lab(
+            "study", profile=given.profile, seed=seed, outputs=given.outputs, bf16=torch.cuda.is_available(), **settings
+        )
+        for name, build in systems():
+            if (seed, name) in _done(given.results) or (given.only and name not in given.only):
+                continue
+            started = time.perf_counter()
+            report = stages.score(lab, build(lab).encode)
+            seconds = round(time.perf_counter() - started)
+            row = {"seed": seed, "method": name, "average": report.average, **report.scores, "seconds": seconds}
+            row |= {"profile": given.profile, "settings": settings}
+            with given.results.open("a") as file:
+                file.write(json.dumps(row) + "\n")
+            print(f"{seed} {name}: {report.average:.2f} in {seconds} s", flush=True)
+
+
+def _done(results: Path) -> set[tuple[int, str]]:
+    rows = map(json.loads, results.read_text().splitlines()) if results.exists() else ()
+    return {(row["seed"], row["method"]) for row in rows}
+
+
+def _value(text: str):
+    try:
+        return json.loads(text)
+    except json.JSONDecodeError:
+        return text
 
 
 if __name__ == "__main__":
