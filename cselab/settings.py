@@ -74,7 +74,10 @@ class Settings(BaseModel):
 
     # Model.
     backbone: str = "tiny-bert"
-    dropout: float = Field(0.1, ge=0, lt=1)  # BERT default; released TNCSE stage 2 uses 0.00025 (a ledger row)
+    dropout: float = Field(0.1, ge=0, lt=1)  # BERT default
+    stage2_dropout: float | None = Field(
+        None, ge=0, lt=1
+    )  # None: the same; released TNCSE 0.00025 (BERT), 0.0175 (RoBERTa)
     pooling: Literal["cls", "mean", "first_last", "last_two", "pooler"] = "cls"  # SimCSE and the twins: [CLS]
     head: Literal["none", "mlp_train_only"] = "none"  # which one TNCSE/JTCSE's stage 1 used is not released
 
@@ -220,7 +223,7 @@ PROFILES: dict[str, dict[str, Any]] = {
         sentences=100_000, stage1_steps=1500, stage1_batch_size=128, stage1_learning_rate_i=3e-5,
         stage1_learning_rate_ii=4e-5, stage2_steps=780, stage2_batch_size=128, stage2_learning_rate=3e-6,
         stage2_max_length=32, distil_steps=1500, distil_learning_rate=1e-4, supervised_steps=600,
-        supervised_learning_rate=3e-4, bellm_learning_rate=1e-3,
+        supervised_learning_rate=3e-4, bellm_learning_rate=3e-3,
     ),
     "paper": dict(
         hub=True, backbone="google-bert/bert-base-uncased", caels=6, bf16=True, translator="opus-mt",

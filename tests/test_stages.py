@@ -93,7 +93,9 @@ def test_stage_two_starts_from_the_towers_and_takes_overrides(open_lab, capsys):
     assert stages.joint(lab, "tncse").encoder.cael == ()
 
 
-@pytest.mark.parametrize("change", [{"terms": "nce,icnce"}, {"caels": 4}, {"cross_stream": "last_only"}])
+@pytest.mark.parametrize("change", [
+    {"terms": "nce,icnce"}, {"caels": 4}, {"cross_stream": "last_only"}, {"released_rows": "all"}, {"stage2_dropout": 0.3},
+])  # fmt: skip
 def test_an_ablation_of_stage_two_finds_the_towers_it_has(open_lab, change, capsys):
     """Prevents eight loss ablations from training sixteen towers, and stage 1 from meeting a term it does not have."""
     plain = weights(stages.joint(open_lab(), "jtcse").encoder)
@@ -155,6 +157,8 @@ def test_edfse_is_the_sum_of_towers_of_different_pivots(open_lab):
     lab, text = open_lab(), ["The dog is sleeping."]
     ensemble = stages.edfse(lab, ("fr", "ru", "nl"))
     assert len({weights(member).sum().item() for member in ensemble.members}) == 3
+    for member, which in zip(ensemble.members, ("i", "ii"), strict=False):  # the lab's own pivots: no tower twice
+        assert torch.equal(weights(member), weights(stages.tower(lab, which).encoder))
     torch.testing.assert_close(ensemble.encode(text), sum(member.encode(text) for member in ensemble.members))
 
 

@@ -22,7 +22,7 @@ ANSI = re.compile(r"\x1b\[[0-9;]*m")
 
 
 def find_notebooks(folder: Path, names: Sequence[str] = ()) -> list[Path]:
-    """Notebooks of `folder` by number ("03"), stem or path, in the order given; all of them, in order, without names."""
+    """Notebooks of `folder` by number ("03"), stem or path, in the order given; without names all numbered ones, in order."""
     there = {path.stem: path for path in sorted(folder.glob("[0-9][0-9]_*.ipynb"))}
     if not there:
         raise CselabError(f"no notebooks in {folder}; run from the project's folder")
@@ -36,7 +36,7 @@ def find_notebooks(folder: Path, names: Sequence[str] = ()) -> list[Path]:
             or (Path(name) if name.endswith(".ipynb") and Path(name).is_file() else None)
         )
         if path is None:
-            raise CselabError(f"no notebook {name!r}; {suggest(name, there)}")
+            raise CselabError(f"no notebook {name!r}; {suggest(name, [*there, *others])}")
         chosen.append(path)
     return chosen
 

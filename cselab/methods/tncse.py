@@ -27,7 +27,8 @@ class TNCSE(Method):
     @classmethod
     def build(cls, settings: Settings, towers: Sequence[str | Path]) -> "TNCSE":
         pooler = "required" if "ictm" in cls.wanted(settings) else "if_present"
-        tower_i, tower_ii = (load_backbone(tower, dropout=settings.dropout, pooler=pooler) for tower in towers)
+        dropout = settings.dropout if settings.stage2_dropout is None else settings.stage2_dropout
+        tower_i, tower_ii = (load_backbone(tower, dropout=dropout, pooler=pooler) for tower in towers)
         tokenizer = load_tokenizer(towers[0])
         return cls(
             TwinEncoder(tower_i, tower_ii, tokenizer=tokenizer, **cls.cross_attention(settings, tower_i)), settings

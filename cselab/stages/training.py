@@ -31,9 +31,13 @@ OF_TERMS = (
     "noise_std", "noise_passes",
 )  # fmt: skip
 OF_DECODERS = ("bidirectional", "decoder_pooling", "prompt", "lora_rank", "lora_alpha", "lora_dropout")
-OF_TWINS = ("caels", "cross_stream")
+OF_TWINS = ("caels", "cross_stream", "stage2_dropout")
 OF_ALL = ("seed", "dropout", "pooling", "head", "temperature", "released_rows")
 """Settings that a training depends on."""
+
+
+NOT_OF_TOWERS = (*OF_TERMS, "released_rows")
+"""Of stage 2 alone: its ablations find the towers they have. The authors' code of stage 1 is not released."""
 
 
 class Trained(NamedTuple):
@@ -129,7 +133,7 @@ def _single(lab: Lab, stage: str, method: str, pivot: str | None, schedule: Sche
 
 def _tower(lab: Lab, which: Literal["i", "ii"]) -> Path:
     s = lab.settings
-    plain = lab.with_settings(**dict.fromkeys(OF_TERMS))  # an ablation of stage 2 finds the towers it has
+    plain = lab.with_settings(**dict.fromkeys(NOT_OF_TOWERS))
     seed = 2 * s.seed + (which == "ii")  # the towers of one seed never share batches or dropout masks
     return _single(plain, f"simcse-{which}", "simcse", s.pivot_i if which == "i" else s.pivot_ii, s.stage1(which), seed)
 
@@ -197,7 +201,7 @@ def edfse(lab: Lab, pivots: Sequence[str]) -> Ensemble:
     """EDFSE: the sum of SimCSE towers, each on the text and its round trip through another pivot. The lab's own two pivots give the
     towers of stage 1, so that an ensemble of four and a twin of its first two share them."""
     s = lab.settings
-    plain = lab.with_settings(**dict.fromkeys(OF_TERMS))
+    plain = lab.with_settings(**dict.fromkeys(NOT_OF_TOWERS))
     own = {s.pivot_i: "i", s.pivot_ii: "ii"}
     folders = [
         _tower(lab, own[pivot])

@@ -141,6 +141,9 @@ def test_a_taken_run_folder_is_refused(tmp_path):
 def test_notebooks_by_number_stem_and_all(tmp_path):
     first, second = (notebook(tmp_path / "n", name) for name in ("01_a.ipynb", "12_b.ipynb"))
     assert find_notebooks(tmp_path / "n") == [first, second]
+    (tmp_path / "n" / "ledger.ipynb").write_text("{}")  # has no number, so it is run by name alone
+    assert find_notebooks(tmp_path / "n") == [first, second]
+    assert find_notebooks(tmp_path / "n", ["ledger"]) == [tmp_path / "n" / "ledger.ipynb"]
     assert find_notebooks(tmp_path / "n", ["12_b", "1"]) == [second, first]
     with pytest.raises(CselabError, match="no notebook '12_c'; did you mean '12_b'"):
         find_notebooks(tmp_path / "n", ["12_c"])

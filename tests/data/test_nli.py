@@ -4,7 +4,7 @@ import gzip
 
 import pytest
 
-from cselab.data.nli import load_nli_triplets
+from cselab.data.nli import load_nli_triplets, tokenize_triplets
 from cselab.data.world import Triplet
 from cselab.errors import DataError
 
@@ -53,3 +53,20 @@ def test_real_files(data_dir):
     assert all(
         t.contradicted not in (t.anchor, t.entailed) for t in found
     )  # a premise may entail itself, word for word
+
+
+def test_triplets_become_three_columns_of_tokens(tmp_path, word_tokenizer):
+    """Prevents entailed and contradicted from changing places, a prompt on one side only, and lengths of the anchor alone."""
+    triplets = [
+        Triplet("the dog", "a big dog is running .", "the cat"),
+        Triplet("a man", "the man", "a woman is not eating"),
+    ]
+    rows = tokenize_triplets(triplets, word_tokenizer, tmp_path / "rows.arrow", max_length=16, prompt="a {sentence} .")
+
+    def said(ids):
+        return word_tokenizer.decode(ids, skip_special_tokens=True)
+
+    assert [said(ids) for ids in rows["input_ids"]] == ["a the dog .", "a a man ."]
+    assert [said(ids) for ids in rows["input_ids_b"]] == ["a a big dog is running . .", "a the man ."]
+    assert [said(ids) for ids in rows["input_ids_c"]] == ["a the cat .", "a a woman is not eating ."]
+    assert rows["length"][:] == [10, 9]

@@ -13,6 +13,7 @@ from cselab.views import (
     score_bars,
     score_heatmap,
     training_curves,
+    violins,
 )
 
 HISTORY = [
@@ -83,3 +84,9 @@ def test_line_chart_draws_each_line_as_given():
     assert [(trace.name, trace.x, trace.y) for trace in figure.data] == [("a", (1, 2), (10, 100))]
     assert axis_titles(figure) == {"gap", "seeds"}
     assert figure.layout.yaxis.type == "log"
+
+
+def test_violins_draw_each_group_from_any_sequence():
+    figure = violins({"a": [1.0, 2.0], "b": torch.tensor([3.0])}, title="t", y_title="cosine")
+    assert {trace.name: list(trace.y) for trace in figure.data} == {"a": [1.0, 2.0], "b": [3.0]}
+    assert "cosine" in axis_titles(figure)

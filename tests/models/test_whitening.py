@@ -1,0 +1,41 @@
+"""Whitening: identity covariance on the text it was fitted to, and dimensions by variance."""
+
+import pytest
+import torch
+
+from cselab.errors import DataError
+from cselab.models import Whitened
+
+TEXT = [str(i) for i in range(400)]
+
+
+@pytest.fixture(scope="module")
+def encode():
+    """Vectors of very different variances around a common mean, by line."""
+    torch.manual_seed(0)
+    mixing = torch.randn(8, 8) * torch.tensor([5.0, 3, 2, 1, 1, 0.5, 0.1, 0.01])
+    vectors = torch.randn(400, 8) @ mixing.T + 7
+    return lambda sentences: vectors[[int(sentence) for sentence in sentences]]
+
+
+def test_the_covariance_becomes_the_identity(encode):
+    white = Whitened(encode, TEXT).encode(TEXT).double()
+    torch.testing.assert_close(white.mean(0), torch.zeros(8, dtype=torch.float64), atol=1e-4, rtol=0)
+    torch.testing.assert_close(torch.cov(white.T), torch.eye(8, dtype=torch.float64), atol=1e-3, rtol=0)
+
+
+def test_fewer_dimensions_keep_the_largest_variances(encode):
+    """Prevents keeping the directions that say least: the kept ones explain more than any others could."""
+    vectors = encode(TEXT).double()
+    centred = vectors - vectors.mean(0)
+    kept = Whitened(encode, TEXT, dimensions=3)
+    assert kept.encode(TEXT).shape == (400, 3)
+    directions = torch.linalg.qr(kept.map).Q
+    explained = (centred @ directions).square().sum() / centred.square().sum()
+    best = torch.linalg.svdvals(centred).square()
+    torch.testing.assert_close(explained, best[:3].sum() / best.sum(), atol=1e-6, rtol=0)
+
+
+def test_too_little_text(encode):
+    with pytest.raises(DataError, match="whitening 8 dimensions needs more sentences than that, got 8"):
+        Whitened(encode, TEXT[:8])
