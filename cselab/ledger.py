@@ -122,4 +122,5 @@ def _trained(lab: Lab, row: Row, side: str):
         return stages.joint(lab, method, **overrides).encoder
     if method == "bellm":
         return stages.supervised(lab, method, **overrides).encoder
-    return stages.single(lab, method, **overrides).encoder
+    pivot = lab.settings.pivot_i if lab.settings.rtt_mode == "pair" else None  # the round trip is the second view
+    return stages.single(lab, method, pivot=pivot, **overrides).encoder

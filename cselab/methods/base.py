@@ -34,6 +34,7 @@ class Method(nn.Module, ABC):
     method trains (heads, projectors) is an attribute of the method and is left behind at inference.
 
     views: how many texts or dropout passes of a sentence a batch holds: 2, or 3 for triplets, or 1.
+    keeps_apart: whether embeddings that all become alike are a failure; a student is to follow its teacher even then.
     spaces: the names under which `rows` gives sentence vectors; a shared term is summed over them.
     own_terms: terms that are methods of the class, of (vectors, context, ids); `default_terms` are trained where
         `settings.terms` names none.
@@ -43,6 +44,7 @@ class Method(nn.Module, ABC):
 
     tower_names: ClassVar[tuple[str, ...]] = ("i",)
     views: ClassVar[int] = 2
+    keeps_apart: ClassVar[bool] = True
     spaces: ClassVar[tuple[str, ...]] = ("sentence",)
     own_terms: ClassVar[tuple[str, ...]] = ()
     default_terms: ClassVar[tuple[str, ...]] = ("nce",)

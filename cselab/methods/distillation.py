@@ -18,6 +18,7 @@ class Distillation(SimCSE):
     """
 
     views = 1
+    keeps_apart = False
     own_terms = ("mse",)
     default_terms = ("mse",)
 

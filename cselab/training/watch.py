@@ -53,7 +53,7 @@ class Probe:
             one, two = method.embed(self.batch).chunk(2)
         spread = uniformity(one).item()
         self.start = spread if self.start is None else self.start
-        if spread > COLLAPSED > self.start:
+        if method.keeps_apart and spread > COLLAPSED > self.start:
             raise DivergenceError(
                 f"the embeddings collapsed: uniformity of the probe went from {self.start:.2f} to {spread:.2f}, nearly one point; "
                 "keep a term with negatives ('nce'), or lower the learning rate"

@@ -26,13 +26,19 @@ BELLM = [
 ]  # fmt: skip
 
 
+def single(lab, method: str, **overrides):
+    """A single-tower method. Where round trips are the second view (the world), it has those of tower I."""
+    pivot = lab.settings.pivot_i if lab.settings.rtt_mode == "pair" else None
+    return stages.single(lab, method, pivot=pivot, **overrides).encoder
+
+
 def systems() -> Iterator[tuple[str, Callable]]:
     """Name and how a lab gets the encoder, in an order in which later ones find what they need."""
     yield "SIF mean", stages.sif_mean
     yield "untrained (cls)", partial(stages.backbone_encoder, pooling="cls")
     yield "untrained (mean)", partial(stages.backbone_encoder, pooling="mean")
     yield "whitened (cls)", whitened
-    yield "SimCSE", lambda lab: stages.single(lab, "simcse").encoder
+    yield "SimCSE", lambda lab: single(lab, "simcse")
     for pivot in PIVOTS:
         yield f"SimCSE + {pivot}", lambda lab, pivot=pivot: stages.edfse(lab, (pivot,)).members[0]
     yield "SimCSE, I + II", stages.tower_sum
@@ -40,20 +46,20 @@ def systems() -> Iterator[tuple[str, Callable]]:
     yield "TNCSE", lambda lab: stages.joint(lab, "tncse").encoder
     for stream in ("parallel", "last_only", "fused"):
         yield f"JTCSE, {stream}", lambda lab, s=stream: stages.joint(lab, "jtcse", cross_stream=s).encoder
-    yield "TNCSE, one tower", lambda lab: stages.single(lab, "tncse_single").encoder
+    yield "TNCSE, one tower", lambda lab: single(lab, "tncse_single")
     for name, terms in (("off-dropout", "off_info"), ("SimCSE + DCL", "nce,dcl"), ("ImSimCSE", "off_info,dcl")):
-        yield name, lambda lab, t=terms: stages.single(lab, "imsimcse", terms=t).encoder
+        yield name, lambda lab, t=terms: single(lab, "imsimcse", terms=t)
     alone = {"terms": "dcl:1", "dcl": "paper", "dcl_temperature": 0.05}
-    yield "DCL alone", lambda lab: stages.single(lab, "imsimcse", **alone).encoder
+    yield "DCL alone", lambda lab: single(lab, "imsimcse", **alone)
     for rows in (0, 128):
         yield (
             f"SimCSE + Barlow, M = {rows}",
-            lambda lab, m=rows: stages.single(lab, "simcse", terms="nce,barlow:0.01", artificial_rows=m).encoder,
+            lambda lab, m=rows: single(lab, "simcse", terms="nce,barlow:0.01", artificial_rows=m),
         )
     for noise, on in NOISE:
         yield (
             f"{noise} noise, {on}",
-            lambda lab, n=noise, on=on: stages.single(lab, "simcse_noise", noise=n, noise_on=on).encoder,
+            lambda lab, n=noise, on=on: single(lab, "simcse_noise", noise=n, noise_on=on),
         )
     yield "SimCSE, supervised", lambda lab: stages.supervised(lab, "simcse_supervised").encoder
     yield "JTCSE UC", uc

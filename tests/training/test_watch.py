@@ -81,6 +81,17 @@ def test_collapse_stops_the_run(towers, corpus):  # noqa: F811
         fit(method, corpus, schedule(), dev=dev, seed=7)
 
 
+def test_a_student_may_follow_its_teacher_into_one_point(towers, corpus):  # noqa: F811
+    """Prevents an alarm that tells a student of a narrow teacher to add negatives."""
+    method = build("distillation", towers[:1])
+    probe = Probe(method, corpus, torch.device("cpu"))
+    probe.look(method)
+    with torch.no_grad():
+        for parameter in method.encoder.backbone.encoder.layer[-1].output.parameters():
+            parameter.fill_(1e-4)
+    assert probe.look(method)["uniformity"] == pytest.approx(0, abs=0.02)
+
+
 def test_a_bad_step_leaves_its_sentences(towers, corpus, tmp_path):  # noqa: F811
     method = build("simcse", towers)
 
