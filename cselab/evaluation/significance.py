@@ -94,13 +94,13 @@ def seeds_needed(effect: float, *, power: float = 0.8, most: int = 100_000) -> i
 def _sign_flips(difference: np.ndarray) -> float:
     """Share of sign patterns whose mean is as far from 0 as the observed one."""
     n = len(difference)
-    if n <= EXACT_UP_TO:
+    exact = n <= EXACT_UP_TO
+    if exact:
         signs = 1 - 2 * ((np.arange(2**n)[:, None] >> np.arange(n)) & 1)
-        extreme = np.abs(signs @ difference) >= abs(difference.sum()) - 1e-9
-        return float(extreme.mean())
-    signs = np.random.default_rng(0).choice([-1, 1], size=(100_000, n))
+    else:
+        signs = np.random.default_rng(0).choice([-1, 1], size=(100_000, n))
     extreme = np.abs(signs @ difference) >= abs(difference.sum()) - 1e-9
-    return float((extreme.sum() + 1) / (len(signs) + 1))
+    return float(extreme.mean() if exact else (extreme.sum() + 1) / (len(signs) + 1))
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from cselab.errors import ModelError, suggest
 from cselab.models.backbone import longest_input
-from cselab.models.folder import CARD, new_folder
+from cselab.models.folder import new_folder, open_card
 from cselab.models.sentence import SentenceEncoder
 from cselab.models.twin import TwinEncoder
 
@@ -19,16 +19,11 @@ def load(folder: str | Path) -> SentenceEncoder | TwinEncoder:
 
     Raises ModelError if the folder holds none, or a damaged one.
     """
-    card = Path(folder) / CARD
     kinds = {"sentence": SentenceEncoder, "twin": TwinEncoder}
-    if not card.is_file():
-        raise ModelError(f"no {CARD} in {folder}: expected a folder that save_pretrained or `cselab export` wrote")
-    try:
-        kind = json.loads(card.read_text())["kind"]
-        encoder = kinds[kind]
-    except (json.JSONDecodeError, KeyError, TypeError) as error:
-        raise ModelError(f"{card} is damaged ({type(error).__name__}: {error}); save the encoder again") from None
-    return encoder.from_pretrained(folder).eval()
+    kind = open_card(folder, "save_pretrained or `cselab export`")["kind"]
+    if kind not in kinds:
+        raise ModelError(f"{folder} holds a {kind}: expected an encoder, a folder that save_pretrained wrote")
+    return kinds[kind].from_pretrained(folder).eval()
 
 
 def export(encoder: SentenceEncoder | TwinEncoder, folder: str | Path) -> None:

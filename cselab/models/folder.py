@@ -49,13 +49,26 @@ def write_card(folder: Path, kind: str, **fields: Any) -> None:
 
 def read_card(folder: str | Path, kind: str, writer: str, *fields: str) -> list[Any]:
     """The values of `fields`. Raises ModelError if `folder` holds no card, a damaged one, or that of another kind."""
+    card = open_card(folder, f"{writer}.save_pretrained")
+    if card["kind"] != kind:
+        raise ModelError(f"{folder} holds a {card['kind']}: expected a folder that {writer}.save_pretrained wrote")
+    try:
+        return [card[field] for field in fields]
+    except KeyError as error:
+        raise _damaged(folder, error) from None
+
+
+def open_card(folder: str | Path, writer: str) -> dict[str, Any]:
+    """The whole card, with its `kind`. Raises ModelError if there is none, or a damaged one; writer: who should have written it."""
     path = Path(folder) / CARD
     if not path.is_file():
-        raise ModelError(f"no {CARD} in {folder}: expected a folder that {writer}.save_pretrained wrote")
+        raise ModelError(f"no {CARD} in {folder}: expected a folder that {writer} wrote")
     try:
         card = json.loads(path.read_text())
-        if (there := card["kind"]) != kind:
-            raise ModelError(f"{folder} holds a {there}: expected a folder that {writer}.save_pretrained wrote")
-        return [card[field] for field in fields]
+        return {**card, "kind": card["kind"]}
     except (json.JSONDecodeError, KeyError, TypeError) as error:
-        raise ModelError(f"{path} is damaged ({type(error).__name__}: {error}); save the encoder again") from None
+        raise _damaged(folder, error) from None
+
+
+def _damaged(folder: str | Path, error: Exception) -> ModelError:
+    return ModelError(f"{Path(folder) / CARD} is damaged ({type(error).__name__}: {error}); save the encoder again")

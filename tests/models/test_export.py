@@ -58,7 +58,11 @@ def test_load_says_what_it_expected(tmp_path):
         ModelError, match=r"no cselab\.json in .*: expected a folder that save_pretrained or `cselab export`"
     ):
         cselab.load(tmp_path)
-    for text in ("{", json.dumps({"kind": "triplet"})):
+    for text, message in (
+        ("{", "is damaged"),
+        ("[1]", "is damaged"),
+        ('{"kind": "triplet"}', "holds a triplet: expected an"),
+    ):
         (tmp_path / "cselab.json").write_text(text)
-        with pytest.raises(ModelError, match="is damaged"):
+        with pytest.raises(ModelError, match=message):
             cselab.load(tmp_path)
