@@ -51,7 +51,7 @@ def lab(tmp_path_factory, make_bert, word_tokenizer):
     folder = tmp_path_factory.mktemp("ledger")
     SentenceEncoder(make_bert(1), word_tokenizer).save_pretrained(folder / "bert")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("cselab.stages.training.dev_score", lambda lab: lambda method: 0.0)
+        patch.setattr("cselab.stages.training.dev_score", lambda lab, encode: 0.0)
         for variable in ("CSELAB_RUN_DIR", "CSELAB_OUTPUTS", "CSELAB_DATA"):
             patch.delenv(variable, raising=False)
         yield cselab.open_lab(

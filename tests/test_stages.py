@@ -27,9 +27,7 @@ def small_backbone(tmp_path_factory, make_bert, word_tokenizer):
 def open_lab(tmp_path, monkeypatch, small_backbone):
     for variable in ("CSELAB_RUN_DIR", "CSELAB_OUTPUTS", "CSELAB_DATA"):
         monkeypatch.delenv(variable, raising=False)
-    monkeypatch.setattr(
-        "cselab.stages.training.dev_score", lambda lab: lambda method: 0.0
-    )  # the dev split has 1,500 pairs
+    monkeypatch.setattr("cselab.stages.training.dev_score", lambda lab, encode: 0.0)  # the dev split has 1,500 pairs
     return lambda **changes: cselab.open_lab(
         "test", **{"outputs": tmp_path, "backbone": small_backbone, **TINY, **changes}
     )

@@ -16,7 +16,7 @@ from cselab.data.targets import with_targets
 from cselab.errors import SettingsError, suggest
 from cselab.evaluation import evaluate_sts
 from cselab.lab import Lab
-from cselab.methods import Method, create
+from cselab.methods import create
 from cselab.models import Ensemble, SentenceEncoder, TwinEncoder, load_backbone, load_tokenizer
 from cselab.pretraining.sif import SifMean
 from cselab.pretraining.text import Rows
@@ -80,13 +80,11 @@ def sif_mean(lab: Lab) -> SifMean:
     return SifMean.fit(rows, one.tokenizer, size=one.backbone.config.hidden_size)
 
 
-def dev_score(lab: Lab) -> Callable[[Method], float]:
-    """Spearman x100 on the dev split, for `fit`."""
-    return lambda method: (
-        evaluate_sts(
-            method.encoder.encode, (dev_task(lab),), split="dev", folder=lab.settings.data_dir, hub=lab.settings.hub
-        ).average
-    )
+def dev_score(lab: Lab, encode: Encode) -> float:
+    """Spearman x100 on the dev split: what may choose between checkpoints and between settings."""
+    return evaluate_sts(
+        encode, (dev_task(lab),), split="dev", folder=lab.settings.data_dir, hub=lab.settings.hub
+    ).average
 
 
 def _train(
@@ -105,7 +103,7 @@ def _train(
     def compute(folder: Path) -> None:
         trained = create(method, s, towers)
         result = fit(
-            trained, rows(), schedule, dev=dev_score(lab), seed=seed, device=lab.device, name=stage,
+            trained, rows(), schedule, dev=lambda method: dev_score(lab, method.encoder.encode), seed=seed, device=lab.device, name=stage,
             checkpoints=folder / "checkpoints", logs=lab.run_dir / "training" / stage,
         )  # fmt: skip
         trained.encoder.save_pretrained(folder / "encoder")

@@ -1,6 +1,6 @@
-"""Every system on one backbone, seed by seed: a row a method, with its scores, its dev history and its settings.
+"""Every system on one backbone, seed by seed: a row a method, with its test and dev scores and its settings.
 
-    python tests/gpu/study.py --results study.jsonl 1 2 3 [--profile tiny] [--only jtcse "BeLLM …"] [-p name=value ...]
+    python tests/gpu/study.py --results study.jsonl 1 2 3 [--profile tiny] [--only "JTCSE*" SimCSE] [-p name=value ...]
 
 Rows that are already there are skipped, so an interrupted study goes on. Checkpoints are picked on STS-B dev (the world's
 without a data folder); the methods of a seed share towers and batches.
@@ -10,6 +10,7 @@ import argparse
 import json
 import time
 from collections.abc import Callable, Iterator
+from fnmatch import fnmatch
 from functools import partial
 from pathlib import Path
 
@@ -20,6 +21,8 @@ from cselab.models import Ensemble, Whitened
 
 PIVOTS = ("fr", "ru", "nl", "zh")
 NOISE = [(noise, on) for noise in ("more", "less") for on in ("positives", "negatives")]
+KNOBS = {"m": "negative_weight", "pos_ratio": "positive_scale", "τ": "dcl_temperature"}
+SWEEPS = {"m": (0.5, 0.8, 1.0, 1.2), "pos_ratio": (0.5, 0.9), "λ": (0.02, 0.5, 1.0), "τ": (1.0, 20.0, 50.0)}
 BELLM = [
     ("none", "last_token"), ("last", "last_token"), ("all", "last_token"), ("addition", "last_token"), ("none", "mean"),
     ("last", "mean"), ("all", "mean"), ("addition", "mean"),
@@ -61,6 +64,10 @@ def systems() -> Iterator[tuple[str, Callable]]:
             f"{noise} noise, {on}",
             lambda lab, n=noise, on=on: single(lab, "simcse_noise", noise=n, noise_on=on),
         )
+    for knob, values in SWEEPS.items():
+        for value in values:
+            settings = {"terms": f"off_info,dcl:{value}"} if knob == "λ" else {KNOBS[knob]: value}
+            yield f"ImSimCSE, {knob} = {value}", lambda lab, s=settings: single(lab, "imsimcse", **s)
     yield "SimCSE, supervised", lambda lab: stages.supervised(lab, "simcse_supervised").encoder
     yield "JTCSE UC", uc
     teachers = {"EDFSE": partial(stages.edfse, pivots=PIVOTS), "JTCSE": jtcse, "JTCSE UC": uc}
@@ -98,7 +105,9 @@ def main() -> None:
     parser.add_argument("--profile", default="small")
     parser.add_argument("--results", type=Path, required=True)
     parser.add_argument("--outputs", type=Path, default=Path("outputs"), help="where stages are kept")
-    parser.add_argument("--only", nargs="*", help="names of systems; all by default")
+    parser.add_argument(
+        "--only", nargs="*", default=["*"], help="names of systems, * and ? as in a shell; all by default"
+    )
     parser.add_argument("-p", action="append", default=[], help="a setting: name=value")
     given = parser.parse_args()
     settings = {name: _value(value) for name, value in (text.split("=", 1) for text in given.p)}
@@ -107,12 +116,14 @@ def main() -> None:
             "study", profile=given.profile, seed=seed, outputs=given.outputs, bf16=torch.cuda.is_available(), **settings
         )
         for name, build in systems():
-            if (seed, name) in _done(given.results) or (given.only and name not in given.only):
+            if (seed, name) in _done(given.results) or not any(fnmatch(name, pattern) for pattern in given.only):
                 continue
             started = time.perf_counter()
-            report = stages.score(lab, build(lab).encode)
+            encode = build(lab).encode
+            report, dev = stages.score(lab, encode), stages.dev_score(lab, encode)
             seconds = round(time.perf_counter() - started)
-            row = {"seed": seed, "method": name, "average": report.average, **report.scores, "seconds": seconds}
+            row = {"seed": seed, "method": name, "average": report.average, **report.scores, "dev": dev}
+            row["seconds"] = seconds
             row |= {"profile": given.profile, "settings": settings}
             with given.results.open("a") as file:
                 file.write(json.dumps(row) + "\n")

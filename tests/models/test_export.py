@@ -1,7 +1,5 @@
 """Exported encoders open in sentence-transformers and here, with the same embeddings."""
 
-import json
-
 import pytest
 import torch
 from sentence_transformers import SentenceTransformer
