@@ -48,15 +48,6 @@ def ledger_rows() -> list[Row]:
     return [Row(**row) for row in yaml.safe_load((embedded_dir() / "ledger.yaml").read_text(encoding="utf-8"))]
 
 
-def settings_of(row: Row, side: str, settings: Settings) -> dict[str, Any]:
-    """Overrides that give the paper's or the released wording; a value "×1.3" multiplies the profile's own."""
-    given = row.measure[side]
-    return {
-        key: getattr(settings, key) * float(value[1:]) if str(value).startswith("×") else value
-        for key, value in given.items()
-    }
-
-
 def loss_effects(lab: Lab) -> pandas.DataFrame:
     """For each row with a term: the term's value and gradient in both wordings, on one batch of the lab's text.
 
@@ -79,7 +70,7 @@ def loss_effects(lab: Lab) -> pandas.DataFrame:
 def loss_effect(lab: Lab, row: Row, side: str, *, seed: int = 0) -> Effect:
     """One side of one row."""
     name, term = row.measure["method"], row.measure["term"]
-    one = lab.with_settings(**settings_of(row, side, lab.settings))
+    one = lab.with_settings(**row.measure[side])
     towers = _towers(lab, name)
     method = create(name, one.settings, towers).to(lab.device).train()
     batch = _batch(lab, one.settings, name, towers[0], views=method.views)
@@ -123,7 +114,7 @@ def score_effects(lab: Lab, seeds: range, rows: Mapping[str, Row]) -> pandas.Dat
 
 
 def _trained(lab: Lab, row: Row, side: str):
-    method, overrides = row.measure["method"], settings_of(row, side, lab.settings)
+    method, overrides = row.measure["method"], row.measure[side]
     if method in ("tncse", "jtcse"):
         return stages.joint(lab, method, **overrides).encoder
     if method == "bellm":

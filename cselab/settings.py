@@ -14,7 +14,16 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 
 from cselab.errors import SettingsError, suggest
 
-LEDGER_ROWS = frozenset({"info_nce_layout", "icnce_candidates", "modulus", "noise"})
+RELEASED: dict[str, dict[str, Any]] = {
+    "stage2_dropout": {"stage2_dropout": 0.00025},  # TNCSE, BERT; RoBERTa 0.0175
+    "stage2_rate": {"stage2_learning_rate": lambda rate: 1.3 * rate},  # JTCSE: 1.3e-6 where the paper has 1e-6
+    "off_dropout": {"negative_weight": 1.0, "positive_scale": 0.9},  # ImSimCSE: pos_ratio in the place of m
+    "noise": {"noise_std": 0.1},  # ImSimCSE's noise study: and on one view
+    "lora": {"lora_rank": 64, "lora_alpha": 128.0},  # BeLLM, stage 1
+    "prompt": {"prompt": "representative_released"},  # BeLLM
+}
+"""Rows of the ledger that are other values of settings."""
+LEDGER_ROWS = frozenset({"info_nce_layout", "icnce_candidates", "modulus", *RELEASED})
 """Rows of the ledger (differences between papers and released code) that a switch can turn on."""
 
 
@@ -147,7 +156,7 @@ class Settings(BaseModel):
 
     @classmethod
     def of(cls, profile: str = "tiny", **overrides: Any) -> "Settings":
-        """The profile's values with `overrides` on top; None means "as the profile has it".
+        """The profile's values, then those of `released_rows`, with `overrides` on top; None means "as the profile has it".
 
         Raises SettingsError, naming the nearest valid name, for an unknown profile or key, and for a bad value.
         """
@@ -168,8 +177,14 @@ class Settings(BaseModel):
                 given[key] = tuple(part.strip() for part in given[key].split(",") if part.strip())
         if "all" in given.get("released_rows", ()):
             given["released_rows"] = LEDGER_ROWS
+        values = {**PROFILES[profile], **given}
+        for row in sorted(values.get("released_rows", ())):
+            for key, released in RELEASED.get(row, {}).items():
+                if key not in given:
+                    usual = values.get(key, cls.model_fields[key].default)
+                    values[key] = released(usual) if callable(released) else released
         try:
-            return cls(profile=profile, **{**PROFILES[profile], **given})
+            return cls(profile=profile, **values)
         except ValidationError as error:
             first = error.errors()[0]
             where = ".".join(str(part) for part in first["loc"][:1]) or "settings"

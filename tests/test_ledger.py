@@ -31,19 +31,21 @@ def test_every_switch_is_a_row():
 @pytest.mark.parametrize("row", MEASURED, ids=lambda row: row.what)
 def test_the_sides_of_a_row_are_settings_that_differ(row):
     """Prevents a row that measures the default against itself."""
-    settings = Settings.of("tiny")
-    one, other = (Settings.of("tiny", **ledger.settings_of(row, side, settings)) for side in ledger.SIDES)
+    one, other = (Settings.of("tiny", **row.measure[side]) for side in ledger.SIDES)
     assert one != other
     assert set(row.measure) <= {"method", "term", "paper", "released", "labels"}
 
 
-def test_a_relative_setting_is_of_the_profile():
-    row = by_name("learning rate of stage 2")
+def test_a_row_sets_what_nobody_has_set(tmp_path):
+    """Prevents a row of the ledger from overriding what was asked for, and a rate of BERT-base for a small backbone."""
     for profile in ("tiny", "paper"):
-        settings = Settings.of(profile)
-        assert ledger.settings_of(row, "released", settings) == {
-            "stage2_learning_rate": pytest.approx(1.3 * settings.stage2_learning_rate)
-        }
+        plain, released = Settings.of(profile), Settings.of(profile, released_rows="all")
+        assert released.stage2_learning_rate == pytest.approx(1.3 * plain.stage2_learning_rate)
+        assert (released.stage2_dropout, released.negative_weight, released.lora_rank) == (0.00025, 1.0, 64)
+    assert Settings.of("tiny", released_rows="all", lora_rank=4).lora_rank == 4
+    lab = cselab.open_lab("ledger", outputs=tmp_path, released_rows="stage2_rate")
+    assert lab.with_settings(seed=1).settings.stage2_learning_rate == lab.settings.stage2_learning_rate  # not twice
+    assert Settings.of("paper", released_rows="stage2_rate").stage2_learning_rate == pytest.approx(1.3e-6)
 
 
 @pytest.fixture(scope="module")
