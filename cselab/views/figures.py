@@ -85,8 +85,10 @@ def alignment_uniformity(points: Mapping[str, tuple[float, float]], title: str =
     figure = go.Figure(
         layout=dict(title=title, xaxis_title="uniformity (lower: more spread out)", yaxis_title="alignment (lower: closer)")
     )  # fmt: skip
-    for name, (uniformity, alignment) in points.items():
-        figure.add_scatter(x=[uniformity], y=[alignment], mode="markers", marker=dict(size=14), name=name)
+    symbols = ("circle", "diamond", "square", "cross")  # another one when the colours are used up
+    for i, (name, (uniformity, alignment)) in enumerate(points.items()):
+        marker = dict(size=14, symbol=symbols[i // len(PALETTE) % len(symbols)])
+        figure.add_scatter(x=[uniformity], y=[alignment], mode="markers", marker=marker, name=name)
     return figure.update_layout(legend=dict(orientation="v", x=1.02, y=1, xanchor="left", yanchor="top"))
 
 
