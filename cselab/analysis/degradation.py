@@ -19,6 +19,7 @@ def layer_scores(
     """Spearman x100 of the cosines with `scores`, of the encoder cut after layer 0 (the embeddings), 1, …, n.
 
     A cut model keeps the final norm, where the model has one. The encoder's pooling and prompt hold; one pass gives all cuts.
+    NaN where all cosines are equal: a prompt's last token has one embedding, whatever the sentence.
 
     Raises DataError for lists of different lengths.
     """
@@ -27,8 +28,8 @@ def layer_scores(
             f"pairs need two sentences and a score each, got {len(sentences1)}, {len(sentences2)}, {len(scores)}"
         )
     one, two = (_every_depth(encoder, side) for side in (sentences1, sentences2))
-    cosines = (torch.cosine_similarity(a, b) for a, b in zip(one, two, strict=True))
-    return [100 * spearmanr(cosine, scores).statistic for cosine in cosines]
+    cosines = [torch.cosine_similarity(a, b) for a, b in zip(one, two, strict=True)]
+    return [100 * spearmanr(c, scores).statistic if c.max() - c.min() > 1e-6 else float("nan") for c in cosines]
 
 
 def _every_depth(encoder: SentenceEncoder, sentences: Sequence[str]) -> list[Float[torch.Tensor, "n d"]]:

@@ -1,5 +1,7 @@
 """The degradation experiment against models that really lack the layers; the rank of a batch's correlations against theory."""
 
+import math
+
 import pytest
 import torch
 from scipy.stats import spearmanr
@@ -48,6 +50,14 @@ def test_a_cut_is_the_model_without_its_last_layers(kind, make_bert, word_tokeni
         model.config.num_hidden_layers = kept
         cosines = torch.cosine_similarity(encoder.encode(ONE), encoder.encode(TWO))
         assert found[kept] == pytest.approx(100 * spearmanr(cosines, GOLD).statistic)
+
+
+def test_one_embedding_for_all_is_no_score(make_bert, word_tokenizer):
+    """Prevents a warning of scipy's and a 0 where nothing was compared: all prompts end in the same token."""
+    found = layer_scores(
+        SentenceEncoder(make_bert(1), word_tokenizer, pooling="last_token"), ["a dog"] * 5, ["a dog"] * 5, GOLD
+    )
+    assert all(math.isnan(score) for score in found)
 
 
 def test_pairs_that_do_not_pair(make_bert, word_tokenizer):
