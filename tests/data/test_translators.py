@@ -43,6 +43,40 @@ def marian(tmp_path_factory):
     return folder
 
 
+@pytest.fixture(scope="module")
+def m2m100(tmp_path_factory, marian):
+    """A real M2M100 folder, as of the hub's multilingual model; random weights."""
+    import json
+
+    from transformers import M2M100Config, M2M100ForConditionalGeneration, M2M100Tokenizer
+
+    folder = tmp_path_factory.mktemp("m2m100")
+    words = list(json.loads((marian / "vocab.json").read_text()))
+    vocabulary = {word: i for i, word in enumerate(["<s>", "<pad>", "</s>", "<unk>", *words[2:-1]])}
+    (folder / "vocab.json").write_text(json.dumps(vocabulary))
+    tokenizer = M2M100Tokenizer(vocab_file=str(folder / "vocab.json"), spm_file=str(marian / "source.spm"))
+    config = M2M100Config(
+        vocab_size=max(tokenizer.lang_token_to_id.values()) + 1, d_model=16, encoder_layers=1, decoder_layers=1, encoder_attention_heads=2,
+        decoder_attention_heads=2, encoder_ffn_dim=32, decoder_ffn_dim=32, max_position_embeddings=300, init_std=0.5,
+    )  # fmt: skip
+    torch.manual_seed(0)
+    M2M100ForConditionalGeneration(config).save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+    return folder
+
+
+def test_a_multilingual_model_is_told_both_languages(m2m100):
+    """Prevents a translation into whatever language the model likes, and English read as French."""
+    trip = open_translator(str(m2m100), "fr")
+    for direction, source, target in ((trip.there, "en", "fr"), (trip.back, "fr", "en")):
+        tokenizer = direction.tokenizer
+        assert tokenizer(TEXT[0])["input_ids"][0] == tokenizer.get_lang_id(source)
+        batch = tokenizer(TEXT, padding=True, return_tensors="pt")
+        out = direction.model.generate(**batch, **direction.search, max_length=None, max_new_tokens=4)
+        assert (out[:, 1] == tokenizer.get_lang_id(target)).all()
+    assert len(trip(TEXT)) == len(TEXT)
+
+
 def test_a_marian_model_gives_a_line_a_sentence(marian):
     translate = Seq2Seq(marian)
     out = translate(TEXT)
