@@ -231,7 +231,7 @@ PROFILES: dict[str, dict[str, Any]] = {
     "tiny": dict(
         sentences=6_000, rtt_mode="pair", stage1_steps=200, stage1_learning_rate_i=1e-3, stage1_learning_rate_ii=1.3e-3,
         stage1_eval_every=50, stage2_steps=60, stage2_learning_rate=3e-4, stage2_max_length=32, stage2_eval_every=20,
-        distil_steps=200, distil_learning_rate=1e-3, triplets=6_000, supervised_steps=120, supervised_batch_size=32,
+        distil_steps=200, distil_learning_rate=1e-3, triplets=6_000, supervised_steps=80, supervised_batch_size=32,
         supervised_learning_rate=3e-4, bellm_learning_rate=2e-3, supervised_eval_every=40,
     ),
     "small": dict(
