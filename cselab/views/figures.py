@@ -33,7 +33,7 @@ def training_curves(runs: Mapping[str, Sequence[Mapping[str, float | int]]], dev
                 col=2, row=1,
             )  # fmt: skip
     figure.update_xaxes(title="step")
-    figure.update_layout(legend=dict(orientation="h", y=-0.25, yanchor="top"), margin=dict(b=130), height=460)
+    figure.update_layout(legend=dict(orientation="h", y=-0.3, yanchor="top"), margin=dict(b=150), height=480)
     return figure
 
 
