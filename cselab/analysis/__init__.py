@@ -1,7 +1,29 @@
 """Numbers about trained encoders; no drawing."""
 
+from cselab.analysis.attention import (
+    CLASSES,
+    Trace,
+    attention_sink,
+    cls_energy,
+    received_attention,
+    token_classes,
+    trace,
+)
 from cselab.analysis.degradation import layer_scores
 from cselab.analysis.dependency import PIVOTS, sentence_dependency, token_dependency
 from cselab.analysis.rank import correlation_rank
 
-__all__ = ["PIVOTS", "correlation_rank", "layer_scores", "sentence_dependency", "token_dependency"]
+__all__ = [
+    "CLASSES",
+    "PIVOTS",
+    "Trace",
+    "attention_sink",
+    "cls_energy",
+    "correlation_rank",
+    "layer_scores",
+    "received_attention",
+    "sentence_dependency",
+    "token_classes",
+    "token_dependency",
+    "trace",
+]

@@ -1,0 +1,119 @@
+"""Where attention goes: maps, received shares, and the energy of [CLS] (JTCSE section III-A and Eq. 6)."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import torch
+from einops import rearrange
+from jaxtyping import Float, Int
+from torch import Tensor
+from transformers import PreTrainedModel, PreTrainedTokenizerBase
+
+from cselab.models import evaluating
+from cselab.models.cross_attention import embed_tokens
+
+CLASSES = ("[CLS]", "[SEP]", "final punctuation", "other tokens")
+BATCH = 64
+
+
+class Trace(NamedTuple):
+    """What a tower computes on a batch, layer by layer (n layers, B sentences, h heads, L tokens, d features).
+
+    attention: softmax(Q K^T / sqrt(d_head)), queries by keys; padding is not attended to. context: attention-weighted values,
+    heads concatenated, before the output projection. states: 0 is the embedding layer.
+    """
+
+    attention: Float[Tensor, "n B h L L"]
+    context: Float[Tensor, "n B L d"]
+    states: Float[Tensor, "n+1 B L d"]
+
+
+def trace(
+    tower: PreTrainedModel, input_ids: Int[Tensor, "B L"], attention_mask: Int[Tensor, "B L"] | None = None
+) -> Trace:
+    """Attentions, contexts and states of a BERT-like tower in evaluation mode, whichever attention it was loaded with.
+
+    The maps are computed from the layers' own projections: a model under scaled-dot-product attention gives none, and one loaded
+    as "eager" for the purpose would be another model to keep.
+    """
+    keys = torch.ones_like(input_ids) if attention_mask is None else attention_mask
+    unread = (1.0 - keys[:, None, None, :].float()) * torch.finfo(torch.float32).min
+    attentions, contexts = [], []
+    with evaluating(tower), torch.inference_mode():
+        state, mask = embed_tokens(tower, input_ids, attention_mask)
+        states = [state]
+        for layer in tower.encoder.layer:
+            own = layer.attention.self
+            split = {"h": own.num_attention_heads}
+            query, key, value = (
+                rearrange(project(state), "b l (h e) -> b h l e", **split)
+                for project in (own.query, own.key, own.value)
+            )
+            attention = (query @ key.transpose(-1, -2) * own.scaling + unread).softmax(-1)
+            attentions.append(attention)
+            contexts.append(rearrange(attention @ value, "b h l e -> b l (h e)"))
+            state = layer(state, mask)
+            states.append(state)
+    return Trace(torch.stack(attentions), torch.stack(contexts), torch.stack(states))
+
+
+def cls_energy(
+    tower: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, sentences: Sequence[str]
+) -> Float[Tensor, " n"]:
+    """`||h_cls|| / ||H||_F` of the context tensor, by layer, a mean over sentences (JTCSE Eq. 6).
+
+    h_cls is the row of [CLS], H those of all other tokens but padding. It falls with the length of a sentence (H has more
+    rows), so compare models on the same sentences only.
+    """
+    energies = []
+    for batch in _batches(tower, tokenizer, sentences):
+        squares = trace(tower, **batch).context.square().sum(-1) * batch["attention_mask"]
+        energies.append((squares[..., 0] / squares[..., 1:].sum(-1)).sqrt())
+    return torch.cat(energies, dim=1).mean(1).cpu()
+
+
+def attention_sink(
+    tower: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, sentences: Sequence[str]
+) -> Float[Tensor, "n 4"]:
+    """Share of attention that each of CLASSES receives, by layer: a mean over heads, query tokens and sentences; rows sum to 1.
+
+    Final punctuation is what stands before the last [SEP], if it is no letter and no digit.
+    """
+    shares = []
+    for batch in _batches(tower, tokenizer, sentences):
+        received = received_attention(trace(tower, **batch).attention, batch["attention_mask"])
+        classes = torch.stack([token_classes(tokenizer, ids, mask) for ids, mask in zip(*batch.values(), strict=True)])
+        members = torch.nn.functional.one_hot(classes.clamp(min=0), len(CLASSES)) * batch["attention_mask"][..., None]
+        shares.append(torch.einsum("n b l, b l c -> n b c", received, members.to(received)))
+    return torch.cat(shares, dim=1).mean(1).cpu()
+
+
+def received_attention(attention: Float[Tensor, "n B h L L"], mask: Int[Tensor, "B L"]) -> Float[Tensor, "n B L"]:
+    """What each token receives: a mean over heads and over the queries that are no padding; sums to 1 over tokens."""
+    weights = mask.to(attention) / mask.sum(-1, keepdim=True)
+    return torch.einsum("n b h q k, b q -> n b k", attention, weights) / attention.shape[2]
+
+
+def token_classes(
+    tokenizer: PreTrainedTokenizerBase, ids: Int[Tensor, " L"], mask: Int[Tensor, " L"]
+) -> Int[Tensor, " L"]:
+    """Index into CLASSES of each token of one sentence, -1 for padding."""
+    classes = torch.full_like(ids, CLASSES.index("other tokens"))
+    classes[mask == 0] = -1
+    places = mask.nonzero().flatten()
+    first, last = places[0], places[-1]
+    classes[first], classes[last] = CLASSES.index("[CLS]"), CLASSES.index("[SEP]")
+    before = places[-2] if len(places) > 2 else first
+    token = tokenizer.decode([int(ids[before])]).strip()
+    if before != first and token and not any(letter.isalnum() for letter in token):
+        classes[before] = CLASSES.index("final punctuation")
+    return classes
+
+
+def _batches(tower: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, sentences: Sequence[str]):
+    for start in range(0, len(sentences), BATCH):
+        batch = tokenizer(
+            list(sentences[start : start + BATCH]), padding=True, truncation=True, return_tensors="pt",
+            return_token_type_ids=False,
+        ).to(tower.device)  # fmt: skip
+        yield {name: batch[name] for name in ("input_ids", "attention_mask")}
