@@ -91,8 +91,9 @@ class Lab:
 
     def with_settings(self, **overrides: Any) -> "Lab":
         """The same lab with some settings changed, for a comparison inside one notebook."""
-        given = self.settings.model_dump(exclude={"profile"}, exclude_unset=True)
-        return Lab(self.notebook, Settings.of(self.settings.profile, **{**given, **overrides}))
+        lab = Lab(self.notebook, self.settings.changed(**overrides))
+        lab._told = self._told
+        return lab
 
     def __repr__(self) -> str:
         env = self.environment

@@ -191,6 +191,13 @@ class Settings(BaseModel):
             value = f" (got {first['input']!r})" if first["loc"] else ""
             raise SettingsError(f"{where}: {first['msg'].removeprefix('Value error, ')}{value}") from None
 
+    def changed(self, **overrides: Any) -> "Settings":
+        """The same settings but `overrides`; None is the profile's value. What the profile says counts as said by nobody."""
+        usual = PROFILES[self.profile]
+        said = self.model_dump(exclude={"profile"}, exclude_unset=True)
+        given = {key: value for key, value in said.items() if key not in usual or value != usual[key]}
+        return Settings.of(self.profile, **{**given, **overrides})
+
     def _speed(self) -> dict[str, Any]:
         return {"bf16": self.bf16, "compile": self.compile, "chunk": self.chunk}
 
