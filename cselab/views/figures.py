@@ -29,8 +29,8 @@ def training_curves(runs: Mapping[str, Sequence[Mapping[str, float | int]]], dev
         for dash, term in zip(itertools.cycle(dashes), terms, strict=False):
             values = [row.get(term) for row in history]
             figure.add_scatter(
-                x=steps[1:], y=values[1:], name=f"{name}: {term}", line=dict(color=colour, dash=dash), mode="lines",
-                col=2, row=1,
+                x=steps[1:], y=values[1:], name=f"{name}: {term}", line=dict(color=colour, dash=dash),
+                mode="lines+markers", marker=dict(size=4), col=2, row=1,
             )  # fmt: skip
     figure.update_xaxes(title="step")
     figure.update_layout(legend=dict(orientation="h", y=-0.3, yanchor="top"), margin=dict(b=150), height=480)
