@@ -11,11 +11,13 @@ from cselab.analysis.attention import (
 )
 from cselab.analysis.degradation import layer_scores
 from cselab.analysis.dependency import PIVOTS, sentence_dependency, token_dependency
+from cselab.analysis.norms import Norms, vector_norms
 from cselab.analysis.rank import correlation_rank
 
 __all__ = [
     "CLASSES",
     "PIVOTS",
+    "Norms",
     "Trace",
     "attention_sink",
     "cls_energy",
@@ -26,4 +28,5 @@ __all__ = [
     "token_classes",
     "token_dependency",
     "trace",
+    "vector_norms",
 ]

@@ -1,6 +1,6 @@
 """Where attention goes: maps, received shares, and the energy of [CLS] (JTCSE section III-A and Eq. 6)."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import torch
@@ -66,7 +66,7 @@ def cls_energy(
     rows), so compare models on the same sentences only.
     """
     energies = []
-    for batch in _batches(tower, tokenizer, sentences):
+    for batch in token_batches(tower, tokenizer, sentences):
         squares = trace(tower, **batch).context.square().sum(-1) * batch["attention_mask"]
         energies.append((squares[..., 0] / squares[..., 1:].sum(-1)).sqrt())
     return torch.cat(energies, dim=1).mean(1).cpu()
@@ -80,7 +80,7 @@ def attention_sink(
     Final punctuation is what stands before the last [SEP], if it is no letter and no digit.
     """
     shares = []
-    for batch in _batches(tower, tokenizer, sentences):
+    for batch in token_batches(tower, tokenizer, sentences):
         received = received_attention(trace(tower, **batch).attention, batch["attention_mask"])
         classes = torch.stack([token_classes(tokenizer, ids, mask) for ids, mask in zip(*batch.values(), strict=True)])
         members = torch.nn.functional.one_hot(classes.clamp(min=0), len(CLASSES)) * batch["attention_mask"][..., None]
@@ -110,7 +110,10 @@ def token_classes(
     return classes
 
 
-def _batches(tower: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, sentences: Sequence[str]):
+def token_batches(
+    tower: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, sentences: Sequence[str]
+) -> Iterator[dict[str, Tensor]]:
+    """`input_ids` and `attention_mask` of 64 sentences at a time, in order, on the tower's device."""
     for start in range(0, len(sentences), BATCH):
         batch = tokenizer(
             list(sentences[start : start + BATCH]), padding=True, truncation=True, return_tensors="pt",
