@@ -140,7 +140,8 @@ def train_translator(
 
     \b
     cselab train-translator my-fr multi30k-en-fr --data-dir ~/data
-    cselab run 01 -p translator=my-fr -p pivot_i=fr
+    cselab train-translator my-de multi30k-en-de --data-dir ~/data
+    cselab run 01 -p translator='my-{pivot}' -p pivot_i=fr -p pivot_ii=de
     """
     from cselab.data.parallel import load_parallel
     from cselab.pretraining.translator import TranslatorConfig

@@ -1,10 +1,12 @@
 """The three lists of packages (pyproject.toml, environment.yml, constraints.txt) say the same."""
 
+import importlib.metadata
 import re
 import tomllib
 from pathlib import Path
 
 import yaml
+from packaging.specifiers import SpecifierSet
 
 ROOT = Path(__file__).resolve().parents[1]
 CONDA_NAMES = {"pytorch": "torch"}
@@ -47,3 +49,17 @@ def test_constraints_pin_every_direct_dependency_and_no_index():
     project = _pyproject()
     direct = {_split(entry)[0] for entry in project["dependencies"] + project["optional-dependencies"]["dev"]}
     assert direct <= pinned
+
+
+def test_every_pin_installs_on_the_oldest_python_that_is_promised():
+    """Prevents a pin that needs 3.11.5 from stopping `make run` on a Debian whose Python is 3.11.2."""
+    promised = _pyproject()["requires-python"].removeprefix(">=") + ".0"
+    for line in (ROOT / "constraints.txt").read_text().splitlines():
+        name = line.partition("==")[0]
+        if "==" not in line:
+            continue
+        try:
+            needs = importlib.metadata.metadata(name)["Requires-Python"]
+        except importlib.metadata.PackageNotFoundError:  # of another platform
+            continue
+        assert promised in SpecifierSet(needs or ""), f"{line} needs Python {needs}"
