@@ -35,13 +35,14 @@ def run(
     outputs: Annotated[Path, typer.Option(help="Where runs, stages and caches are kept.")] = PROJECT / "outputs",
     name: Annotated[str | None, typer.Option(help="Name of the run's folder; the time by default.")] = None,
     timeout: Annotated[int | None, typer.Option(help="Seconds a cell may take.")] = None,
+    jobs: Annotated[int, typer.Option(help="Notebooks at a time; each gets its share of the cores.")] = 1,
     fail_fast: Annotated[bool, typer.Option("--fail-fast", help="Stop at the first notebook that fails.")] = False,
 ) -> None:
     """Execute notebooks headless, each in its own kernel process, and leave HTML pages and the scores.
 
     \b
     cselab run                                        the default workbook
-    cselab run 02 03 07 -p seed=1                     three notebooks with another seed
+    cselab run 02 03 07 -p seed=1 --jobs 2            three notebooks with another seed, two at a time
     cselab run --profile small -p data_dir=~/data     real sentences and tests
     """
     from cselab.batch.runner import find_notebooks
@@ -51,7 +52,7 @@ def run(
     if profile:
         given["profile"] = profile
     chosen = find_notebooks(_notebooks_folder(), notebooks or ())
-    if not run_notebooks(chosen, given, outputs, name=name, timeout=timeout, fail_fast=fail_fast):
+    if not run_notebooks(chosen, given, outputs, name=name, timeout=timeout, fail_fast=fail_fast, jobs=jobs):
         raise typer.Exit(1)
 
 

@@ -2,6 +2,7 @@
 
 import logging
 import sys
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TextIO
@@ -38,6 +39,29 @@ class _ThisInterpreter(KernelSpecManager):
         return KernelSpec(argv=argv, display_name="Python 3", language="python")
 
 
+def _kernel_manager(sockets: Path, stdout_file: TextIO) -> type[AsyncKernelManager]:
+    """Kernels of this interpreter that talk through `sockets` and write what they say aloud to a file."""
+    windows = sys.platform == "win32"
+
+    class Kernel(AsyncKernelManager):
+        transport = "tcp" if windows else "ipc"  # ports of parallel runs would clash
+
+        @default("ip")
+        def _ip(self):  # otherwise a name in the working folder, the same for every run
+            return "127.0.0.1" if windows else str(sockets / "kernel")
+
+        @default("kernel_spec_manager")
+        def _spec_manager(self):
+            return _ThisInterpreter()
+
+        async def _async_launch_kernel(self, kernel_cmd, **kw):
+            await super()._async_launch_kernel(kernel_cmd, **{**kw, "stdout": stdout_file, "stderr": stdout_file})
+
+        _launch_kernel = _async_launch_kernel
+
+    return Kernel
+
+
 class _Engine(NBClientEngine):
     @classmethod
     def execute_managed_notebook(cls, nb_man, kernel_name, *, on_cell: OnCell, stdout_file: TextIO, **options):
@@ -47,22 +71,12 @@ class _Engine(NBClientEngine):
             on_cell(cell_index, len(nb_man.nb.cells))
             return start(cell, cell_index, **more)
 
-        class Kernel(AsyncKernelManager):
-            transport = "tcp" if sys.platform == "win32" else "ipc"  # ports of parallel runs would clash
-
-            @default("kernel_spec_manager")
-            def _spec_manager(self):
-                return _ThisInterpreter()
-
-            async def _async_launch_kernel(self, kernel_cmd, **kw):
-                await super()._async_launch_kernel(kernel_cmd, **{**kw, "stdout": stdout_file, "stderr": stdout_file})
-
-            _launch_kernel = _async_launch_kernel
-
         nb_man.cell_start = cell_start
-        return super().execute_managed_notebook(
-            nb_man, kernel_name, kernel_manager_class=Kernel, stdout_file=stdout_file, **options
-        )
+        with tempfile.TemporaryDirectory(prefix="cselab-") as sockets:
+            manager = _kernel_manager(Path(sockets), stdout_file)
+            return super().execute_managed_notebook(
+                nb_man, kernel_name, kernel_manager_class=manager, stdout_file=stdout_file, **options
+            )
 
 
 papermill_engines.register("cselab", _Engine)

@@ -31,19 +31,20 @@ class Durations:
 
 
 class LiveLine:
-    """One notebook's line: redrawn every second on a terminal, printed at start and end elsewhere."""
+    """One notebook's line: redrawn every second on a terminal, if it is the only one (`live`); printed at start and end elsewhere."""
 
-    def __init__(self, label: str, expected: float | None, stream: TextIO = sys.stdout):
+    def __init__(self, label: str, expected: float | None, stream: TextIO = sys.stdout, *, live: bool = True):
         self.label = label
         self.expected = expected
         self.stream = stream
+        self.live = live and stream.isatty()
         self.cell = (0, 0)
         self.started = time.monotonic()
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._redraw, daemon=True)
 
     def __enter__(self) -> "LiveLine":
-        if self.stream.isatty():
+        if self.live:
             self._thread.start()
         else:
             print(
@@ -71,7 +72,7 @@ class LiveLine:
 
     def close(self, outcome: str) -> None:
         self._stop.set()
-        if self.stream.isatty():
+        if self.live:
             self._thread.join()
             self.stream.write("\r\x1b[2K")
         print(f"{self.label}  {outcome}  {clock(self.elapsed)}", file=self.stream, flush=True)

@@ -1,12 +1,16 @@
-"""Run notebooks one after the other, each in its own kernel process, and leave pages to look at."""
+"""Run notebooks, one after the other or some at a time, each in its own kernel process, and leave pages to look at."""
 
 import os
 import re
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
 from contextlib import contextmanager
+from dataclasses import dataclass
+from multiprocessing import get_context
 from pathlib import Path
+from typing import Any
 
 import nbformat
 
@@ -57,46 +61,93 @@ def run(
     name: str | None = None,
     timeout: int | None = None,
     fail_fast: bool = False,
+    jobs: int = 1,
 ) -> bool:
     """Execute `notebooks` with the parameters `given` (texts, as typed); True when all finished.
 
-    Everything is checked before the first kernel starts. Raises CselabError for unknown or mistyped parameters, and for a
-    run folder that is taken.
+    jobs: how many at a time; each then gets its share of the cores. Where two need the same stage, one computes it and the
+        other waits.
+
+    Everything is checked before the first kernel starts. Raises CselabError for unknown or mistyped parameters, for a
+    run folder that is taken, and for fewer than one job.
     """
+    if jobs < 1:
+        raise CselabError(f"--jobs {jobs}: expected 1 or more notebooks at a time")
     values = assign(given, notebooks)
     folder = _run_folder(outputs, name)
     durations = Durations(outputs / "durations.json")
     profile = given.get("profile", "")
-    outcomes: list[Outcome] = []
+    todo = [
+        Job(
+            f"[{i}/{len(notebooks)}] {notebook.stem}", notebook, values[notebook], folder, timeout,
+            durations.seconds.get(f"{notebook.stem}:{profile}"), live=jobs == 1,
+        )
+        for i, notebook in enumerate(notebooks, 1)
+    ]  # fmt: skip
+    outcomes: dict[str, Outcome] = {}
     started = time.monotonic()
-    with _environment(CSELAB_RUN_DIR=str(folder), CSELAB_OUTPUTS=str(outputs.resolve())):
-        for i, notebook in enumerate(notebooks, 1):
-            key = f"{notebook.stem}:{profile}"
-            line = LiveLine(f"[{i}/{len(notebooks)}] {notebook.stem}", durations.seconds.get(key))
-            executed = folder / notebook.name
-            failure = ""
-            with line:
-                try:
-                    execute(
-                        notebook, executed, values[notebook], log=folder / f"{notebook.stem}.log",
-                        cwd=notebook.parent.resolve(), timeout=timeout, on_cell=line.on_cell,
-                    )  # fmt: skip
-                    durations.add(key, line.elapsed)
-                    line.close("finished")
-                except NotebookFailed as error:
-                    failure = str(error)
-                    line.close(f"FAILED: {failure}")
-                    detail = error.detail if sys.stderr.isatty() else ANSI.sub("", error.detail)
-                    print(detail, file=sys.stderr, flush=True)
-            if executed.is_file():
-                write_page(executed, folder / f"{notebook.stem}.html", title_of(notebook))
-            outcomes.append(Outcome(notebook.stem, title_of(notebook), line.elapsed, failure))
-            index = write_index(folder, outcomes, dict(given))
-            if failure and fail_fast:
+    variables = {"CSELAB_RUN_DIR": str(folder), "CSELAB_OUTPUTS": str(outputs.resolve())}
+    if jobs > 1 and "OMP_NUM_THREADS" not in os.environ:
+        variables["OMP_NUM_THREADS"] = str(max(1, (os.cpu_count() or 1) // jobs))
+    with _environment(**variables), _outcomes(todo, jobs) as ended:
+        for outcome in ended:
+            outcomes[outcome.stem] = outcome
+            if not outcome.failure:
+                durations.add(f"{outcome.stem}:{profile}", outcome.seconds)
+            in_order = [outcomes[job.notebook.stem] for job in todo if job.notebook.stem in outcomes]
+            index = write_index(folder, in_order, dict(given))
+            if outcome.failure and fail_fast:
                 break
     _point_latest(outputs, folder)
     print(f"{clock(time.monotonic() - started)} in all; report: {index}")
-    return not any(outcome.failure for outcome in outcomes)
+    return not any(outcome.failure for outcome in outcomes.values())
+
+
+@dataclass(frozen=True)
+class Job:
+    """One notebook of a run. expected: seconds it took before. live: whether its line may be redrawn."""
+
+    label: str
+    notebook: Path
+    parameters: dict[str, Any]
+    folder: Path
+    timeout: int | None
+    expected: float | None
+    live: bool
+
+
+@contextmanager
+def _outcomes(todo: Sequence[Job], jobs: int) -> Iterator[Iterable[Outcome]]:
+    """Outcomes as notebooks end: here, one after the other, or from processes (papermill changes the working folder)."""
+    if jobs == 1:
+        yield map(_execute, todo)
+        return
+    pool = ProcessPoolExecutor(jobs, mp_context=get_context("spawn"))
+    try:
+        yield (future.result() for future in as_completed([pool.submit(_execute, job) for job in todo]))
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
+def _execute(job: Job) -> Outcome:
+    """Run one notebook, tell how it goes, and write its page."""
+    notebook, executed, failure = job.notebook, job.folder / job.notebook.name, ""
+    line = LiveLine(job.label, job.expected, live=job.live)
+    with line:
+        try:
+            execute(
+                notebook, executed, job.parameters, log=job.folder / f"{notebook.stem}.log",
+                cwd=notebook.parent.resolve(), timeout=job.timeout, on_cell=line.on_cell,
+            )  # fmt: skip
+            line.close("finished")
+        except NotebookFailed as error:
+            failure = str(error)
+            line.close(f"FAILED: {failure}")
+            detail = error.detail if sys.stderr.isatty() else ANSI.sub("", error.detail)
+            print(detail, file=sys.stderr, flush=True)
+    if executed.is_file():
+        write_page(executed, job.folder / f"{notebook.stem}.html", title_of(notebook))
+    return Outcome(notebook.stem, title_of(notebook), line.elapsed, failure)
 
 
 def _run_folder(outputs: Path, name: str | None) -> Path:

@@ -106,6 +106,33 @@ def test_the_index_links_escapes_and_shows_scores(finished):
     assert Durations(folder.parents[1] / "durations.json").seconds.keys() == {"01_works:", "04_works_too:"}
 
 
+def test_several_at_a_time(tmp_path):
+    """Prevents notebooks that wait for one another, an index out of order, and a failure that takes the others along."""
+    meet = (
+        "import pathlib, time, os\n"
+        "here = pathlib.Path(os.environ['CSELAB_RUN_DIR'])\n"
+        "(here / '<ME>').touch()\n"
+        "end = time.time() + 60\n"
+        "while not (here / '<OTHER>').exists():\n"
+        "    assert time.time() < end, 'the other never came'\n"
+        "    time.sleep(0.1)\n"
+        "print(os.environ['OMP_NUM_THREADS'])"
+    )
+    notebook(tmp_path / "notebooks", "01_a.ipynb", meet.replace("<ME>", "a").replace("<OTHER>", "b"), title="# A")
+    notebook(tmp_path / "notebooks", "02_b.ipynb", meet.replace("<ME>", "b").replace("<OTHER>", "a"), title="# B")
+    notebook(tmp_path / "notebooks", "03_c.ipynb", "1 / 0", title="# C")
+    result = cselab("run", "--jobs", "2", "--name", "r", "--outputs", "o", cwd=tmp_path)
+    assert result.returncode == 1
+    for line in ("[1/3] 01_a  finished", "[2/3] 02_b  finished", "[3/3] 03_c  FAILED: cell 2: ZeroDivisionError"):
+        assert line in result.stdout
+    page = (tmp_path / "o" / "runs" / "r" / "index.html").read_text()
+    assert page.index("01_a.html") < page.index("02_b.html") < page.index("03_c.html")
+    assert "2 of 3 notebooks finished, 1 failed" in page
+    assert len(list((tmp_path / "notebooks").iterdir())) == 3  # no socket of a kernel is left behind
+    refused = cselab("run", "--jobs", "0", cwd=tmp_path)
+    assert (refused.returncode, refused.stderr) == (2, "cselab: --jobs 0: expected 1 or more notebooks at a time\n")
+
+
 def test_bad_input_is_one_line_and_nothing_runs(tmp_path):
     notebook(tmp_path / "notebooks", "01_a.ipynb", "open('ran', 'w')")
     cases = {
