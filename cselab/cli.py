@@ -75,6 +75,9 @@ class Kind(StrEnum):
     llama = "llama"
 
 
+Inner = Annotated[int, typer.Option(help="Width of the feed-forward layers.")]
+Device = Annotated[str, typer.Option(help="cpu, cuda or cuda:1.")]
+Bf16 = Annotated[bool, typer.Option("--bf16", help="Faster where the processor has bfloat16 matrix units.")]
 DataDir = Annotated[Path | None, typer.Option(help="The data folder; CSELAB_DATA by default.")]
 
 
@@ -92,10 +95,10 @@ def pretrain(
     layers: int = 6,
     width: int = 192,
     heads: int = 3,
-    inner: Annotated[int, typer.Option(help="Width of the feed-forward layers.")] = 384,
+    inner: Inner = 384,
     seed: int = 0,
-    device: Annotated[str, typer.Option(help="cpu, cuda or cuda:1.")] = "cpu",
-    bf16: Annotated[bool, typer.Option("--bf16", help="Faster where the processor has bfloat16 matrix units.")] = False,
+    device: Device = "cpu",
+    bf16: Bf16 = False,
 ) -> None:
     """Pretrain a small backbone from scratch; as the shipped ones were, by default. Interrupted, the same command goes on.
 
@@ -132,10 +135,10 @@ def train_translator(
     dropout: Annotated[float, typer.Option(help="0.1 where the time is enough for thirty epochs.")] = 0.0,
     width: int = 192,
     heads: int = 3,
-    inner: Annotated[int, typer.Option(help="Width of the feed-forward layers.")] = 384,
+    inner: Inner = 384,
     seed: int = 0,
-    device: Annotated[str, typer.Option(help="cpu, cuda or cuda:1.")] = "cpu",
-    bf16: Annotated[bool, typer.Option("--bf16", help="Faster where the processor has bfloat16 matrix units.")] = False,
+    device: Device = "cpu",
+    bf16: Bf16 = False,
 ) -> None:
     """Train a small translator for round trips, both directions in one model, in a stated time.
 

@@ -72,6 +72,7 @@ def loss_effect(lab: Lab, row: Row, side: str, *, seed: int = 0) -> Effect:
     name, term = row.measure["method"], row.measure["term"]
     one = lab.with_settings(**row.measure[side])
     towers = _towers(lab, name)
+    torch.manual_seed(seed)  # of what the method draws: LoRA's, a head's
     method = create(name, one.settings, towers).to(lab.device).train()
     batch = _batch(lab, one.settings, name, towers[0], views=method.views)
     torch.manual_seed(seed)
@@ -119,8 +120,7 @@ def _trained(lab: Lab, row: Row, side: str):
         return stages.joint(lab, method, **overrides).encoder
     if method == "bellm":
         return stages.supervised(lab, method, **overrides).encoder
-    pivot = lab.settings.pivot_i if lab.settings.rtt_mode == "pair" else None  # the round trip is the second view
-    return stages.single(lab, method, pivot=pivot, **overrides).encoder
+    return stages.single(lab, method, pivot=stages.view_pivot(lab), **overrides).encoder
 
 
 def page(effects: pandas.DataFrame, scores: pandas.DataFrame | None = None) -> str:

@@ -151,6 +151,21 @@ def test_the_translator_is_part_of_what_a_tower_depends_on(open_lab, tmp_path, c
     assert not torch.equal(weights(stages.tower(lab, "i").encoder), weights(stages.tower(prepared, "i").encoder))
 
 
+@pytest.mark.parametrize("kind", ["head", "lora"])
+def test_what_a_method_draws_is_the_seeds(open_lab, tmp_path, kind):
+    """Prevents a head or adapters that depend on whatever drew random numbers before, so on the order of notebooks."""
+    found = []
+    for i in range(2):
+        torch.manual_seed(i)
+        lab = open_lab(outputs=tmp_path / str(i), triplets=20, supervised_steps=2, supervised_batch_size=8)
+        torch.manual_seed(i)
+        if kind == "head":
+            found.append(stages.single(lab, "simcse", head="mlp_train_only").encoder)
+        else:
+            found.append(stages.supervised(lab, "bellm", lora_rank=4).encoder)
+    assert torch.equal(*map(weights, found))
+
+
 def test_edfse_is_the_sum_of_towers_of_different_pivots(open_lab):
     lab, text = open_lab(), ["The dog is sleeping."]
     ensemble = stages.edfse(lab, ("fr", "ru", "nl"))

@@ -1,6 +1,6 @@
 """Where attention goes: maps, received shares, and the energy of [CLS] (JTCSE section III-A and Eq. 6)."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import torch
@@ -9,11 +9,11 @@ from jaxtyping import Float, Int
 from torch import Tensor
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
+from cselab.analysis.batches import token_batches
 from cselab.models import evaluating
 from cselab.models.cross_attention import embed_tokens
 
 CLASSES = ("[CLS]", "[SEP]", "final punctuation", "other tokens")
-BATCH = 64
 
 
 class Trace(NamedTuple):
@@ -66,7 +66,7 @@ def cls_energy(
     rows), so compare models on the same sentences only.
     """
     energies = []
-    for batch in token_batches(tower, tokenizer, sentences):
+    for batch in token_batches(tokenizer, sentences, tower.device):
         squares = trace(tower, **batch).context.square().sum(-1) * batch["attention_mask"]
         energies.append((squares[..., 0] / squares[..., 1:].sum(-1)).sqrt())
     return torch.cat(energies, dim=1).mean(1).cpu()
@@ -80,7 +80,7 @@ def attention_sink(
     Final punctuation is what stands before the last [SEP], if it is no letter and no digit.
     """
     shares = []
-    for batch in token_batches(tower, tokenizer, sentences):
+    for batch in token_batches(tokenizer, sentences, tower.device):
         received = received_attention(trace(tower, **batch).attention, batch["attention_mask"])
         classes = torch.stack([token_classes(tokenizer, ids, mask) for ids, mask in zip(*batch.values(), strict=True)])
         members = torch.nn.functional.one_hot(classes.clamp(min=0), len(CLASSES)) * batch["attention_mask"][..., None]
@@ -108,15 +108,3 @@ def token_classes(
     if before != first and token and not any(letter.isalnum() for letter in token):
         classes[before] = CLASSES.index("final punctuation")
     return classes
-
-
-def token_batches(
-    tower: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, sentences: Sequence[str]
-) -> Iterator[dict[str, Tensor]]:
-    """`input_ids` and `attention_mask` of 64 sentences at a time, in order, on the tower's device."""
-    for start in range(0, len(sentences), BATCH):
-        batch = tokenizer(
-            list(sentences[start : start + BATCH]), padding=True, truncation=True, return_tensors="pt",
-            return_token_type_ids=False,
-        ).to(tower.device)  # fmt: skip
-        yield {name: batch[name] for name in ("input_ids", "attention_mask")}

@@ -6,6 +6,7 @@ import torch
 from jaxtyping import Float
 from scipy.stats import spearmanr
 
+from cselab.analysis.batches import token_batches
 from cselab.errors import DataError
 from cselab.models import SentenceEncoder, evaluating, pool
 from cselab.prompts import put_into
@@ -39,11 +40,7 @@ def _every_depth(encoder: SentenceEncoder, sentences: Sequence[str]) -> list[Flo
     depths: list[list[torch.Tensor]] = []
     norm = getattr(encoder.backbone, "norm", torch.nn.Identity())
     with evaluating(encoder), torch.inference_mode():
-        for start in range(0, len(text), 128):
-            batch = encoder.tokenizer(
-                text[start : start + 128], padding=True, truncation=True, max_length=MAX_LENGTH, return_tensors="pt",
-                return_token_type_ids=False,
-            ).to(encoder.backbone.device)  # fmt: skip
+        for batch in token_batches(encoder.tokenizer, text, encoder.backbone.device, max_length=MAX_LENGTH):
             states = encoder.backbone(**batch, output_hidden_states=True).hidden_states
             cuts = [*(norm(layer) for layer in states[:-1]), states[-1]]  # the last one has been through the norm
             pooled = [pool(cut, batch["attention_mask"], encoder.pooling).float().cpu() for cut in cuts]

@@ -6,6 +6,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from cselab.analysis.batches import token_batches
 from cselab.errors import DataError, SettingsError, suggest
 from cselab.models import evaluating
 
@@ -44,11 +45,7 @@ def sentence_dependency(encoder, sentences: Sequence[str], *, pivot: str = "cls"
     """
     means = []
     with evaluating(encoder), torch.inference_mode():
-        for start in range(0, len(sentences), 64):
-            batch = encoder.tokenizer(
-                list(sentences[start : start + 64]), padding=True, truncation=True, return_tensors="pt",
-                return_token_type_ids=False,
-            ).to(encoder.backbone.device)  # fmt: skip
+        for batch in token_batches(encoder.tokenizer, sentences, encoder.backbone.device):
             states = encoder.backbone(**batch).last_hidden_state
             means += [one.mean() for one in token_dependency(states, batch["attention_mask"], pivot=pivot)]
     return torch.stack(means).float().cpu()

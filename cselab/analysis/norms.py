@@ -8,7 +8,7 @@ from jaxtyping import Float
 from torch import Tensor
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
-from cselab.analysis.attention import token_batches
+from cselab.analysis.batches import token_batches
 from cselab.models import evaluating
 
 
@@ -23,7 +23,7 @@ def vector_norms(tower: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, sen
     """Of each sentence, in order, in evaluation mode."""
     cls, pooled = [], []
     with evaluating(tower), torch.inference_mode():
-        for batch in token_batches(tower, tokenizer, sentences):
+        for batch in token_batches(tokenizer, sentences, tower.device):
             output = tower(**batch)
             cls.append(output.last_hidden_state[:, 0].norm(dim=-1).cpu())
             if output.pooler_output is not None:

@@ -15,6 +15,7 @@ from cselab.stages.text import (
     sentences,
     test_tasks,
     training_rows,
+    view_pivot,
 )
 from cselab.stages.training import (
     Encode,
@@ -65,4 +66,5 @@ __all__ = [
     "tower_folders",
     "tower_sum",
     "training_rows",
+    "view_pivot",
 ]

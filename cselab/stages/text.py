@@ -43,6 +43,12 @@ def nli_triplets(lab: Lab) -> list[Triplet]:
     return list(triplets(s.triplets))
 
 
+def view_pivot(lab: Lab) -> str | None:
+    """The pivot that single towers train with: tower I's where round trips are the second view (the world, where dropout's alone
+    teach nothing), none where the two views are dropout's, as in the papers."""
+    return lab.settings.pivot_i if lab.settings.rtt_mode == "pair" else None
+
+
 def translator_of(lab: Lab, pivot: str) -> LexicalPivot | ThereAndBack | PreparedTrips:
     """The lab's translator to `pivot` and back."""
     s = lab.settings

@@ -101,6 +101,7 @@ def _train(
     }
 
     def compute(folder: Path) -> None:
+        torch.manual_seed(seed)  # of what the method draws: a head's weights, LoRA's
         trained = create(method, s, towers)
         result = fit(
             trained, rows(), schedule, dev=lambda method: dev_score(lab, method.encoder.encode), seed=seed, device=lab.device, name=stage,

@@ -30,9 +30,7 @@ BELLM = [
 
 
 def single(lab, method: str, **overrides):
-    """A single-tower method. Where round trips are the second view (the world), it has those of tower I."""
-    pivot = lab.settings.pivot_i if lab.settings.rtt_mode == "pair" else None
-    return stages.single(lab, method, pivot=pivot, **overrides).encoder
+    return stages.single(lab, method, pivot=stages.view_pivot(lab), **overrides).encoder
 
 
 def systems() -> Iterator[tuple[str, Callable]]:

@@ -1,0 +1,21 @@
+"""Sentences to token batches on a model's device, for whatever looks inside the model."""
+
+from collections.abc import Iterator, Sequence
+
+import torch
+from torch import Tensor
+from transformers import PreTrainedTokenizerBase
+
+BATCH = 64
+
+
+def token_batches(
+    tokenizer: PreTrainedTokenizerBase, sentences: Sequence[str], device: torch.device, *, max_length: int | None = None
+) -> Iterator[dict[str, Tensor]]:
+    """`input_ids` and `attention_mask` of 64 sentences at a time, in order; longer ones are cut."""
+    for start in range(0, len(sentences), BATCH):
+        batch = tokenizer(
+            list(sentences[start : start + BATCH]), padding=True, truncation=True, max_length=max_length,
+            return_tensors="pt", return_token_type_ids=False,
+        ).to(device)  # fmt: skip
+        yield {name: batch[name] for name in ("input_ids", "attention_mask")}
