@@ -1,5 +1,6 @@
 """Translators there and back: models of the hub or trained here, and round trips that somebody prepared."""
 
+import copy
 import hashlib
 from collections.abc import Callable
 from pathlib import Path
@@ -9,6 +10,7 @@ import torch
 from cselab.data.pivot import LexicalPivot
 from cselab.data.sources import hub_allowed, read_lines
 from cselab.errors import DataError, SettingsError, suggest
+from cselab.hashing import weights_hash
 
 Translator = Callable[[list[str]], list[str]]
 """Sentences in, as many lines out, in their order."""
@@ -54,18 +56,30 @@ class Seq2Seq:
         self.search = {"num_beams": beams, "do_sample": temperature > 0}
         if temperature:
             self.search |= {"temperature": temperature, "top_k": 0}
-        self.prefix = ""
+        self.name = str(model)
+        self._speak(source, target)
+
+    def towards(self, source: str, target: str) -> "Seq2Seq":
+        """Another direction of the same weights, which are not loaded again. Raises DataError as the class does."""
+        other = copy.copy(self)
+        other.search = dict(self.search)
+        other._speak(source, target)
+        return other
+
+    def _speak(self, source: str | None, target: str | None) -> None:
+        self.source, self.prefix = source, ""
         if hasattr(self.tokenizer, "get_lang_id"):
-            self.tokenizer.src_lang = source
             self.search["forced_bos_token_id"] = self.tokenizer.get_lang_id(target)
         elif target and f">>{target}<<" in self.tokenizer.get_vocab():
             self.prefix = f">>{target}<< "
         elif target and any(token.startswith(">>") for token in self.tokenizer.get_vocab()):
             raise DataError(
-                f"the translator at {str(model)!r} has no token >>{target}<<, so it does not know {target!r}"
+                f"the translator at {self.name!r} has no token >>{target}<<, so it does not know {target!r}"
             )
 
     def __call__(self, sentences: list[str]) -> list[str]:
+        if "forced_bos_token_id" in self.search:
+            self.tokenizer.src_lang = self.source
         batch = self.tokenizer(
             [self.prefix + sentence for sentence in sentences], padding=True, truncation=True, max_length=LONGEST,
             return_tensors="pt", return_token_type_ids=False,
@@ -80,10 +94,8 @@ class Seq2Seq:
     @property
     def fingerprint(self) -> str:
         """Of the weights and the search."""
-        digest = hashlib.sha256(f"{self.prefix} {sorted(self.search.items())} {self.seed}".encode())
-        for name, values in self.model.state_dict().items():
-            digest.update(name.encode() + values.cpu().contiguous().numpy().tobytes())
-        return digest.hexdigest()[:16]
+        text = f"{self.source} {self.prefix} {sorted(self.search.items())} {self.seed} {weights_hash(self.model)}"
+        return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 class ThereAndBack:
@@ -161,4 +173,4 @@ def open_translator(
         )
     model = MULTILINGUAL if name == "multilingual" else path
     there = Seq2Seq(model, source="en", target=pivot, **search)
-    return ThereAndBack(there, Seq2Seq(model, source=pivot, target="en", **search))
+    return ThereAndBack(there, there.towards(pivot, "en"))

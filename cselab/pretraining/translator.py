@@ -66,16 +66,16 @@ def train_translator(config: TranslatorConfig, train: Parallel, test: Parallel, 
         raise DataError(f"{len(train.pairs)} pairs are less than half a batch of {config.batch_size}; give more text")
     torch.manual_seed(config.seed)
     tokenizer = _tokenizer(train, config.vocab_size)
-    source, target = _both_ways(train, tokenizer)
+    rows = _both_ways(train, tokenizer)
     model = MarianMTModel(_marian(config, tokenizer)).to(config.device)
     with new_folder(folder) as work:
-        progress = _fit(model, source, target, config)
+        progress = _fit(model, *rows, config)
         model.save_pretrained(work)
         tokenizer.save_pretrained(work)
+        there = Seq2Seq(work, source=train.languages[0], target=train.languages[1], device=config.device)
         scores = {}
-        for one, other in (train.languages, train.languages[::-1]):
-            into = Seq2Seq(work, source=one, target=other, device=config.device)
-            scores[f"{one}-{other}"] = _score(into, _direction(test, one))
+        for source, target in (train.languages, train.languages[::-1]):
+            scores[f"{source}-{target}"] = _score(there.towards(source, target), _direction(test, source))
         card = {"config": asdict(config), "pairs": len(train.pairs), **progress, "test_pairs": len(test.pairs)}
         card |= {"languages": train.languages, "scores": scores, "signature": "sacrebleu defaults, greedy"}
         write_card(work, "translator", languages=train.languages)

@@ -15,6 +15,7 @@ from cselab.data.sources import embedded_dir, hub_allowed
 from cselab.data.targets import with_targets
 from cselab.errors import SettingsError, suggest
 from cselab.evaluation import evaluate_sts
+from cselab.hashing import weights_hash
 from cselab.lab import Lab
 from cselab.methods import create
 from cselab.models import Ensemble, SentenceEncoder, TwinEncoder, load_backbone, load_tokenizer
@@ -231,8 +232,5 @@ def distilled(lab: Lab, teacher: SentenceEncoder | TwinEncoder | Ensemble, name:
 
 def _fingerprint(encoder: SentenceEncoder | TwinEncoder | Ensemble) -> str:
     """Of weights, and of how they are summed."""
-    digest = hashlib.sha256(repr(getattr(encoder, "weights", ())).encode())
-    for model in encoder.backbones:
-        for name, values in model.state_dict().items():
-            digest.update(name.encode() + values.detach().cpu().contiguous().numpy().tobytes())
-    return digest.hexdigest()[:16]
+    text = repr(getattr(encoder, "weights", ())) + weights_hash(*encoder.backbones)
+    return hashlib.sha256(text.encode()).hexdigest()[:16]

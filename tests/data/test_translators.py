@@ -65,16 +65,27 @@ def m2m100(tmp_path_factory, marian):
     return folder
 
 
-def test_a_multilingual_model_is_told_both_languages(m2m100):
-    """Prevents a translation into whatever language the model likes, and English read as French."""
+def test_a_multilingual_model_is_told_both_languages(m2m100, monkeypatch):
+    """Prevents a translation into whatever language the model likes, and English read as French: the two directions share
+    one model and one tokenizer, which remembers its source language."""
     trip = open_translator(str(m2m100), "fr")
-    for direction, source, target in ((trip.there, "en", "fr"), (trip.back, "fr", "en")):
-        tokenizer = direction.tokenizer
-        assert tokenizer(TEXT[0])["input_ids"][0] == tokenizer.get_lang_id(source)
-        batch = tokenizer(TEXT, padding=True, return_tensors="pt")
-        out = direction.model.generate(**batch, **direction.search, max_length=None, max_new_tokens=4)
-        assert (out[:, 1] == tokenizer.get_lang_id(target)).all()
+    assert trip.there.model is trip.back.model
+    generate, seen = trip.there.model.generate, []
+
+    def spy(**inputs):
+        out = generate(**inputs)
+        seen.append((inputs["input_ids"][:, 0], out[:, 1]))
+        return out
+
+    monkeypatch.setattr(trip.there.model, "generate", spy)
     assert len(trip(TEXT)) == len(TEXT)
+    trip(TEXT)
+    english, french = map(trip.there.tokenizer.get_lang_id, ("en", "fr"))
+    for call, (source, target) in enumerate([(english, french), (french, english)] * 2):
+        first, forced = seen[call]
+        assert (first == source).all()
+        assert (forced == target).all()
+    assert trip.there.fingerprint != trip.back.fingerprint
 
 
 def test_a_marian_model_gives_a_line_a_sentence(marian):
