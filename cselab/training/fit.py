@@ -77,6 +77,7 @@ def fit(
             "give more sentences or a smaller batch"
         )
     device, logs = torch.device(device), logs and Path(logs)
+    torch.set_flush_denormal(True)  # the gradients of DCL underflow, and a CPU computes such numbers far slower
     torch.manual_seed(seed)
     with _folder(checkpoints) as folder:
         resumed = last_whole(folder)

@@ -120,6 +120,19 @@ def test_training_lowers_the_loss(towers, corpus):
     assert losses[-1] < 0.5 * losses[0]
 
 
+def test_numbers_that_underflow_are_zero(towers, corpus):
+    """Prevents DCL's gradients, many of them below the smallest normal number, from training three times slower on a CPU."""
+    seen = []
+
+    def dev(method):
+        seen.append((torch.full((4,), 1e-39) * 0.5).sum().item())
+        return 0.0
+
+    if torch.set_flush_denormal(False):  # what this processor can
+        train(build("simcse", towers), corpus, schedule(), dev=dev)
+        assert set(seen) == {0.0}
+
+
 def trainer(method, corpus, plan, tmp_path):
     arguments = _arguments(plan, 7, torch.device("cpu"), tmp_path)
     probe, watch = (
