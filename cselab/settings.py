@@ -115,6 +115,12 @@ class Settings(BaseModel):
     artificial_rows: int = Field(0, ge=0)  # Gaussian rows in Barlow Twins' correlation (ImSimCSE Table 2: 0 to 704)
     released_rows: frozenset[str] = frozenset()  # ledger rows that follow the released code, not the paper
     caels: int = Field(3, ge=0)  # JTCSE Table IX: 6 of BERT-base's 12 layers is best, so every 2nd; 3 of 6 here
+    layer_norms_removed: int = Field(
+        0, ge=0
+    )  # TNCSE Figure 5, JTCSE Figure 8: of the last 0 to 6 layers of a twin's towers
+    modulus_on: Literal["pooler", "cls"] = (
+        "pooler"  # what the modulus loss reads; those figures: the last layer's [CLS]
+    )
     cross_stream: Literal["parallel", "last_only", "fused"] = (
         "parallel"  # METHODS 4: the released layer code is missing
     )

@@ -19,11 +19,13 @@ CLASSES = ("[CLS]", "[SEP]", "final punctuation", "other tokens")
 class Trace(NamedTuple):
     """What a tower computes on a batch, layer by layer (n layers, B sentences, h heads, L tokens, d features).
 
-    attention: softmax(Q K^T / sqrt(d_head)), queries by keys; padding is not attended to. context: attention-weighted values,
-    heads concatenated, before the output projection. states: 0 is the embedding layer.
+    attention: softmax(Q K^T / sqrt(d_head)), queries by keys; padding is not attended to. values: what is attended to, a head's
+    share of d each. context: attention-weighted values, heads concatenated, before the output projection. states: 0 is the
+    embedding layer.
     """
 
     attention: Float[Tensor, "n B h L L"]
+    values: Float[Tensor, "n B h L e"]
     context: Float[Tensor, "n B L d"]
     states: Float[Tensor, "n+1 B L d"]
 
@@ -38,7 +40,7 @@ def trace(
     """
     keys = torch.ones_like(input_ids) if attention_mask is None else attention_mask
     unread = (1.0 - keys[:, None, None, :].float()) * torch.finfo(torch.float32).min
-    attentions, contexts = [], []
+    attentions, all_values, contexts = [], [], []
     with evaluating(tower), torch.inference_mode():
         state, mask = embed_tokens(tower, input_ids, attention_mask)
         states = [state]
@@ -51,10 +53,20 @@ def trace(
             )
             attention = (query @ key.transpose(-1, -2) * own.scaling + unread).softmax(-1)
             attentions.append(attention)
+            all_values.append(value)
             contexts.append(rearrange(attention @ value, "b h l e -> b l (h e)"))
             state = layer(state, mask)
             states.append(state)
-    return Trace(torch.stack(attentions), torch.stack(contexts), torch.stack(states))
+    return Trace(*map(torch.stack, (attentions, all_values, contexts, states)))
+
+
+def read_lengths(
+    attention: Float[Tensor, "n B h L L"], values: Float[Tensor, "n B h L e"]
+) -> Float[Tensor, "n B h L L"]:
+    """`a_qk ||v_k||`, the length of what each query reads from each key (Kobayashi et al. 2020): a large weight on a short value
+    reads little. With one tower's attention and the other's values it is what a cross-attention layer reads.
+    """
+    return attention * values.norm(dim=-1)[..., None, :]
 
 
 def cls_energy(

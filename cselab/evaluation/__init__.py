@@ -1,6 +1,6 @@
 """Evaluation: STS and retrieval scores, the geometry behind them, what they cost, and whether a difference is real."""
 
-from cselab.evaluation.cost import InferenceCost, inference_cost, sentences_per_second
+from cselab.evaluation.cost import InferenceCost, inference_cost, sentences_per_second, twin_training_cost
 from cselab.evaluation.geometry import alignment, anisotropy, effective_rank, uniformity
 from cselab.evaluation.retrieval import RetrievalScore, caption_retrieval
 from cselab.evaluation.significance import compare_pairs, compare_seeds, paired_t_power, seeds_needed
@@ -25,5 +25,6 @@ __all__ = [
     "score_pairs",
     "seeds_needed",
     "sentences_per_second",
+    "twin_training_cost",
     "uniformity",
 ]

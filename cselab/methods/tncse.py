@@ -9,7 +9,7 @@ from torch import Tensor, nn
 from cselab.losses import icnce, ictm
 from cselab.methods.base import Batch, Ids, Method, Vectors, register
 from cselab.methods.context import StepContext
-from cselab.models import TwinEncoder, load_backbone, load_tokenizer
+from cselab.models import TwinEncoder, load_backbone, load_tokenizer, remove_layer_norms
 from cselab.settings import Settings
 
 Views = Float[Tensor, "2 N d"]
@@ -26,9 +26,12 @@ class TNCSE(Method):
 
     @classmethod
     def build(cls, settings: Settings, towers: Sequence[str | Path]) -> "TNCSE":
-        pooler = "required" if "ictm" in cls.wanted(settings) else "if_present"
+        reads_pooler = "ictm" in cls.wanted(settings) and settings.modulus_on == "pooler"
+        pooler = "required" if reads_pooler else "if_present"
         dropout = settings.dropout if settings.stage2_dropout is None else settings.stage2_dropout
         tower_i, tower_ii = (load_backbone(tower, dropout=dropout, pooler=pooler) for tower in towers)
+        for tower in (tower_i, tower_ii):
+            remove_layer_norms(tower, settings.layer_norms_removed)
         tokenizer = load_tokenizer(towers[0])
         return cls(
             TwinEncoder(tower_i, tower_ii, tokenizer=tokenizer, **cls.cross_attention(settings, tower_i)), settings
@@ -41,9 +44,8 @@ class TNCSE(Method):
 
     def rows(self, batch: Batch) -> dict[str, Float[Tensor, "B d"]]:
         output = self.encoder(batch["input_ids"], batch["attention_mask"])._asdict()
-        read = (
-            {"cls"} | ({"pooled"} if "ictm" in self.terms else set()) | ({"cross"} if "icnce" in self.terms else set())
-        )
+        reads_pooler = "ictm" in self.terms and self.settings.modulus_on == "pooler"
+        read = {"cls"} | ({"pooled"} if reads_pooler else set()) | ({"cross"} if "icnce" in self.terms else set())
         return {name: rows for name, rows in output.items() if rows is not None and name.partition("_")[0] in read}
 
     def icnce(self, vectors: Vectors, context: StepContext, ids: Ids) -> Float[Tensor, ""]:
@@ -53,7 +55,8 @@ class TNCSE(Method):
     def ictm(self, vectors: Vectors, context: StepContext, ids: Ids) -> Float[Tensor, ""]:
         """The tensor-norm (TNCSE) or tensor-modulus (JTCSE) constraint: one loss, two names."""
         variant = "released" if "modulus" in self.settings.released_rows else "paper"
-        read = (vectors[name] for name in ("cls_i", "cls_ii", "pooled_i", "pooled_ii"))
+        measured = "pooled" if self.settings.modulus_on == "pooler" else "cls"
+        read = (vectors[name] for name in ("cls_i", "cls_ii", f"{measured}_i", f"{measured}_ii"))
         return ictm(*read, variant=variant)
 
     def across(self, anchors: Views, candidates: Views, ids: Ids) -> Float[Tensor, ""]:

@@ -9,11 +9,12 @@ from cselab.models.exporting import export, load
 from cselab.models.pooling import POOLINGS, pool
 from cselab.models.sentence import SentenceEncoder
 from cselab.models.surgery import remove_layer_norms
-from cselab.models.twin import TwinEncoder, TwinOutput
+from cselab.models.twin import CROSS_STREAMS, TwinEncoder, TwinOutput
 from cselab.models.whitening import Whitened
 
 __all__ = [
     "BIDIRECTIONAL",
+    "CROSS_STREAMS",
     "POOLINGS",
     "Ensemble",
     "SentenceEncoder",

@@ -4,6 +4,7 @@ Notebooks call these with their lab. What a step depends on is its key, so noteb
 notebook 02 shows, and run second finds them.
 """
 
+from cselab.stages.finished import finished
 from cselab.stages.scores import comparison, dev_pairs, evaluate, geometry, over_seeds, pair_cosines, phenomena, score
 from cselab.stages.text import (
     combine,
@@ -47,6 +48,7 @@ __all__ = [
     "distilled",
     "edfse",
     "evaluate",
+    "finished",
     "geometry",
     "joint",
     "nli_triplets",

@@ -32,7 +32,7 @@ OF_TERMS = (
     "noise_std", "noise_passes",
 )  # fmt: skip
 OF_DECODERS = ("bidirectional", "decoder_pooling", "prompt", "lora_rank", "lora_alpha", "lora_dropout")
-OF_TWINS = ("caels", "cross_stream", "stage2_dropout")
+OF_TWINS = ("caels", "cross_stream", "stage2_dropout", "layer_norms_removed", "modulus_on")
 OF_ALL = ("seed", "dropout", "pooling", "head", "temperature", "released_rows")
 """Settings that a training depends on."""
 

@@ -189,3 +189,17 @@ def test_the_coin_is_fair_and_depends_on_seed_and_step_alone():
 
 def test_jtcse_is_the_registered_class(towers):
     assert type(build("jtcse", towers)) is JTCSE
+
+
+def test_the_modulus_loss_can_read_the_last_hidden_state(towers, batch):
+    """Prevents the LayerNorm study (TNCSE Figure 5) from constraining the pooler's output after all."""
+    method = build("tncse", towers, modulus_on="cls", layer_norms_removed=2)
+    cls_i, cls_ii, pooled_i, *_ = streams(method, batch)
+    vectors = method(batch)
+    assert "pooled_i" not in vectors
+    torch.testing.assert_close(method.compare(vectors, TAILS)["ictm"], ictm(cls_i, cls_ii, cls_i, cls_ii))
+    for tower in method.towers.values():
+        kinds = [type(layer.output.LayerNorm).__name__ for layer in tower.encoder.layer]
+        assert kinds == ["LayerNorm", "LayerNorm", "Identity", "Identity"]
+    with pytest.raises(ModelError, match="cannot remove the LayerNorms of the last 9 layers; the model has 4"):
+        build("tncse", towers, layer_norms_removed=9)

@@ -1,0 +1,30 @@
+"""The towers inside encoders, by name: what the inspectors look at."""
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from transformers import PreTrainedModel, PreTrainedTokenizerBase
+
+from cselab.models import SentenceEncoder, TwinEncoder
+
+
+class Stream(NamedTuple):
+    """One tower, and the other of its twin, whose values its cross-attention layers read."""
+
+    tower: PreTrainedModel
+    tokenizer: PreTrainedTokenizerBase
+    other: PreTrainedModel | None = None
+    cael: tuple[int, ...] = ()
+
+
+def streams(encoders: Mapping[str, SentenceEncoder | TwinEncoder]) -> dict[str, Stream]:
+    """A single encoder under its name, a twin as "name, tower I" and "name, tower II"."""
+    found = {}
+    for name, encoder in encoders.items():
+        if isinstance(encoder, TwinEncoder):
+            one, two = encoder.backbones
+            found[f"{name}, tower I"] = Stream(one, encoder.tokenizer, two, encoder.cael)
+            found[f"{name}, tower II"] = Stream(two, encoder.tokenizer, one, encoder.cael)
+        else:
+            found[name] = Stream(encoder.backbone, encoder.tokenizer)
+    return found
