@@ -194,7 +194,7 @@ def test_jtcse_is_the_registered_class(towers):
 def test_the_modulus_loss_can_read_the_last_hidden_state(towers, batch):
     """Prevents the LayerNorm study (TNCSE Figure 5) from constraining the pooler's output after all."""
     method = build("tncse", towers, modulus_on="cls", layer_norms_removed=2)
-    cls_i, cls_ii, pooled_i, *_ = streams(method, batch)
+    cls_i, cls_ii, _pooled_i, *_ = streams(method, batch)
     vectors = method(batch)
     assert "pooled_i" not in vectors
     torch.testing.assert_close(method.compare(vectors, TAILS)["ictm"], ictm(cls_i, cls_ii, cls_i, cls_ii))
