@@ -261,6 +261,56 @@ def test_over_seeds_each_method_is_scored_with_each_seed(open_lab, monkeypatch):
     ]  # 3 is the lab's own
 
 
+def test_a_report_that_is_there_is_not_computed_again(open_lab, monkeypatch):
+    """Prevents one seed's comparison from scoring everything twice, and another seed from getting the first one's score."""
+    monkeypatch.setattr("cselab.stages.scores.score", lambda lab, encode: Report(encode))
+    build = {"a": lambda lab: lambda sentences: float(lab.settings.seed)}
+    table = stages.over_seeds(open_lab(), build, (3, 4), known={"a": Report(lambda sentences: 99.0)})
+    assert table["a"].tolist() == [99.0, 4.0]
+
+
+def test_a_method_of_ones_own_is_trained_and_trained_anew_when_it_is_changed(open_lab, capsys):
+    """Prevents a reader who edits the loss in a notebook cell from getting the model of the loss before."""
+    from cselab.methods import SimCSE, own_code, register
+
+    def trained(scale):
+        @register("mine")
+        class Mine(SimCSE):
+            own_terms = ("half",)
+            default_terms = ("half",)
+            factor = scale
+
+            def half(self, vectors, context, ids):
+                return self.factor * vectors["sentence"].square().mean()
+
+        capsys.readouterr()
+        encoder = stages.single(open_lab(), "mine").encoder
+        return weights(encoder), "computed" in capsys.readouterr().out
+
+    one, first = trained(0.5)
+    again, second = trained(0.5)
+    other, third = trained(-5.0)
+    assert (first, second, third) == (True, False, True)
+    assert torch.equal(one, again)
+    assert not torch.equal(one, other)
+    assert "factor = -5.0" in own_code("mine")
+    assert own_code("simcse") == ""
+
+
+def test_finished_trainings_open_with_their_scores(open_lab):
+    """Prevents a comparer that offers stages without a training, or a training of another version of the library."""
+    lab = open_lab()
+    stages.tower(lab, "i")
+    (name,) = stages.finished(lab)
+    assert name.startswith("simcse-i, seed 3, dev 0.0 [")
+    run = stages.finished(lab)[name]()
+    assert [mark["step"] for mark in run.history] == [0, 2]
+    assert run.phenomena.keys() == run.report.tasks["World"].by_subset.keys()
+    stamp = next(lab.stages_dir.glob("simcse-i-*/stage.json"))
+    stamp.write_text(stamp.read_text().replace('"source": "', '"source": "older-'))
+    assert stages.finished(lab) == {}
+
+
 class Report(StsReport):
     """Stands for a report whose average is what was "encoded"."""
 

@@ -1,6 +1,6 @@
 """Training methods, one paper a file. `create("jtcse", settings)` builds one; `@register("mine")` adds your own."""
 
-from cselab.methods.base import Batch, Ids, Method, Vectors, create, register
+from cselab.methods.base import Batch, Ids, Method, Vectors, create, own_code, register
 from cselab.methods.bellm import BeLLM
 from cselab.methods.context import StepContext
 from cselab.methods.distillation import Distillation
@@ -28,5 +28,6 @@ __all__ = [
     "SupervisedSimCSE",
     "Vectors",
     "create",
+    "own_code",
     "register",
 ]

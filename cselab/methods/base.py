@@ -3,6 +3,7 @@
 The trainer, the ablations, the playground and the sweeps use a method through this class and through nothing else.
 """
 
+import inspect
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -129,14 +130,37 @@ def register(name: str) -> Callable[[type[Method]], type[Method]]:
     return add
 
 
+def own_code(name: str) -> str:
+    """Of a method from a notebook cell or a user's file, the source of its class as far as it is not the library's: what a training
+    by it depends on besides the library. "" for the library's methods.
+
+    Functions outside the class are not in it. Raises SettingsError for an unknown name, with the nearest.
+    """
+    lines = []
+    for kind in _registered(name).__mro__:
+        if kind.__module__.partition(".")[0] in ("cselab", "torch", "abc", "builtins"):
+            continue
+        for attribute, value in sorted(vars(kind).items()):
+            function = getattr(value, "__func__", value)
+            if inspect.isfunction(function):
+                lines.append(inspect.getsource(function))
+            elif not attribute.startswith("__") and isinstance(value, (str, int, float, tuple)):
+                lines.append(f"{attribute} = {value!r}")
+    return "\n".join(lines)
+
+
+def _registered(name: str) -> type[Method]:
+    if name not in _REGISTRY:
+        raise SettingsError(f"unknown method {name!r}; {suggest(name, _REGISTRY)}")
+    return _REGISTRY[name]
+
+
 def create(name: str, settings: Settings, towers: Sequence[str | Path] | None = None) -> Method:
     """The method `name`, its towers loaded from `towers`, or from `settings.backbone` each.
 
     Raises SettingsError for an unknown name (with the nearest) or a wrong number of towers.
     """
-    if name not in _REGISTRY:
-        raise SettingsError(f"unknown method {name!r}; {suggest(name, _REGISTRY)}")
-    method = _REGISTRY[name]
+    method = _registered(name)
     towers = [settings.backbone] * len(method.tower_names) if towers is None else towers
     if len(towers) != len(method.tower_names):
         raise SettingsError(

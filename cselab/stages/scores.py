@@ -25,18 +25,22 @@ def evaluate(lab: Lab, method: str, encode: Encode) -> StsReport:
     return report
 
 
-def over_seeds(lab: Lab, build: Mapping[str, Callable[[Lab], Encode]], seeds: Iterable[int]) -> pandas.DataFrame:
+def over_seeds(
+    lab: Lab, build: Mapping[str, Callable[[Lab], Encode]], seeds: Iterable[int], known: Mapping[str, StsReport] | None = None
+) -> pandas.DataFrame:  # fmt: skip
     """Average test score of each method (columns) trained with each seed (rows); trainings are stages, so an interrupted
     run goes on. `build[method](lab)` trains, or finds, and gives the `encode` of the lab's seed. Scores are recorded, but
-    for the lab's own seed, whose row `evaluate` writes."""
-    seeds = list(seeds)
+    for the lab's own seed, whose row `evaluate` writes. known: reports of the lab's own seed, which are not computed again."""
+    seeds, known = list(seeds), known or {}
     with progress_bar("methods × seeds", len(build) * len(seeds), unit="run") as bar:
         table: dict[int, dict[str, float]] = {}
         for seed in seeds:
             for method, encode_of in build.items():
                 one = lab.with_settings(seed=seed)
-                encode = encode_of(one)
-                report = score(one, encode) if seed == lab.settings.seed else evaluate(one, method, encode)
+                if seed != lab.settings.seed:
+                    report = evaluate(one, method, encode_of(one))
+                else:
+                    report = known[method] if method in known else score(one, encode_of(one))
                 table.setdefault(seed, {})[method] = report.average
                 bar.update()
     return pandas.DataFrame.from_dict(table, orient="index").rename_axis("seed")

@@ -17,7 +17,7 @@ from cselab.errors import SettingsError, suggest
 from cselab.evaluation import evaluate_sts
 from cselab.hashing import weights_hash
 from cselab.lab import Lab
-from cselab.methods import create
+from cselab.methods import create, own_code
 from cselab.models import Ensemble, SentenceEncoder, TwinEncoder, load_backbone, load_tokenizer
 from cselab.pretraining.sif import SifMean
 from cselab.pretraining.text import Rows
@@ -95,6 +95,7 @@ def _train(
     s = lab.settings
     inputs |= {
         "method": method,
+        "code": own_code(method),
         "towers": towers,
         "schedule": schedule.as_dict(),
         "dev": dev_task(lab),

@@ -54,7 +54,7 @@ class AttentionInspector(View):
         config = self.streams[names[0]].tower.config
         self.read = lru_cache(maxsize=64)(self._read)
         pick = widgets.Dropdown(
-            options=[("a pair of sentences …", None), *((f"{a}  |  {b}", (a, b)) for a, b in pairs)], description="pick"
+            options=[("a pair of sentences …", ()), *((f"{a}  |  {b}", (a, b)) for a, b in pairs)], description="pick"
         )
         self.controls = {
             "sentence": _text(sentence, "sentence"),
@@ -94,7 +94,7 @@ class AttentionInspector(View):
     ) -> go.Figure:  # fmt: skip
         sides = [(model_a, sentence), (model_b, second.strip() or sentence)]
         figure = make_subplots(
-            rows=3, cols=2, row_heights=[0.5, 0.2, 0.3], vertical_spacing=0.13, horizontal_spacing=0.12,
+            rows=3, cols=2, row_heights=[0.5, 0.2, 0.3], vertical_spacing=0.13, horizontal_spacing=0.17,
             subplot_titles=[
                 *(f"<b>{side}: {shown(name)}</b>" for side, (name, _) in zip("AB", sides, strict=True)),
                 *(f"{side}: attention received, layer {layer}" for side in "AB"),

@@ -44,7 +44,7 @@ class CaelExplorer(View):
             for n in range(1, self.depth + 1)
         }
         self.controls["cross_stream"] = widgets.Dropdown(options=CROSS_STREAMS, description="cross stream", style=LABEL)
-        self.preset = widgets.Dropdown(options=[("the papers' placements …", None), *every.items()])
+        self.preset = widgets.Dropdown(options=[("the papers' placements …", ()), *every.items()])
         self.preset.observe(self._picked, names="value")
 
     def scored_best(self) -> tuple[int, ...] | None:
@@ -56,7 +56,7 @@ class CaelExplorer(View):
 
     def _picked(self, change: dict) -> None:
         for n in range(1, self.depth + 1):
-            if change["new"] is not None:
+            if change["new"]:
                 self.controls[f"layer_{n}"].value = n in change["new"]
 
     def figure(self, *, cross_stream: str, **ticks: bool) -> go.Figure:

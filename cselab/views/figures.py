@@ -140,5 +140,7 @@ def line_chart(
     figure = go.Figure(layout=dict(title=title, xaxis_title=x_title, yaxis_title=y_title))
     for name, (x, y) in lines.items():
         figure.add_scatter(x=list(x), y=list(y), mode="lines", name=name)
+    if len(lines) > 4:  # a legend of two lines above the figure would lie on its title
+        figure.update_layout(legend=dict(orientation="v", x=1.02, y=1, xanchor="left", yanchor="top"))
     ticks = [digit * 10**power for power in range(-6, 7) for digit in (1, 2, 5)]
     return figure.update_yaxes(type="log", tickvals=ticks) if log_y else figure

@@ -240,7 +240,8 @@ def _lines(figure: go.Figure, history: list[dict[str, float | int]], names: list
     steps, legend = list(range(len(history))), f"legend{2 * row + column}"
     for colour, name in zip(PALETTE, names, strict=False):
         figure.add_scatter(
-            x=steps, y=[mark.get(name) for mark in history], mode="lines", name=name, line=dict(color=colour), legend=legend,
+            x=steps, y=[mark.get(name) for mark in history], name=name, line=dict(color=colour), legend=legend,
+            mode="lines" if len(history) > 1 else "markers",
             row=row, col=column,
         )  # fmt: skip
     figure.update_xaxes(title="step", row=row, col=column)

@@ -45,9 +45,9 @@ class RunComparer(View):
     def figure(self, *, picked: Sequence[str], baseline: str) -> go.Figure:
         figure = make_subplots(
             rows=2, cols=2, specs=[[{}, {}], [{"colspan": 2}, None]], vertical_spacing=0.17, horizontal_spacing=0.12,
-            subplot_titles=["dev score", f"test score less {shown(baseline)}'s", "by phenomenon"],
+            subplot_titles=["dev score", "test score less the baseline's", "by phenomenon"],
         )  # fmt: skip
-        for colour, name in zip(PALETTE, picked, strict=False):
+        for number, (colour, name) in enumerate(zip(PALETTE, picked, strict=False)):
             history, report, phenomena = self.run(name)
             look = dict(name=shown(name), legendgroup=name)
             figure.add_scatter(
@@ -68,12 +68,15 @@ class RunComparer(View):
                 continue
             found = [self.difference(name, baseline, task) for task in tasks]
             figure.add_scatter(
-                x=tasks, y=[one.difference for one in found], mode="markers", marker=dict(color=colour, size=9), showlegend=False,
+                x=[place + 0.1 * number for place in range(len(tasks))], y=[one.difference for one in found],
+                mode="markers", marker=dict(color=colour, size=9), showlegend=False,
                 error_y=dict(
                     array=[one.high - one.difference for one in found], arrayminus=[one.difference - one.low for one in found]
                 ),
                 row=1, col=2, **look,
             )  # fmt: skip
+        tests = list(self.run(baseline).report.tasks)
+        figure.update_xaxes(tickvals=list(range(len(tests))), ticktext=tests, range=[-0.5, len(tests)], row=1, col=2)
         figure.add_hline(y=0, line=dict(color="#888", dash="dot"), row=1, col=2)
         figure.update_xaxes(title="step", row=1, col=1)
         figure.update_yaxes(title="Spearman × 100", row=1, col=1).update_yaxes(title="Spearman × 100", row=2, col=1)

@@ -1,10 +1,11 @@
 """Rows of study.py as a Markdown table: mean and spread over seeds, and the paired difference from a baseline.
 
-python tests/gpu/table.py study-1.jsonl study-2.jsonl … [--against SimCSE] > SYSTEMS.md
+python tests/gpu/table.py study-1.jsonl study-2.jsonl … [--against SimCSE] [--only "BeLLM*"] >> SYSTEMS.md
 """
 
 import argparse
 import json
+from fnmatch import fnmatch
 from pathlib import Path
 
 import pandas
@@ -16,9 +17,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("results", nargs="+", type=Path)
     parser.add_argument("--against", default="SimCSE")
+    parser.add_argument(
+        "--only", nargs="*", default=["*"], help="names of systems, * and ? as in a shell; all by default"
+    )
     given = parser.parse_args()
     rows = pandas.DataFrame([json.loads(line) for path in given.results for line in path.read_text().splitlines()])
-    print(table(rows, given.against))
+    kept = rows.method.map(lambda name: name == given.against or any(fnmatch(name, only) for only in given.only))
+    print(table(rows[kept], given.against))
 
 
 def table(rows: pandas.DataFrame, against: str) -> str:

@@ -19,7 +19,7 @@ def notebook(request):
 
 
 def test_there_are_notebooks():
-    assert [path.stem[:2] for path in NOTEBOOKS] >= ["00", "01", "02", "03", "07", "08", "09", "10"]
+    assert [path.stem[:2] for path in NOTEBOOKS if path.stem[0].isdigit()] == [f"{n:02}" for n in range(13)]
 
 
 def test_no_outputs_no_local_kernel_and_stable_ids(notebook):
@@ -42,6 +42,9 @@ def test_a_chapter_starts_with_its_question_and_has_short_cells(notebook):
     for word in ("**Question.**", "**Time:**"):
         assert word in nb.cells[0].source
     assert any("## Exercises" in cell.source for cell in nb.cells)
+    solutions = [cell for cell in nb.cells if "solution" in cell.metadata.get("tags", [])]
+    assert all(cell.metadata["jupyter"]["source_hidden"] for cell in solutions)
+    assert solutions or any("<summary>Solution" in cell.source for cell in nb.cells)
     for cell in nb.cells:
         if cell.cell_type == "code":
             assert len(cell.source.splitlines()) <= 15, f"{path.name} {cell.id} is too long"

@@ -1,0 +1,119 @@
+"""A real JupyterLab in a headless Chromium."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import nbformat
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chrome")
+TOKEN = "for-the-tests"
+STATUS = ".jp-Notebook-ExecutionIndicator"
+
+
+@pytest.fixture(scope="session")
+def browser():
+    """Headless Chromium of the system. Without one the tests are skipped; where CSELAB_BROWSER=required, they fail."""
+    from playwright.sync_api import sync_playwright
+
+    path = next(filter(None, map(shutil.which, BROWSERS)), None)
+    if path is None:
+        reason = f"no browser on the PATH ({', '.join(BROWSERS)}): apt install chromium, or your system's equivalent"
+        if os.environ.get("CSELAB_BROWSER") == "required":
+            pytest.fail(reason)
+        pytest.skip(reason)
+    with sync_playwright() as playwright:
+        chromium = playwright.chromium.launch(executable_path=path, args=["--no-sandbox", "--use-gl=swiftshader"])
+        yield chromium
+        chromium.close()
+
+
+@pytest.fixture(scope="session")
+def jupyterlab(tmp_path_factory) -> Iterator[tuple[str, Path]]:
+    """Address and folder of a running JupyterLab of this interpreter."""
+    home = tmp_path_factory.mktemp("jupyterlab")
+    settings = home / "settings" / "@jupyterlab" / "notebook-extension"
+    settings.mkdir(parents=True)
+    (settings / "tracker.jupyterlab-settings").write_text(
+        json.dumps({"windowingMode": "none"})
+    )  # all cells in the page
+    (home / "notebooks").mkdir()
+    log = (home / "server.log").open("w")
+    variables = {key: value for key, value in os.environ.items() if not key.startswith("CSELAB_RUN")} | {
+        "JUPYTERLAB_SETTINGS_DIR": str(home / "settings"), "JUPYTERLAB_WORKSPACES_DIR": str(home / "workspaces"),
+        "JUPYTER_RUNTIME_DIR": str(home / "runtime"), "JUPYTER_CONFIG_DIR": str(home / "config"),
+        "IPYTHONDIR": str(home / "ipython"), "CSELAB_OUTPUTS": str(home / "outputs"),
+    }  # fmt: skip
+    server = subprocess.Popen(
+        [
+            sys.executable, "-m", "jupyterlab", "--no-browser", "--allow-root", "--ServerApp.port=0", "--expose-app-in-browser",
+            f"--IdentityProvider.token={TOKEN}", f"--ServerApp.root_dir={home / 'notebooks'}",
+            "--LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate",
+        ],
+        stdout=log, stderr=log, env=variables, cwd=home,
+    )  # fmt: skip
+    try:
+        yield _address(home, server), home / "notebooks"
+    finally:
+        server.terminate()
+        try:
+            server.wait(20)
+        except subprocess.TimeoutExpired:
+            server.kill()
+        log.close()
+
+
+def _address(home: Path, server: subprocess.Popen) -> str:
+    for _ in range(240):
+        for path in (home / "runtime").glob("jpserver-*.json"):
+            try:
+                url = json.loads(path.read_text())["url"]
+                urllib.request.urlopen(f"{url}api?token={TOKEN}", timeout=5).close()
+                return url
+            except (OSError, ValueError):
+                pass  # half-written, or not up yet
+        if server.poll() is not None:
+            break
+        time.sleep(0.5)
+    pytest.fail("JupyterLab did not start:\n" + (home / "server.log").read_text()[-2000:])
+
+
+@pytest.fixture
+def open_notebook(browser, jupyterlab) -> Iterator[Callable]:
+    """`open_notebook("06_attention_and_norms", stage1_steps=2)`: all its cells run in JupyterLab; gives the page, and what the browser's
+    console said in anger."""
+    from papermill.iorw import load_notebook_node
+    from papermill.parameterize import parameterize_notebook
+
+    url, folder = jupyterlab
+    pages = []
+
+    def opened(name: str, **parameters):
+        notebook = load_notebook_node(str(ROOT / "notebooks" / f"{name}.ipynb"))
+        nbformat.write(parameterize_notebook(notebook, parameters), folder / f"{name}.ipynb")
+        page = browser.new_page(viewport={"width": 1280, "height": 1000})
+        pages.append(page)
+        said: list[str] = []
+        page.on("console", lambda message: said.append(message.text) if message.type == "error" else None)
+        page.on("pageerror", lambda error: said.append(str(error)))
+        page.goto(f"{url}lab/tree/{name}.ipynb?token={TOKEN}&reset")
+        page.wait_for_selector(".jp-Notebook .jp-CodeCell", timeout=120_000)
+        page.get_by_text("Python 3 (ipykernel) | Idle").wait_for(timeout=120_000)
+        said.clear()
+        page.set_default_timeout(300_000)
+        page.evaluate("() => { window.jupyterapp.commands.execute('notebook:run-all-cells') }")
+        page.wait_for_selector(f"{STATUS}[data-status=busy]", state="attached")
+        page.wait_for_selector(f"{STATUS}[data-status=idle]", state="attached")
+        return page, said
+
+    yield opened
+    for page in pages:
+        page.close()

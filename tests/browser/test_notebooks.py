@@ -1,0 +1,72 @@
+"""Notebooks 06 and 11 as a reader uses them: JupyterLab in Chromium, cells run, controls moved with the keyboard."""
+
+import json
+
+import pytest
+
+pytestmark = pytest.mark.slow
+QUICK = {"sentences": 300, "stage1_steps": 2, "stage2_steps": 2}
+ERROR = ".jp-OutputArea-output[data-mime-type='application/vnd.jupyter.error']"
+
+
+def plots(page):
+    return page.locator(".jp-OutputArea .js-plotly-plot")
+
+
+def picture(plot) -> str:
+    """What a plot shows: its data and layout."""
+    return json.dumps(plot.evaluate("plot => [plot.data, plot.layout.annotations]"))
+
+
+def changed(page, plot, before: str) -> bool:
+    for _ in range(60):
+        if picture(plot) != before:
+            return True
+        page.wait_for_timeout(250)
+    return False
+
+
+def no_errors(page, said):
+    assert page.locator(ERROR).all_inner_texts() == []
+    assert said == []
+
+
+def test_the_attention_inspector(open_notebook):
+    """Prevents a view that works in Python and is dead, empty or broken in the browser."""
+    page, said = open_notebook("06_attention_and_norms", **QUICK)
+    no_errors(page, said)
+    inspector = plots(page).first
+    inspector.scroll_into_view_if_needed()
+    assert inspector.locator(".heatmaplayer image").count() == 2
+    before = picture(inspector)
+    page.locator(".widget-slider .noUi-handle").first.focus()
+    page.keyboard.press("ArrowLeft")
+    assert changed(page, inspector, before)
+    assert "attention received, layer 1" in picture(inspector)  # the notebook has set it to 2
+    before = picture(inspector)
+    sentence = page.locator(".widget-text input").first
+    sentence.fill("<b>Two</b> dogs are running.")
+    sentence.press("Enter")
+    assert changed(page, inspector, before)
+    shown = inspector.locator(".xtick text").all_text_contents()
+    assert "<" in shown
+    assert "dogs" in shown
+    no_errors(page, said)
+
+
+def test_the_loss_playground(open_notebook):
+    """Prevents a play button that moves nothing, and a slider that the loss does not hear."""
+    page, said = open_notebook("11_loss_playground", sentences=300, stage1_steps=2)
+    no_errors(page, said)
+    playground = plots(page).first
+    playground.scroll_into_view_if_needed()
+    before = picture(playground)
+    page.get_by_role("button", name="one step").first.click()
+    assert changed(page, playground, before)
+    before = picture(playground)
+    page.locator(".widget-slider .noUi-handle").first.focus()  # the weight of the first term
+    for _ in range(5):
+        page.keyboard.press("ArrowLeft")
+    page.locator(".jupyter-widgets.widget-play button").first.click()
+    assert changed(page, playground, before)
+    no_errors(page, said)
