@@ -4,11 +4,12 @@ PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11; 
 BIN := .venv/bin
 INSTALLED := .venv/.installed
 PROFILE ?= tiny
+JOBS ?= $(shell n=$$(nproc 2>/dev/null || echo 2); echo $$((n < 4 ? n : 4)))
 
 .PHONY: run test test-slow bench lab format clean
 
 run: $(INSTALLED)  ## execute the default workbook headless; prints the report's path
-	$(BIN)/cselab run --profile $(PROFILE)
+	$(BIN)/cselab run --profile $(PROFILE) --jobs $(JOBS)
 
 test: $(INSTALLED)  ## linters, import contracts and the fast tests
 	$(BIN)/ruff check cselab tests notebooks

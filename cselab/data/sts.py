@@ -2,7 +2,7 @@
 
 import hashlib
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -61,6 +61,13 @@ class StsData:
 
     def __len__(self) -> int:
         return len(self.scores)
+
+    def thinned(self, most: int) -> "StsData":
+        """At most so many of the pairs, evenly spread over the split, in their order."""
+        kept = np.unique(np.linspace(0, len(self) - 1, min(most, len(self))).round().astype(int))
+        one, two = ([side[i] for i in kept] for side in (self.sentences1, self.sentences2))
+        subsets = None if self.subsets is None else [self.subsets[i] for i in kept]
+        return replace(self, sentences1=one, sentences2=two, scores=self.scores[kept], subsets=subsets)
 
     @property
     def fingerprint(self) -> str:

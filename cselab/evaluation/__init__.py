@@ -4,7 +4,7 @@ from cselab.evaluation.cost import InferenceCost, inference_cost, sentences_per_
 from cselab.evaluation.geometry import alignment, anisotropy, effective_rank, uniformity
 from cselab.evaluation.retrieval import RetrievalScore, caption_retrieval
 from cselab.evaluation.significance import compare_pairs, compare_seeds, paired_t_power, seeds_needed
-from cselab.evaluation.sts import StsReport, TaskScore, evaluate_sts, score_pairs
+from cselab.evaluation.sts import StsReport, TaskScore, evaluate_sts, score_data, score_pairs
 from cselab.evaluation.transfer import evaluate_transfer
 
 __all__ = [
@@ -22,6 +22,7 @@ __all__ = [
     "evaluate_transfer",
     "inference_cost",
     "paired_t_power",
+    "score_data",
     "score_pairs",
     "seeds_needed",
     "sentences_per_second",

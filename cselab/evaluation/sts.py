@@ -127,6 +127,11 @@ def evaluate_sts(
     loaded = [
         load_sts(task, splits[task], folder=folder, text=text if task in YEARLY else "raw", hub=hub) for task in tasks
     ]
+    return score_data(encode, loaded, resamples=resamples)
+
+
+def score_data(encode: Callable[[list[str]], Any], loaded: Sequence[StsData], *, resamples: int = 1000) -> StsReport:
+    """`evaluate_sts` of pairs that are loaded already. Raises DataError where `encode` does as there."""
     sentences = list(dict.fromkeys(s for data in loaded for s in (*data.sentences1, *data.sentences2)))
     unit = unit_rows(encode(sentences), len(sentences))
     row = {sentence: i for i, sentence in enumerate(sentences)}

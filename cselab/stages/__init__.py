@@ -5,9 +5,10 @@ notebook 02 shows, and run second finds them.
 """
 
 from cselab.stages.finished import finished
-from cselab.stages.scores import comparison, dev_pairs, evaluate, geometry, over_seeds, pair_cosines, phenomena, score
+from cselab.stages.scores import comparison, evaluate, geometry, over_seeds, pair_cosines, phenomena, score
 from cselab.stages.text import (
     combine,
+    dev_pairs,
     dev_task,
     nli_triplets,
     real_data,

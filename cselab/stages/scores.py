@@ -5,11 +5,10 @@ from collections.abc import Callable, Iterable, Mapping
 import pandas
 import torch
 
-from cselab.data.sts import StsData, load_sts
 from cselab.evaluation import StsReport, alignment, evaluate_sts, uniformity
 from cselab.lab import Lab
 from cselab.progress import progress_bar
-from cselab.stages.text import dev_task, test_tasks
+from cselab.stages.text import dev_pairs, test_tasks
 from cselab.stages.training import Encode
 
 
@@ -61,11 +60,6 @@ def phenomena(encode: Encode, report: StsReport | None = None) -> Mapping[str, f
     if report is None or "World" not in report.tasks:
         report = evaluate_sts(encode, ("World",))
     return report.tasks["World"].by_subset
-
-
-def dev_pairs(lab: Lab) -> StsData:
-    """The pairs that checkpoints are picked on."""
-    return load_sts(dev_task(lab), "dev", folder=lab.settings.data_dir, hub=lab.settings.hub)
 
 
 def pair_cosines(lab: Lab, encode: Encode) -> tuple[torch.Tensor, torch.Tensor]:

@@ -8,7 +8,7 @@ from cselab.data.nli import DEFAULT_FILES, load_nli_triplets
 from cselab.data.pivot import LexicalPivot
 from cselab.data.round_trip import RoundTrip
 from cselab.data.sources import data_folder, read_lines
-from cselab.data.sts import STS7
+from cselab.data.sts import STS7, StsData, load_sts
 from cselab.data.translators import PreparedTrips, ThereAndBack, open_translator
 from cselab.data.world.sets import Triplet, triplets
 from cselab.lab import Lab
@@ -27,6 +27,13 @@ def test_tasks(lab: Lab) -> tuple[str, ...]:
 def dev_task(lab: Lab) -> str:
     """The task whose dev split picks checkpoints; never a test."""
     return lab.settings.dev_task or ("STSBenchmark" if real_data(lab) else "World")
+
+
+def dev_pairs(lab: Lab) -> StsData:
+    """The pairs that checkpoints are picked on: the dev split, or `settings.dev_pairs` of it."""
+    s = lab.settings
+    pairs = load_sts(dev_task(lab), "dev", folder=s.data_dir, hub=s.hub)
+    return pairs.thinned(s.dev_pairs) if s.dev_pairs else pairs
 
 
 def sentences(lab: Lab) -> Corpus:

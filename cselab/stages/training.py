@@ -14,7 +14,7 @@ from cselab.data.nli import tokenize_triplets
 from cselab.data.sources import embedded_dir, hub_allowed
 from cselab.data.targets import with_targets
 from cselab.errors import SettingsError, suggest
-from cselab.evaluation import evaluate_sts
+from cselab.evaluation import score_data
 from cselab.hashing import weights_hash
 from cselab.lab import Lab
 from cselab.methods import create, own_code
@@ -22,7 +22,7 @@ from cselab.models import Ensemble, SentenceEncoder, TwinEncoder, load_backbone,
 from cselab.pretraining.sif import SifMean
 from cselab.pretraining.text import Rows
 from cselab.settings import Schedule
-from cselab.stages.text import dev_task, nli_triplets, sentences, training_rows, translator_of
+from cselab.stages.text import dev_pairs, dev_task, nli_triplets, sentences, training_rows, translator_of
 from cselab.training import fit
 
 Encode = Callable[[list[str]], torch.Tensor]
@@ -82,10 +82,8 @@ def sif_mean(lab: Lab) -> SifMean:
 
 
 def dev_score(lab: Lab, encode: Encode) -> float:
-    """Spearman x100 on the dev split: what may choose between checkpoints and between settings."""
-    return evaluate_sts(
-        encode, (dev_task(lab),), split="dev", folder=lab.settings.data_dir, hub=lab.settings.hub
-    ).average
+    """Spearman x100 on the dev pairs: what may choose between checkpoints and between settings."""
+    return score_data(encode, [dev_pairs(lab)], resamples=0).average
 
 
 def _train(
@@ -98,7 +96,7 @@ def _train(
         "code": own_code(method),
         "towers": towers,
         "schedule": schedule.as_dict(),
-        "dev": dev_task(lab),
+        "dev": [dev_task(lab), s.dev_pairs],
         **s.model_dump(mode="json", include={*OF_ALL, *OF_TERMS, *OF_TWINS, *OF_DECODERS}),
     }
 

@@ -2,9 +2,6 @@
 
 import json
 
-import pytest
-
-pytestmark = pytest.mark.slow
 QUICK = {"sentences": 300, "stage1_steps": 2, "stage2_steps": 2}
 ERROR = ".jp-OutputArea-output[data-mime-type='application/vnd.jupyter.error']"
 

@@ -230,3 +230,18 @@ def test_every_multilingual_task_of_the_real_folder(data_dir):
         load_sts("STSBenchmark-de", folder=data_dir).scores.tolist()
         == load_sts("STSBenchmark", folder=data_dir).scores.tolist()
     )
+
+
+def test_a_thinned_split_is_spread_over_the_whole():
+    """Prevents checkpoints picked on the first phenomenon only, and a pair with another's rating."""
+    whole = load_sts("World", "dev")
+    some = whole.thinned(500)
+    assert len(some) == len(some.sentences1) == len(some.sentences2) == len(some.subsets) == 500
+    assert set(some.subsets) == set(whole.subsets)
+    of = {
+        (a, b): (score, tag)
+        for a, b, score, tag in zip(whole.sentences1, whole.sentences2, whole.scores, whole.subsets, strict=True)
+    }
+    for a, b, score, tag in zip(some.sentences1, some.sentences2, some.scores, some.subsets, strict=True):
+        assert of[a, b] == (score, tag)
+    assert whole.thinned(10_000).fingerprint == whole.fingerprint
