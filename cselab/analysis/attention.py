@@ -79,9 +79,14 @@ def cls_energy(
     """
     energies = []
     for batch in token_batches(tokenizer, sentences, tower.device):
-        squares = trace(tower, **batch).context.square().sum(-1) * batch["attention_mask"]
-        energies.append((squares[..., 0] / squares[..., 1:].sum(-1)).sqrt())
+        energies.append(context_energy(trace(tower, **batch).context, batch["attention_mask"]))
     return torch.cat(energies, dim=1).mean(1).cpu()
+
+
+def context_energy(context: Float[Tensor, "n B L d"], mask: Int[Tensor, "B L"]) -> Float[Tensor, "n B"]:
+    """Eq. 6 of each layer and sentence, from a `Trace`'s context."""
+    squares = context.square().sum(-1) * mask
+    return (squares[..., 0] / squares[..., 1:].sum(-1)).sqrt()
 
 
 def attention_sink(

@@ -10,7 +10,7 @@ import torch
 from plotly.subplots import make_subplots
 from torch import Tensor
 
-from cselab.analysis import CLASSES, Trace, read_lengths, received_attention, token_classes, trace
+from cselab.analysis import CLASSES, Trace, context_energy, read_lengths, received_attention, token_classes, trace
 from cselab.models import SentenceEncoder, TwinEncoder
 from cselab.views.streams import Stream, streams
 from cselab.views.theme import PALETTE
@@ -171,7 +171,7 @@ def _received(figure: go.Figure, column: int, reading: Reading, layer: int, head
 
 
 def _by_layer(figure: go.Figure, column: int, reading: Reading) -> None:
-    attention, context = reading.own.attention, reading.own.context
+    attention = reading.own.attention
     mask = torch.ones(1, attention.shape[-1], dtype=torch.long)
     received = received_attention(attention, mask)[:, 0]
     layers = list(range(1, len(attention) + 1))
@@ -182,8 +182,7 @@ def _by_layer(figure: go.Figure, column: int, reading: Reading) -> None:
             x=layers, y=share.tolist(), mode="lines+markers", name=name, legendgroup=name, showlegend=column == 1,
             line=dict(color=COLOURS[number], dash=dash), row=3, col=1,
         )  # fmt: skip
-    squares = context[:, 0].square().sum(-1)
-    energy = (squares[:, 0] / squares[:, 1:].sum(1)).sqrt()
+    energy = context_energy(reading.own.context, mask)[:, 0]
     side = "AB"[column - 1]
     figure.add_scatter(
         x=layers, y=energy.tolist(), mode="lines+markers", name=f"[CLS] energy, {side}", row=3, col=2,
