@@ -84,7 +84,6 @@ class RunComparer(View):
         return figure.update_layout(
             height=760,
             barmode="group",
-            scattermode="group",
             legend=dict(y=-0.16, yanchor="top"),
             margin=dict(t=60, b=110),
         )
