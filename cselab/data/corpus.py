@@ -1,6 +1,7 @@
 """Unlabelled sentences, read lazily, and tokenised once into a memory-mapped Arrow file."""
 
 import errno
+import functools
 import hashlib
 import itertools
 import json
@@ -39,7 +40,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Corpus:
-    """Sentences to iterate over as often as needed; each pass reads them anew, none is kept.
+    """Sentences to iterate over as often as needed; each pass reads them anew, none is kept (but those of the world).
 
     source: where they came from. fingerprint: sixteen hex digits of SHA-256 over the text, and the sample if it is one.
     """
@@ -160,6 +161,18 @@ def _text_hash(text: str) -> int:
     return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest(), "little", signed=True)
 
 
+def _world(n: int, seed: int) -> Iterator[str]:
+    return iter(_world_sentences(n, seed))
+
+
+@functools.lru_cache(maxsize=2)
+def _world_sentences(n: int, seed: int) -> tuple[str, ...]:
+    """Drawn once: every stage asks for them several times."""
+    from cselab.data.world import sentences
+
+    return tuple(sentences(n, seed))
+
+
 def _locate(
     names: Sequence[str] | None, folder: str | Path | None, hub: bool, limit: int | None, seed: int
 ) -> tuple[Source, Callable[[], Iterator[str]]]:
@@ -173,9 +186,7 @@ def _locate(
     if "world" in names:
         if len(names) > 1:
             raise DataError(f"the generated world is a corpus of its own, got {', '.join(names)}; name it alone")
-        from cselab.data.world import sentences
-
-        return Source("embedded", "generated world"), partial(sentences, limit or WORLD_SENTENCES, seed)
+        return Source("embedded", "generated world"), partial(_world, limit or WORLD_SENTENCES, seed)
     paths = tuple(_path(name, folder) for name in names)
     return Source("folder", ", ".join(map(str, paths))), partial(_sentences, paths)
 

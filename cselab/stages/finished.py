@@ -28,4 +28,4 @@ def finished(lab: Lab) -> dict[str, Callable[[], Run]]:
 def _open(lab: Lab, folder: Path, history: list) -> Run:
     encode = load(folder / "encoder").to(lab.device).encode
     report = score(lab, encode)
-    return Run(history, report, phenomena(encode, report))
+    return Run(history, report, phenomena(lab, encode, report))

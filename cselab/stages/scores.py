@@ -5,16 +5,16 @@ from collections.abc import Callable, Iterable, Mapping
 import pandas
 import torch
 
-from cselab.evaluation import StsReport, alignment, evaluate_sts, uniformity
+from cselab.evaluation import StsReport, alignment, score_data, uniformity
 from cselab.lab import Lab
 from cselab.progress import progress_bar
-from cselab.stages.text import dev_pairs, test_tasks
+from cselab.stages.text import dev_pairs, test_data, world_pairs
 from cselab.stages.training import Encode
 
 
 def score(lab: Lab, encode: Encode) -> StsReport:
     """Scores of `encode` on the lab's test tasks."""
-    return evaluate_sts(encode, test_tasks(lab), folder=lab.settings.data_dir, hub=lab.settings.hub)
+    return score_data(encode, test_data(lab))
 
 
 def evaluate(lab: Lab, method: str, encode: Encode) -> StsReport:
@@ -55,10 +55,10 @@ def comparison(reports: Mapping[str, StsReport]) -> pandas.DataFrame:
     return pandas.DataFrame.from_dict(table, orient="index")
 
 
-def phenomena(encode: Encode, report: StsReport | None = None) -> Mapping[str, float]:
-    """Spearman x100 within each phenomenon of the world's test pairs, for any encoder; read off `report` if it has them."""
-    if report is None or "World" not in report.tasks:
-        report = evaluate_sts(encode, ("World",))
+def phenomena(lab: Lab, encode: Encode, report: StsReport) -> Mapping[str, float]:
+    """Spearman x100 within each phenomenon of the world's test pairs; read off the encoder's `report` if it has them."""
+    if "World" not in report.tasks:
+        report = score_data(encode, [world_pairs(lab)])
     return report.tasks["World"].by_subset
 
 

@@ -36,6 +36,18 @@ def dev_pairs(lab: Lab) -> StsData:
     return pairs.thinned(s.dev_pairs) if s.dev_pairs else pairs
 
 
+def world_pairs(lab: Lab) -> StsData:
+    """The world's test pairs, or `settings.world_pairs` of them."""
+    pairs = load_sts("World", "test")
+    return pairs.thinned(lab.settings.world_pairs) if lab.settings.world_pairs else pairs
+
+
+def test_data(lab: Lab) -> list[StsData]:
+    """The pairs of `test_tasks`."""
+    s, tasks = lab.settings, test_tasks(lab)
+    return [world_pairs(lab) if task == "World" else load_sts(task, folder=s.data_dir, hub=s.hub) for task in tasks]
+
+
 def sentences(lab: Lab) -> Corpus:
     """The unlabelled training text. The sample does not depend on the seed, so that seeds are paired."""
     s = lab.settings

@@ -18,7 +18,8 @@ from cselab.evaluation import alignment, uniformity
 from cselab.methods import Batch, Method
 from cselab.progress import progress_bar
 
-PROBE_SENTENCES = 128
+PROBE_SENTENCES = 64
+COUNTED_SENTENCES = 16
 COLLAPSED = -0.05
 """Uniformity above which the probe's sentences are one point (0 is exactly one; a trained encoder has -2 to -4)."""
 
@@ -36,7 +37,8 @@ class Probe:
         tokenizer, rows = method.encoder.tokenizer, list(rows)
         batch = ViewCollator(tokenizer)(rows)
         self.batch = {name: batch[name].to(device) for name in ("input_ids", "attention_mask")}
-        self.step = {name: x.to(device) for name, x in ViewCollator(tokenizer, views=method.views)(rows).items()}
+        counted = ViewCollator(tokenizer, views=method.views)(rows[:COUNTED_SENTENCES])
+        self.step = {name: x.to(device) for name, x in counted.items()}
         self.step.pop("text_hash", None)
         self.start: float | None = None
 
