@@ -122,10 +122,10 @@ def open_lab(notebook: str, **parameters: Any) -> Lab:
     return Lab(notebook, settings)
 
 
-def project_path(path: Path) -> Path:
+def project_path(path: str | Path) -> Path:
     """Relative folders are relative to the project, also for a notebook opened in `notebooks/`."""
     root = PACKAGE.parent if (PACKAGE.parent / "pyproject.toml").is_file() else Path.cwd()
-    return (root / path.expanduser()).resolve()
+    return (root / Path(path).expanduser()).resolve()
 
 
 def settings_hash(settings: Settings) -> str:

@@ -1,5 +1,6 @@
 """The workbook's shared steps: one training however often it is asked for, the right inputs, recorded scores."""
 
+import gzip
 import json
 
 import pytest
@@ -8,6 +9,7 @@ from datasets import Dataset
 
 import cselab
 from cselab import stages
+from cselab.data.sts import load_sts
 from cselab.errors import SettingsError
 from cselab.evaluation import StsReport
 from cselab.models import SentenceEncoder
@@ -177,7 +179,8 @@ def test_edfse_is_the_sum_of_towers_of_different_pivots(open_lab):
 
 def test_a_student_learns_its_teacher_and_not_anothers(open_lab):
     """Prevents a student of the wrong teacher from being found, and targets in another order than the sentences."""
-    lab = open_lab(distil_steps=60, distil_learning_rate=3e-4, stage1_eval_every=60)
+    far = dict(stage1_learning_rate_i=1e-3, stage1_learning_rate_ii=1.3e-3)  # teachers that left the backbone
+    lab = open_lab(distil_steps=60, distil_learning_rate=3e-4, stage1_eval_every=60, **far)
     teachers = [stages.tower_sum(lab), stages.edfse(lab, ("nl",))]
     text = list(stages.sentences(lab))[:50]
     fresh = stages.backbone_encoder(lab).encode(text)
@@ -186,6 +189,21 @@ def test_a_student_learns_its_teacher_and_not_anothers(open_lab):
         goal = teacher.encode(text)
         assert (student - goal).square().mean() < 0.95 * (fresh - goal).square().mean()
     assert not torch.allclose(*students)
+
+
+def test_only_the_worlds_tests_are_cut(open_lab, tmp_path):
+    """Prevents scores on a part of an official test, and a cut that loses a phenomenon."""
+    lab = open_lab(world_pairs=50)
+    (cut,) = stages.test_data(lab)
+    whole = load_sts("World")
+    assert len(cut) == 50
+    assert set(cut.subsets) == set(whole.subsets)
+    (tmp_path / "sts").mkdir()
+    rows = [f"a man sits\ta man stands {i}\t{i % 6}" for i in range(1379)]
+    with gzip.open(tmp_path / "sts" / "stsb-test.tsv.gz", "wt") as file:
+        file.write("\n".join(["sentence1\tsentence2\tscore", *rows]) + "\n")
+    (official,) = stages.test_data(open_lab(world_pairs=50, data_dir=tmp_path, tasks="STSBenchmark"))
+    assert len(official) == 1379
 
 
 def test_scores_are_recorded_with_where_they_come_from(open_lab, monkeypatch):

@@ -6,6 +6,7 @@ from cselab.views.cael import CaelExplorer
 from cselab.views.figures import (
     alignment_uniformity,
     cosine_by_rating,
+    difference_chart,
     line_chart,
     modulus_surface_figure,
     overlap_histogram,
@@ -31,6 +32,7 @@ __all__ = [
     "View",
     "alignment_uniformity",
     "cosine_by_rating",
+    "difference_chart",
     "line_chart",
     "modulus_surface_figure",
     "overlap_histogram",

@@ -3,6 +3,7 @@
 import itertools
 from collections.abc import Mapping, Sequence
 
+import pandas
 import plotly.graph_objects as go
 import torch
 from plotly.subplots import make_subplots
@@ -48,6 +49,25 @@ def score_bars(scores: Mapping[str, Mapping[str, float]], title: str = "") -> go
         (task,) = next(iter(scores.values()))
         figure.update_yaxes(title=f"{task}: Spearman × 100")
     return figure
+
+
+def difference_chart(tables: Mapping[str, pandas.DataFrame], against: str, title: str = "") -> go.Figure:
+    """Each method's difference from a baseline with its interval: `tables` maps a kind of text to what `recorded.compared` gives."""
+    figure = go.Figure()
+    for place, (colour, (name, table)) in enumerate(zip(PALETTE, tables.items(), strict=False)):
+        known = table.dropna(subset="difference")
+        figure.add_scatter(
+            x=known.difference, y=list(known.index), mode="markers", name=name,
+            marker=dict(color=colour, size=9, symbol=("circle", "diamond")[place % 2]),
+            error_x=dict(array=known.high - known.difference, arrayminus=known.difference - known.low),
+        )  # fmt: skip
+    rows = len({method for trace in figure.data for method in trace.y})
+    figure.add_vline(x=0, line=dict(color="#888", dash="dot"))
+    figure.update_yaxes(autorange="reversed", automargin=True)
+    return figure.update_layout(
+        title=title, xaxis_title=f"points of Spearman × 100 above {against}, 95 % interval over seeds", height=190 + 32 * rows,
+        scattermode="group",
+    )  # fmt: skip
 
 
 def score_heatmap(scores: Mapping[str, Mapping[str, float]], title: str = "", x_title: str = "") -> go.Figure:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pandas
 
-from cselab.evaluation import compare_seeds
+from cselab.recorded import compared
 
 
 def main() -> None:
@@ -29,19 +29,19 @@ def main() -> None:
 def table(rows: pandas.DataFrame, against: str) -> str:
     """One line a method, in the order of the study."""
     tasks = [c for c in rows.columns if c.startswith(("STS", "SICK", "World"))]
-    averages = rows.pivot_table(index="seed", columns="method", values="average")
-    header = ["method", *(tasks if len(tasks) > 1 else []), "average", "sd", "seeds", f"− {against}", "95 % interval"]
+    tasks = tasks if len(tasks) > 1 else []
+    header = ["method", *tasks, "average", "sd", "seeds", f"− {against}", "95 % interval"]
     lines = ["| " + " | ".join(header) + " |", "|---" * len(header) + "|"]
-    for method in dict.fromkeys(rows.method):
+    for method, found in compared(rows, against).iterrows():
         mine = rows[rows.method == method]
-        cells = [f"{mine[task].mean():.1f}" for task in tasks] if len(tasks) > 1 else []
-        cells += [f"{mine.average.mean():.2f}", f"{mine.average.std():.2f}", str(len(mine))]
-        both = averages[[method, against]].dropna() if method != against else pandas.DataFrame()
-        if len(both) > 2:
-            difference = compare_seeds(both[method], both[against])
-            cells += [f"{difference.mean:+.2f}", f"[{difference.low:+.2f}, {difference.high:+.2f}]"]
-        else:
-            cells += ["", ""]
+        cells = [
+            *(f"{mine[task].mean():.1f}" for task in tasks),
+            f"{found.average:.2f}",
+            f"{found.sd:.2f}",
+            f"{found.seeds:.0f}",
+        ]
+        known = not pandas.isna(found.difference)
+        cells += [f"{found.difference:+.2f}", f"[{found.low:+.2f}, {found.high:+.2f}]"] if known else ["", ""]
         lines.append("| " + " | ".join([method, *cells]) + " |")
     return "\n".join(lines)
 

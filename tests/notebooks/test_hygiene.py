@@ -39,7 +39,7 @@ def test_a_chapter_starts_with_its_question_and_has_short_cells(notebook):
     path, nb = notebook
     assert nb.cells[0].cell_type == "markdown"
     assert nb.cells[0].source.startswith(f"# {path.stem.partition('_')[0]} · ")
-    for word in ("**Question.**", "**Time:**"):
+    for word in ("**Question.**", "**Time and memory:**", "**At paper size**"):
         assert word in nb.cells[0].source
     assert any("## Exercises" in cell.source for cell in nb.cells)
     solutions = [cell for cell in nb.cells if "solution" in cell.metadata.get("tags", [])]
