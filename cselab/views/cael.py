@@ -61,13 +61,15 @@ class CaelExplorer(View):
 
     def figure(self, *, cross_stream: str, **ticks: bool) -> go.Figure:
         cael = tuple(n for n in range(1, self.depth + 1) if ticks[f"layer_{n}"])
+        panels = 3 if self.scores else 2
         figure = make_subplots(
-            cols=3, column_widths=[0.5, 0.2, 0.3], horizontal_spacing=0.09,
-            subplot_titles=[f"CAELs at {', '.join(map(str, cael)) or 'no layer'}", "forward pass", "scores"],
+            cols=panels, column_widths=[0.5, 0.2, 0.3][:panels], horizontal_spacing=0.09,
+            subplot_titles=[f"CAELs at {', '.join(map(str, cael)) or 'no layer'}", "forward pass", "scores"][:panels],
         )  # fmt: skip
         _streams(figure, self.depth, cael, cross_stream)
         self._cost(figure, cael, cross_stream)
-        self._scored(figure, cael, cross_stream)
+        if self.scores:
+            self._scored(figure, cael, cross_stream)
         return figure.update_layout(height=max(420, 130 + 52 * self.depth), showlegend=False, margin=dict(t=60, b=60))
 
     def _cost(self, figure: go.Figure, cael: tuple[int, ...], cross_stream: str) -> None:
@@ -79,8 +81,6 @@ class CaelExplorer(View):
         figure.update_yaxes(title=f"GMACs a sentence of {self.length} tokens", row=1, col=2)
 
     def _scored(self, figure: go.Figure, cael: tuple[int, ...], cross_stream: str) -> None:
-        if not self.scores:
-            return figure.update_xaxes(visible=False, col=3).update_yaxes(visible=False, col=3) and None
         chosen = [(layers, stream) == (cael, cross_stream) for layers, stream in self.scores]
         figure.add_scatter(
             x=[len(layers) for layers, _ in self.scores], y=list(self.scores.values()), mode="markers",

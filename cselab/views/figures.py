@@ -54,19 +54,20 @@ def score_bars(scores: Mapping[str, Mapping[str, float]], title: str = "") -> go
 def difference_chart(tables: Mapping[str, pandas.DataFrame], against: str, title: str = "") -> go.Figure:
     """Each method's difference from a baseline with its interval: `tables` maps a kind of text to what `recorded.compared` gives."""
     figure = go.Figure()
-    for place, (colour, (name, table)) in enumerate(zip(PALETTE, tables.items(), strict=False)):
-        known = table.dropna(subset="difference")
+    known = {name: table.dropna(subset="difference") for name, table in tables.items()}
+    methods = list(dict.fromkeys(method for table in known.values() for method in table.index))
+    for place, (colour, (name, table)) in enumerate(zip(PALETTE, known.items(), strict=False)):
         figure.add_scatter(
-            x=known.difference, y=list(known.index), mode="markers", name=name,
-            marker=dict(color=colour, size=9, symbol=("circle", "diamond")[place % 2]),
-            error_x=dict(array=known.high - known.difference, arrayminus=known.difference - known.low),
+            x=table.difference, y=[methods.index(method) + 0.2 * place for method in table.index], mode="markers", name=name,
+            marker=dict(color=colour, size=9, symbol=("circle", "diamond")[place % 2]), text=list(table.index),
+            error_x=dict(array=table.high - table.difference, arrayminus=table.difference - table.low),
         )  # fmt: skip
-    rows = len({method for trace in figure.data for method in trace.y})
     figure.add_vline(x=0, line=dict(color="#888", dash="dot"))
-    figure.update_yaxes(autorange="reversed", automargin=True)
+    figure.update_yaxes(
+        autorange="reversed", automargin=True, tickvals=list(range(len(methods))), ticktext=methods, showgrid=False
+    )
     return figure.update_layout(
-        title=title, xaxis_title=f"points of Spearman × 100 above {against}, 95 % interval over seeds", height=190 + 32 * rows,
-        scattermode="group",
+        title=title, xaxis_title=f"points of Spearman × 100 above {against}, 95 % interval over seeds", height=190 + 34 * len(methods)
     )  # fmt: skip
 
 

@@ -55,7 +55,7 @@ def main(folder: Path = ROOT / "outputs" / "reference" / "gallery") -> None:
             page.wait_for_selector(".main-svg")
             page.wait_for_timeout(1500)  # WebGL draws after the page is there
             picture = Image.open(io.BytesIO(page.locator(".plot-container").screenshot()))
-            picture.convert("P", palette=Image.Palette.ADAPTIVE, colors=64).save(folder / f"{name}.png", optimize=True)
+            picture.convert("P", palette=Image.Palette.ADAPTIVE, colors=256).save(folder / f"{name}.png", optimize=True)
         browser.close()
 
 

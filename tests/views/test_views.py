@@ -2,6 +2,7 @@
 
 import copy
 
+import pandas
 import plotly.graph_objects as go
 import pytest
 import torch
@@ -12,7 +13,16 @@ from cselab.losses import info_nce, modulus_ratio
 from cselab.methods import Method, create
 from cselab.models import SentenceEncoder, TwinEncoder, remove_layer_norms
 from cselab.settings import Settings
-from cselab.views import AttentionInspector, CaelExplorer, LossPlayground, NormExplorer, Run, RunComparer, View
+from cselab.views import (
+    AttentionInspector,
+    CaelExplorer,
+    LossPlayground,
+    NormExplorer,
+    Run,
+    RunComparer,
+    View,
+    difference_chart,
+)
 from cselab.views.attention import ACROSS, OWN
 from cselab.views.bertviz_views import show_bertviz
 
@@ -373,3 +383,16 @@ def test_controls_have_labels(encoders, playground, runs):
     for view, _, _ in every_view(encoders, playground, runs):
         assert isinstance(view, View)
         assert all(control.description for control in view.controls.values()), type(view)
+
+
+def test_a_difference_is_drawn_at_its_methods_row_with_its_interval():
+    """Prevents a point beside another method's name where a table lacks a row."""
+    columns = ["average", "sd", "seeds", "difference", "low", "high"]
+    nan = float("nan")
+    one = pandas.DataFrame([[60, 1, 3, nan, nan, nan], [61, 1, 3, 1.0, 0.5, 1.5]], ["base", "A"], columns)
+    two = pandas.DataFrame([[50, 1, 3, nan, nan, nan], [48, 1, 3, -2.0, -4.0, 0.0]], ["base", "B"], columns)
+    figure = difference_chart({"real": one, "world": two}, "base")
+    assert figure.layout.yaxis.ticktext == ("A", "B")
+    (a, b) = figure.data
+    assert [round(y) for y in (*a.y, *b.y)] == [0, 1]
+    assert (b.x[0], b.error_x.array[0], b.error_x.arrayminus[0]) == (-2.0, 2.0, 2.0)
