@@ -1,6 +1,7 @@
 """Committed notebooks: no outputs, stable, short cells, parameters that the settings know."""
 
 import ast
+import re
 from pathlib import Path
 
 import nbformat
@@ -67,3 +68,17 @@ def test_every_parameter_is_a_setting_and_reaches_the_lab(notebook):
     assert {keyword.arg: keyword.value.id for keyword in call.keywords} == {name: name for name in parameters}
     defaults = {name: parameter.default for name, parameter in parameters.items()}
     Settings.of(**defaults)
+
+
+def test_solutions_in_the_text_are_python_that_knows_the_library(notebook):
+    """Prevents a solution that nobody executes from calling what a stage is no longer called."""
+    from cselab import evaluation, stages, views
+
+    modules = {"evaluation": evaluation, "stages": stages, "views": views}
+    _, nb = notebook
+    for cell in nb.cells:
+        if cell.cell_type == "markdown" and "<details>" in cell.source:
+            for block in re.findall(r"```python\n(.*?)```", cell.source, re.DOTALL):
+                for node in ast.walk(ast.parse(block)):
+                    if isinstance(node, ast.Attribute) and getattr(node.value, "id", "") in modules:
+                        assert hasattr(modules[node.value.id], node.attr), f"{node.value.id}.{node.attr}"

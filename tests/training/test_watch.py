@@ -30,11 +30,11 @@ def test_flops_of_a_step_by_hand(towers, corpus):  # noqa: F811
     """Prevents a count of one view, of the forward pass alone, or of a batch instead of a sentence."""
     method = build("simcse", towers, dropout=0)
     probe = Probe(method, corpus, torch.device("cpu"))
-    config, (rows, length) = method.encoder.backbone.config, probe.batch["input_ids"].shape
+    config, (rows, length) = method.encoder.backbone.config, probe.step["input_ids"].shape
     d, inner = config.hidden_size, config.intermediate_size
     layer = 2 * rows * length * (4 * d * d + 2 * d * inner) + 4 * rows * length * length * d
     pooler = 2 * rows * d * d
-    expected = 3 * (config.num_hidden_layers * layer + pooler) / len(corpus)
+    expected = 3 * (config.num_hidden_layers * layer + pooler) / (rows / 2)
     assert probe.flops_per_sentence(method) == pytest.approx(expected, rel=1e-6)
 
 
