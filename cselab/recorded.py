@@ -43,3 +43,8 @@ def compared(rows: pandas.DataFrame, against: str, only: Sequence[str] = ("*",))
                 table[method] |= {"difference": found.mean, "low": found.low, "high": found.high}
     columns = ["average", "sd", "seeds", "difference", "low", "high"]
     return pandas.DataFrame.from_dict(table, orient="index", columns=columns).astype({"seeds": int})
+
+
+def tables(against: str, only: Sequence[str]) -> dict[str, pandas.DataFrame]:
+    """`compared` on either kind of text, by its name: what `views.difference_chart` draws."""
+    return {f"{text} text": compared(systems(text), against, only) for text in ("real", "world")}
