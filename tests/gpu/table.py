@@ -5,7 +5,6 @@ python tests/gpu/table.py study-1.jsonl study-2.jsonl … [--against SimCSE] [--
 
 import argparse
 import json
-from fnmatch import fnmatch
 from pathlib import Path
 
 import pandas
@@ -22,17 +21,16 @@ def main() -> None:
     )
     given = parser.parse_args()
     rows = pandas.DataFrame([json.loads(line) for path in given.results for line in path.read_text().splitlines()])
-    kept = rows.method.map(lambda name: name == given.against or any(fnmatch(name, only) for only in given.only))
-    print(table(rows[kept], given.against))
+    print(table(rows, given.against, given.only))
 
 
-def table(rows: pandas.DataFrame, against: str) -> str:
+def table(rows: pandas.DataFrame, against: str, only: list[str]) -> str:
     """One line a method, in the order of the study."""
     tasks = [c for c in rows.columns if c.startswith(("STS", "SICK", "World"))]
     tasks = tasks if len(tasks) > 1 else []
     header = ["method", *tasks, "average", "sd", "seeds", f"− {against}", "95 % interval"]
     lines = ["| " + " | ".join(header) + " |", "|---" * len(header) + "|"]
-    for method, found in compared(rows, against).iterrows():
+    for method, found in compared(rows, against, only).iterrows():
         mine = rows[rows.method == method]
         cells = [
             *(f"{mine[task].mean():.1f}" for task in tasks),
