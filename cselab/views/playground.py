@@ -54,8 +54,8 @@ class LossPlayground(View):
         self.draw()
         self.controls["shape"].observe(lambda change: self.draw(), names="value")
         self.point.observe(lambda change: self._show_point(), names="value")
-        for slider in (self.angle, self.length):
-            slider.observe(lambda change: self._move_point(), names="value")
+        self.angle.observe(lambda change: self._move_point(angle=change["new"]), names="value")
+        self.length.observe(lambda change: self._move_point(length=change["new"]), names="value")
 
     @property
     def terms(self) -> str:
@@ -142,21 +142,26 @@ class LossPlayground(View):
             self.point.value = (space, int(view), clicked.point_inds[0])
 
     def _show_point(self) -> None:
+        """Its place on the sliders, to their steps: the browser would send a value between two of them back as a move."""
         space, view, n = self.point.value
         x, y = self.points[space][view, n, :2].tolist()
         self._moving = False
-        self.angle.value, self.length.value = math.degrees(math.atan2(y, x)), self.points[space][view, n].norm().item()
+        self.angle.value = round(math.degrees(math.atan2(y, x)))
+        self.length.value = round(self.points[space][view, n].norm().item() / self.length.step) * self.length.step
         self._moving = True
 
-    def _move_point(self) -> None:
-        """The point's direction in the first two axes, and its length, as the sliders say."""
+    def _move_point(self, *, angle: float | None = None, length: float | None = None) -> None:
+        """Turn the point in its first two axes to an angle in degrees, or give it a length."""
         if not self._moving:
             return
         space, view, n = self.point.value
-        point, angle = self.points[space][view, n], math.radians(self.angle.value)
-        flat = torch.tensor([math.cos(angle), math.sin(angle)]) * point[:2].norm().clamp(min=1e-3)
-        point = torch.cat([flat, point[2:]])
-        self.points[space][view, n] = self._placed(point / point.norm() * self.length.value)
+        point = self.points[space][view, n].clone()
+        if angle is not None:
+            way = math.radians(angle)
+            point[:2] = torch.tensor([math.cos(way), math.sin(way)]) * point[:2].norm().clamp(min=1e-3)
+        if length is not None:
+            point *= length / point.norm()
+        self.points[space][view, n] = self._placed(point)
         self.history.append(self._measured())
         self.redraw()
 
@@ -192,10 +197,10 @@ class LossPlayground(View):
                         symbol=symbol + ("-open" if view else ""), size=(14 if flat else 6), color=PALETTE[: self.sentences],
                     ),
                 )  # fmt: skip
-        gap = torch.full((1, rows.shape[-1]), math.nan)
-        ties = torch.cat([torch.cat([rows[:, n], gap]) for rows in self.points.values() for n in range(self.sentences)])
+        gap = [[None] * rows.shape[-1]]  # NaN is no JSON
+        ties = [p for rows in self.points.values() for n in range(self.sentences) for p in rows[:, n].tolist() + gap]
         add(
-            **dict(zip(axes, ties.T.tolist(), strict=True)), mode="lines", line=dict(color="#bbb", width=1), name="positives",
+            **dict(zip(axes, zip(*ties, strict=True), strict=True)), mode="lines", line=dict(color="#bbb", width=1), name="positives",
             hoverinfo="skip", row=1, col=1,
         )  # fmt: skip
         if flat:

@@ -3,7 +3,7 @@
 import json
 
 QUICK = {"sentences": 300, "stage1_steps": 2, "stage2_steps": 2}
-ERROR = ".jp-OutputArea-output[data-mime-type='application/vnd.jupyter.error']"
+OUTPUT = ".jp-OutputArea-output[data-mime-type='application/vnd.jupyter.{}']"
 
 
 def plots(page):
@@ -24,7 +24,9 @@ def changed(page, plot, before: str) -> bool:
 
 
 def no_errors(page, said):
-    assert page.locator(ERROR).all_inner_texts() == []
+    assert page.locator(OUTPUT.format("error")).all_inner_texts() == []
+    warnings = page.locator(OUTPUT.format("stderr")).all_inner_texts()
+    assert [text for text in warnings if "Warning" in text] == []
     assert said == []
 
 
@@ -52,11 +54,13 @@ def test_the_attention_inspector(open_notebook):
 
 
 def test_the_loss_playground(open_notebook):
-    """Prevents a play button that moves nothing, and a slider that the loss does not hear."""
+    """Prevents a play button that moves nothing, a slider that the loss does not hear, and points that the browser moves by itself:
+    it rounds a slider's value to its step and sends it back."""
     page, said = open_notebook("11_loss_playground", sentences=300, stage1_steps=2)
     no_errors(page, said)
     playground = plots(page).first
     playground.scroll_into_view_if_needed()
+    assert playground.evaluate("plot => Math.max(...plot.data.find(trace => trace.name == 'ictm').x)") == 150
     before = picture(playground)
     page.get_by_role("button", name="one step").first.click()
     assert changed(page, playground, before)
