@@ -1,4 +1,4 @@
-"""The command line: `cselab run`, `list`, `export`, `pretrain`, `card`, `train-translator`."""
+"""The command line: `cselab doctor`, `list`, `run`, `train`, `sweep`, `report`, `export`, `pretrain`, `card`, `train-translator`."""
 
 import errno
 import json
@@ -34,7 +34,9 @@ def run(
     parameter: Annotated[list[str] | None, typer.Option("-p", help="name=value; may be given again.")] = None,
     outputs: Annotated[Path, typer.Option(help="Where runs, stages and caches are kept.")] = PROJECT / "outputs",
     name: Annotated[str | None, typer.Option(help="Name of the run's folder; the time by default.")] = None,
+    resume: Annotated[str | None, typer.Option(help="Name of a run to go on with: what finished is kept.")] = None,
     timeout: Annotated[int | None, typer.Option(help="Seconds a cell may take.")] = None,
+    notebook_timeout: Annotated[int | None, typer.Option(help="Seconds a whole notebook may take.")] = None,
     jobs: Annotated[int, typer.Option(help="Notebooks at a time; each gets its share of the cores.")] = 1,
     fail_fast: Annotated[bool, typer.Option("--fail-fast", help="Stop at the first notebook that fails.")] = False,
 ) -> None:
@@ -44,16 +46,148 @@ def run(
     cselab run                                        the default workbook
     cselab run 02 03 07 -p seed=1 --jobs 2            three notebooks with another seed, two at a time
     cselab run --profile small -p data_dir=~/data     real sentences and tests
+    cselab run --resume 20260131-093000               what failed in that run, or was not reached, with its parameters
     """
+    from cselab.batch.record import read_record
     from cselab.batch.runner import find_notebooks
     from cselab.batch.runner import run as run_notebooks
 
     given = dict(_split(text) for text in parameter or ())
     if profile:
         given["profile"] = profile
+    if resume:
+        if notebooks or given or name:
+            raise SettingsError("--resume takes notebooks, parameters and name from the run it goes on with; give none")
+        asked = read_record(outputs / "runs" / resume / "run.json")
+        notebooks, given = asked["notebooks"], asked["given"]
     chosen = find_notebooks(_notebooks_folder(), notebooks or ())
-    if not run_notebooks(chosen, given, outputs, name=name, timeout=timeout, fail_fast=fail_fast, jobs=jobs):
+    if not run_notebooks(
+        chosen, given, outputs, name=resume or name, timeout=timeout, limit=notebook_timeout, fail_fast=fail_fast,
+        jobs=jobs, resume=bool(resume),
+    ):  # fmt: skip
         raise typer.Exit(1)
+
+
+@app.command()
+def doctor(outputs: Annotated[Path, typer.Option(help="Where runs would be kept.")] = PROJECT / "outputs") -> None:
+    """Say what works on this machine, what is missing, and what to do about it.
+
+    \b
+    cselab doctor                                     exit code 1 if something that every run needs is broken
+    CSELAB_DATA=~/data cselab doctor                  with a data folder
+    """
+    from cselab.doctor import examine
+
+    marks, broken = {"ok": "ok     ", "missing": "missing", "broken": "BROKEN "}, False
+    for finding in examine(outputs):
+        print(f"{marks[finding.state]}  {finding.what:14} {finding.found}", flush=True)
+        if finding.fix:
+            print(f"         {'':14} → {finding.fix}")
+        broken |= finding.state == "broken"
+    if broken:
+        raise typer.Exit(1)
+
+
+Outputs = Annotated[Path, typer.Option(help="Where stages and logs are kept.")]
+StorePath = Annotated[Path, typer.Option(help="The SQLite file with the results.")]
+STORE = PROJECT / "outputs" / "sweep.sqlite"
+
+
+@app.command()
+def train(
+    method: Annotated[str, typer.Argument(help="A method or system by name, e.g. jtcse.")],
+    parameter: Annotated[
+        list[str] | None, typer.Option("-p", help="A setting, name=value; may be given again.")
+    ] = None,
+    outputs: Outputs = PROJECT / "outputs",
+    store: Annotated[Path | None, typer.Option(help="A store to keep the scores in; none by default.")] = None,
+) -> None:
+    """Train and measure one system, in this process or, under accelerate, in several that share each batch.
+
+    \b
+    cselab train jtcse -p seed=1
+    accelerate launch --num_processes 4 -m cselab train jtcse -p profile=paper
+    """
+    from cselab.sweep.one import train_one
+
+    train_one(method, dict(_split(text) for text in parameter or ()), outputs, store)
+
+
+@app.command()
+def sweep(
+    grid: Annotated[Path | None, typer.Argument(help="A TOML file; none: the grid of the options.")] = None,
+    method: Annotated[
+        list[str] | None, typer.Option("--method", "-m", help="A method or system; may be given again.")
+    ] = None,
+    notebook: Annotated[
+        list[str] | None, typer.Option("--notebook", "-n", help="A notebook; may be given again.")
+    ] = None,
+    seeds: Annotated[str | None, typer.Option(help='Such as "1-4" or "1,3".')] = None,
+    parameter: Annotated[
+        list[str] | None,
+        typer.Option("-p", help="A setting, name=value, or an axis, name=value|value; may be given again."),
+    ] = None,
+    store: StorePath = STORE,
+    outputs: Outputs = PROJECT / "outputs",
+    workers: Annotated[int | None, typer.Option(help="Processes of the local cluster; the cores by default.")] = None,
+    threads: Annotated[int, typer.Option(help="For torch in each of them.")] = 1,
+    scheduler: Annotated[str | None, typer.Option(help="Of a running dask cluster, instead of a local one.")] = None,
+    retries: Annotated[
+        int, typer.Option(help="Of a run that raised; bad input and divergence are not tried again.")
+    ] = 1,
+    dry: Annotated[bool, typer.Option("--dry-run", help="Print the runs and stop.")] = False,
+) -> None:
+    """Do a grid of runs on a dask cluster; those in the store already are not done again.
+
+    \b
+    cselab sweep -m simcse -m jtcse --seeds 1-4                    eight runs of the tiny profile
+    cselab sweep -m jtcse --seeds 1-5 -p "caels=1|2|3|6"           an axis
+    cselab sweep outputs/reference/grids/systems.toml              a declared grid
+    cselab sweep grid.toml --scheduler tcp://host:8786             on SLURM, Kubernetes, SSH: see the README
+    cselab report                                                  what came out
+    """
+    from cselab.sweep.cluster import connected, cores
+    from cselab.sweep.grid import expand, read_grid
+    from cselab.sweep.runner import sweep as do
+
+    if grid and (method or notebook or seeds or parameter):
+        raise SettingsError("give a grid, or --method, --notebook, --seeds and -p, not both")
+    if grid:
+        runs = read_grid(grid, _notebooks_folder())
+    else:
+        axes = {name: value.split("|") if "|" in value else value for name, value in map(_split, parameter or ())}
+        block = {"methods": method or [], "notebooks": notebook or [], **({"seeds": seeds} if seeds else {}), **axes}
+        runs = expand(block, _notebooks_folder())
+    if dry:
+        for one in runs:
+            print(f"{one.label}, seed {one.settings.seed}")
+        return
+    with connected(scheduler, cores() // threads if workers is None else workers, threads) as client:
+        board = do(client, runs, store, outputs, retries=retries)
+    if board.failed:
+        raise typer.Exit(1)
+
+
+@app.command()
+def report(
+    store: StorePath = STORE,
+    against: Annotated[
+        str | None, typer.Option(help="The label that others are compared with; the first by default.")
+    ] = None,
+    only: Annotated[list[str] | None, typer.Option(help="Labels, * and ? as in a shell; may be given again.")] = None,
+    folder: Annotated[Path, typer.Option(help="Where index.html, report.md and the tables go.")] = PROJECT
+    / "outputs"
+    / "report",
+) -> None:
+    """Tables and figures of a store: mean ± sd over seeds, paired tests, ours beside the papers', as HTML, Markdown and CSV.
+
+    \b
+    cselab report                                                  of outputs/sweep.sqlite, into outputs/report
+    cselab report --against towers --only "jtcse*" --only towers
+    """
+    from cselab.sweep.report import write_report
+
+    print(write_report(store, folder, against=against, only=only or ("*",)))
 
 
 @app.command("list")

@@ -82,6 +82,7 @@ class Settings(BaseModel):
     translation_temperature: float = Field(0.0, ge=0)  # above 0 its words are drawn
     pivot_i: str = "fr"  # TNCSE Table: BERT I en-fr-en
     pivot_ii: str = "ru"  # TNCSE Table: BERT II en-ru-en
+    pivots: tuple[str, ...] = ("fr", "ru", "nl", "zh")  # EDFSE's members, one tower a pivot; the papers have four
 
     # Model.
     backbone: str = "tiny-bert"
@@ -180,6 +181,7 @@ class Settings(BaseModel):
             "tasks",
             "terms",
             "released_rows",
+            "pivots",
         ):  # one name, or several with commas, from a command line
             if isinstance(given.get(key), str):
                 given[key] = tuple(part.strip() for part in given[key].split(",") if part.strip())

@@ -5,6 +5,7 @@ import pytest
 
 from cselab import recorded
 from cselab.errors import DataError
+from cselab.evaluation import compare_methods
 
 
 def test_a_difference_is_paired_by_seed_and_keeps_the_studys_order():
@@ -18,7 +19,7 @@ def test_a_difference_is_paired_by_seed_and_keeps_the_studys_order():
         ("A", 2, 62.5),
         ("C", 1, 70.0),
     ]
-    found = recorded.compared(pandas.DataFrame(rows, columns=["method", "seed", "average"]), "B")
+    found = compare_methods(pandas.DataFrame(rows, columns=["method", "seed", "average"]), "B")
     assert list(found.index) == ["B", "A", "C"]
     assert found.loc["A", "difference"] == pytest.approx((1.0 + 1.5 + 1.5) / 3)
     half = 4.302653 * 0.288675 / 3**0.5  # t of 2 degrees of freedom; sd of 1, 1.5, 1.5
@@ -29,9 +30,9 @@ def test_a_difference_is_paired_by_seed_and_keeps_the_studys_order():
 
 def test_names_choose_rows_and_a_wrong_baseline_is_named():
     rows = recorded.systems("world")
-    assert list(recorded.compared(rows, "SimCSE", ["TNCSE", "JTCSE, *"]).index)[:2] == ["SimCSE", "TNCSE"]
+    assert list(compare_methods(rows, "SimCSE", ["TNCSE", "JTCSE, *"]).index)[:2] == ["SimCSE", "TNCSE"]
     with pytest.raises(DataError, match="SimCSEE.*SIF mean"):
-        recorded.compared(rows, "SimCSEE")
+        compare_methods(rows, "SimCSEE")
 
 
 @pytest.mark.parametrize("text", ["real", "world"])

@@ -3,6 +3,7 @@
 import logging
 import sys
 import tempfile
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TextIO
@@ -92,17 +93,24 @@ def execute(
     log: Path,
     cwd: Path,
     timeout: int | None,
+    limit: int | None,
     on_cell: OnCell,
 ) -> None:
     """Run `notebook` in its own kernel process and save it, cell by cell, as `output`.
 
-    timeout: seconds a cell may take. Raises NotebookFailed.
+    timeout, limit: seconds that a cell, and that all of them together, may take. Raises NotebookFailed.
     """
+    end = time.monotonic() + (limit or 0)
+
+    def left(_cell: str) -> float | None:
+        given = ([timeout] if timeout else []) + ([max(1.0, end - time.monotonic())] if limit else [])
+        return min(given, default=None)
+
     with log.open("w", encoding="utf-8") as file:
         try:
             papermill.execute_notebook(
                 notebook, output, parameters, engine_name="cselab", kernel_name="python3", progress_bar=False, cwd=cwd,
-                on_cell=on_cell, stdout_file=file, stderr_file=file, execution_timeout=timeout, autosave_cell_every=30,
+                on_cell=on_cell, stdout_file=file, stderr_file=file, timeout_func=left, autosave_cell_every=30,
             )  # fmt: skip
         except PapermillExecutionError as error:
             where = f"cell {error.exec_count}: {error.ename}: {error.evalue}".splitlines()[0]
@@ -110,6 +118,8 @@ def execute(
         except DeadKernelError:
             raise NotebookFailed("the kernel died (out of memory, or the process was killed)", _tail(log)) from None
         except CellTimeoutError:
+            if limit and time.monotonic() >= end:
+                raise NotebookFailed(f"it took longer than {limit} s; raise --notebook-timeout", _tail(log)) from None
             raise NotebookFailed(f"a cell took longer than {timeout} s; raise --timeout", _tail(log)) from None
 
 

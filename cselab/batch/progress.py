@@ -33,11 +33,11 @@ class Durations:
 class LiveLine:
     """One notebook's line: redrawn every second on a terminal, if it is the only one (`live`); printed at start and end elsewhere."""
 
-    def __init__(self, label: str, expected: float | None, stream: TextIO = sys.stdout, *, live: bool = True):
+    def __init__(self, label: str, expected: float | None, stream: TextIO | None = None, *, live: bool = True):
         self.label = label
         self.expected = expected
-        self.stream = stream
-        self.live = live and stream.isatty()
+        self.stream = stream or sys.stdout
+        self.live = live and self.stream.isatty()
         self.cell = (0, 0)
         self.started = time.monotonic()
         self._stop = threading.Event()

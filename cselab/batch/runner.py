@@ -18,6 +18,7 @@ from cselab.batch.engine import NotebookFailed, execute
 from cselab.batch.page import write_page
 from cselab.batch.parameters import assign
 from cselab.batch.progress import Durations, LiveLine, clock
+from cselab.batch.record import RunRecord
 from cselab.batch.report import Outcome, write_index
 from cselab.errors import CselabError, suggest
 
@@ -60,11 +61,15 @@ def run(
     *,
     name: str | None = None,
     timeout: int | None = None,
+    limit: int | None = None,
     fail_fast: bool = False,
     jobs: int = 1,
+    resume: bool = False,
 ) -> bool:
     """Execute `notebooks` with the parameters `given` (texts, as typed); True when all finished.
 
+    timeout, limit: seconds that a cell, and that a notebook, may take.
+    resume: the run folder `name` may be there; its notebooks that finished are not executed again.
     jobs: how many at a time; each then gets its share of the cores. Where two need the same stage, one computes it and the
         other waits.
 
@@ -74,17 +79,22 @@ def run(
     if jobs < 1:
         raise CselabError(f"--jobs {jobs}: expected 1 or more notebooks at a time")
     values = assign(given, notebooks)
-    folder = _run_folder(outputs, name)
+    folder = _run_folder(outputs, name, resume)
+    record = RunRecord(folder / "run.json", notebooks, given)
+    outcomes = {stem: outcome for stem, outcome in record.outcomes.items() if not outcome.failure}
     durations = Durations(outputs / "durations.json")
     profile = given.get("profile", "")
-    todo = [
+    jobs_of = [
         Job(
-            f"[{i}/{len(notebooks)}] {notebook.stem}", notebook, values[notebook], folder, timeout,
+            f"[{i}/{len(notebooks)}] {notebook.stem}", notebook, values[notebook], folder, timeout, limit,
             durations.seconds.get(f"{notebook.stem}:{profile}"), live=jobs == 1,
         )
         for i, notebook in enumerate(notebooks, 1)
     ]  # fmt: skip
-    outcomes: dict[str, Outcome] = {}
+    todo = [job for job in jobs_of if job.notebook.stem not in outcomes]
+    if outcomes:
+        print(f"{len(outcomes)} of {len(notebooks)} notebooks had finished")
+    index = write_index(folder, list(outcomes.values()), dict(given))
     started = time.monotonic()
     variables = {"CSELAB_RUN_DIR": str(folder), "CSELAB_OUTPUTS": str(outputs.resolve())}
     if jobs > 1 and "OMP_NUM_THREADS" not in os.environ:
@@ -92,9 +102,10 @@ def run(
     with _environment(**variables), _outcomes(todo, jobs) as ended:
         for outcome in ended:
             outcomes[outcome.stem] = outcome
+            record.write(outcomes)
             if not outcome.failure:
                 durations.add(f"{outcome.stem}:{profile}", outcome.seconds)
-            in_order = [outcomes[job.notebook.stem] for job in todo if job.notebook.stem in outcomes]
+            in_order = [outcomes[job.notebook.stem] for job in jobs_of if job.notebook.stem in outcomes]
             index = write_index(folder, in_order, dict(given))
             if outcome.failure and fail_fast:
                 break
@@ -112,6 +123,7 @@ class Job:
     parameters: dict[str, Any]
     folder: Path
     timeout: int | None
+    limit: int | None
     expected: float | None
     live: bool
 
@@ -137,7 +149,7 @@ def _execute(job: Job) -> Outcome:
         try:
             execute(
                 notebook, executed, job.parameters, log=job.folder / f"{notebook.stem}.log",
-                cwd=notebook.parent.resolve(), timeout=job.timeout, on_cell=line.on_cell,
+                cwd=notebook.parent.resolve(), timeout=job.timeout, limit=job.limit, on_cell=line.on_cell,
             )  # fmt: skip
             line.close("finished")
         except NotebookFailed as error:
@@ -150,10 +162,12 @@ def _execute(job: Job) -> Outcome:
     return Outcome(notebook.stem, title_of(notebook), line.elapsed, failure)
 
 
-def _run_folder(outputs: Path, name: str | None) -> Path:
+def _run_folder(outputs: Path, name: str | None, resume: bool) -> Path:
     folder = outputs.resolve() / "runs" / (name or time.strftime("%Y%m%d-%H%M%S"))
-    if folder.is_dir() and any(folder.iterdir()):
-        raise CselabError(f"run folder {folder} is taken; choose another --name, or delete it")
+    if folder.is_dir() and any(folder.iterdir()) and not resume:
+        raise CselabError(
+            f"run folder {folder} is taken; choose another --name, go on with it by --resume, or delete it"
+        )
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:

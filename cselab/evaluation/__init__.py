@@ -2,6 +2,7 @@
 
 from cselab.evaluation.cost import InferenceCost, inference_cost, sentences_per_second, twin_training_cost
 from cselab.evaluation.geometry import alignment, anisotropy, effective_rank, uniformity
+from cselab.evaluation.methods import compare_methods
 from cselab.evaluation.retrieval import RetrievalScore, caption_retrieval
 from cselab.evaluation.significance import compare_pairs, compare_seeds, paired_t_power, seeds_needed
 from cselab.evaluation.sts import StsReport, TaskScore, evaluate_sts, score_data, score_pairs
@@ -15,6 +16,7 @@ __all__ = [
     "alignment",
     "anisotropy",
     "caption_retrieval",
+    "compare_methods",
     "compare_pairs",
     "compare_seeds",
     "effective_rank",

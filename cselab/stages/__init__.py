@@ -19,6 +19,7 @@ from cselab.stages.text import (
     test_tasks,
     training_rows,
     view_pivot,
+    world_pairs,
 )
 from cselab.stages.training import (
     Encode,
@@ -72,4 +73,5 @@ __all__ = [
     "tower_sum",
     "training_rows",
     "view_pivot",
+    "world_pairs",
 ]

@@ -52,7 +52,7 @@ def score_bars(scores: Mapping[str, Mapping[str, float]], title: str = "") -> go
 
 
 def difference_chart(tables: Mapping[str, pandas.DataFrame], against: str, title: str = "") -> go.Figure:
-    """Each method's difference from a baseline with its interval: `tables` maps a kind of text to what `recorded.compared` gives."""
+    """Each method's difference from a baseline with its interval. tables: by kind of text what `evaluation.compare_methods` gives."""
     figure = go.Figure()
     known = {name: table.dropna(subset="difference") for name, table in tables.items()}
     methods = list(dict.fromkeys(method for table in known.values() for method in table.index))

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pandas
 
-from cselab.recorded import compared
+from cselab.evaluation import compare_methods
 
 
 def main() -> None:
@@ -30,7 +30,7 @@ def table(rows: pandas.DataFrame, against: str, only: list[str]) -> str:
     tasks = tasks if len(tasks) > 1 else []
     header = ["method", *tasks, "average", "sd", "seeds", f"− {against}", "95 % interval"]
     lines = ["| " + " | ".join(header) + " |", "|---" * len(header) + "|"]
-    for method, found in compared(rows, against, only).iterrows():
+    for method, found in compare_methods(rows, against, only).iterrows():
         mine = rows[rows.method == method]
         cells = [
             *(f"{mine[task].mean():.1f}" for task in tasks),

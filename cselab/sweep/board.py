@@ -1,0 +1,102 @@
+"""The live table of a sweep: runs that ended, scores so far, time left."""
+
+import statistics
+import sys
+import time
+from collections.abc import Sequence
+from typing import TextIO
+
+from rich.console import Console, Group
+from rich.live import Live
+from rich.table import Table
+from rich.text import Text
+
+from cselab.batch.progress import clock
+from cselab.sweep.grid import Run
+from cselab.sweep.task import Told
+
+
+class Board:
+    """Counts runs as they end. On a terminal a table that is redrawn in place; elsewhere a line a run, and the table at the end.
+
+    labels: of all runs, one each. workers: how many runs go at a time.
+    """
+
+    def __init__(self, labels: Sequence[str], workers: int, stream: TextIO | None = None):
+        self.labels, self.workers = list(labels), workers
+        self.console = Console(file=stream or sys.stdout, width=None if (stream or sys.stdout).isatty() else 140)
+        self.told: dict[str, list[Told]] = {label: [] for label in labels}
+        self.failed: list[tuple[Run, Told]] = []
+        self.finished = self.reused = self.now = 0
+        self.started = time.monotonic()
+        self._live = Live(console=self.console, get_renderable=self._drawn, refresh_per_second=1, transient=True)
+
+    def __enter__(self) -> "Board":
+        if self.console.is_terminal:
+            self._live.start()
+        return self
+
+    def __exit__(self, *error) -> None:
+        if self.console.is_terminal:
+            self._live.stop()
+        self.console.print(self._drawn())
+
+    def found(self, run: Run, told: Told) -> None:
+        """A run that the store had."""
+        self.told[run.label].append(told)
+        self.finished += 1
+        self.reused += 1
+
+    def ended(self, run: Run, told: Told) -> None:
+        """A run of now, finished or failed."""
+        self.now += 1
+        if told.error:
+            self.failed.append((run, told))
+        else:
+            self.finished += 1
+            self.told[run.label].append(told)
+        if not self.console.is_terminal:
+            how = f"FAILED: {told.error}" if told.error else _scores(told)
+            line = f"[{self.now + self.reused}/{len(self.labels)}] {run.label}, seed {run.settings.seed}: {how} in {clock(told.seconds)}"
+            self.console.print(line + self._left(), markup=False, highlight=False, soft_wrap=True)
+
+    def _left(self) -> str:
+        left = len(self.labels) - self.reused - self.now
+        if not left or not self.now:
+            return ""
+        return f"; about {clock((time.monotonic() - self.started) / self.now * left)} left"
+
+    def _drawn(self) -> Group:
+        table = Table(box=None, pad_edge=False)
+        table.add_column("")
+        for name in ("runs", "test", "± sd", "dev", "seconds a run"):
+            table.add_column(name, justify="right")
+        for label, told in self.told.items():
+            test, dev = (
+                [t for t in values if t is not None] for values in ([r.test for r in told], [r.dev for r in told])
+            )
+            cells = [
+                f"{statistics.fmean(test):.2f}" if test else "–",
+                f"{statistics.stdev(test):.2f}" if len(test) > 1 else "–",
+            ]
+            seconds = f"{statistics.fmean(r.seconds for r in told):.0f}" if told else "–"
+            dev_cell = f"{statistics.fmean(dev):.2f}" if dev else "–"
+            table.add_row(Text(label), f"{len(told)}/{self.labels.count(label)}", *cells, dev_cell, seconds)
+        parts = [
+            f"{self.finished} of {len(self.labels)} runs",
+            f"{self.workers} at a time",
+            clock(time.monotonic() - self.started),
+        ]
+        if self.reused:
+            parts.insert(1, f"{self.reused} of them in the store before")
+        if self.failed:
+            parts.insert(1, f"{len(self.failed)} failed")
+        failures = [Text(f"FAILED {run.label}, seed {run.settings.seed}: {told.error}") for run, told in self.failed]
+        return Group(table, *failures, Text(", ".join(parts) + self._left()))
+
+
+def _scores(told: Told) -> str:
+    return (
+        " ".join(f"{name} {value:.2f}" for name, value in (("test", told.test), ("dev", told.dev)) if value is not None)
+        or "done"
+    )

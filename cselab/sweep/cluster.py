@@ -1,0 +1,68 @@
+"""Where runs are computed: a local cluster of processes, or any dask scheduler."""
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from distributed import Client, LocalCluster
+
+from cselab.environment import source_hash
+from cselab.errors import CselabError
+
+START = 60
+"""Seconds that a scheduler or the first worker may take to answer."""
+
+
+@contextmanager
+def connected(scheduler: str | None, workers: int, threads: int) -> Iterator[Client]:
+    """A client of `scheduler` ("tcp://host:8786"), or of a local cluster of `workers` processes with `threads` each for torch.
+
+    A worker does one run at a time, for torch's random state is its process's own. Raises CselabError for a scheduler that does not
+    answer, has no worker, or whose workers run other source than this process.
+    """
+    if scheduler is not None:
+        with _attached(scheduler) as client:
+            yield client
+        return
+    if workers < 1 or threads < 1:
+        raise CselabError(f"--workers {workers} --threads {threads}: expected 1 or more of both")
+    names = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
+    # A freed tensor's memory is kept for the next step: glibc gives large blocks back at once, and faults them in again.
+    malloc = {"MALLOC_TRIM_THRESHOLD_": 4_000_000_000, "MALLOC_MMAP_THRESHOLD_": 4_000_000_000}
+    environment = {**dict.fromkeys(names, threads), **malloc, "TOKENIZERS_PARALLELISM": "false"}
+    with (
+        LocalCluster(
+            n_workers=workers, threads_per_worker=1, processes=True, dashboard_address=":0", silence_logs=50,
+            env={name: str(value) for name, value in environment.items()},
+        ) as cluster,
+        Client(cluster) as client,
+    ):  # fmt: skip
+        yield client
+
+
+def cores() -> int:
+    """That this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+@contextmanager
+def _attached(scheduler: str) -> Iterator[Client]:
+    try:
+        client = Client(scheduler, timeout=START)
+    except (OSError, TimeoutError, ValueError) as error:
+        raise CselabError(
+            f"no scheduler answers at {scheduler} ({error or 'timeout'}); start one: dask scheduler"
+        ) from None
+    with client:
+        try:
+            client.wait_for_workers(1, timeout=START)
+        except TimeoutError:
+            raise CselabError(
+                f"the scheduler at {scheduler} has no worker; start some: dask worker {scheduler} --nthreads 1"
+            ) from None
+        for worker, source in client.run(source_hash).items():
+            if source != source_hash():
+                raise CselabError(
+                    f"worker {worker} runs other source ({source}) than this process ({source_hash()}); install the same"
+                )
+        yield client

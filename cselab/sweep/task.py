@@ -1,0 +1,169 @@
+"""What a worker does: one run from settings to rows in the store, or a training that several runs start from."""
+
+import contextlib
+import hashlib
+import json
+import os
+import socket
+import threading
+import time
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import NamedTuple
+
+from cselab import open_lab, stages
+from cselab.batch.report import read_rows
+from cselab.batch.runner import run as run_notebooks
+from cselab.environment import source_hash
+from cselab.errors import CselabError
+from cselab.lab import Lab, settings_hash
+from cselab.settings import Settings
+from cselab.sweep.grid import Run
+from cselab.sweep.measures import MEASURES, Row
+from cselab.sweep.store import Result, Store
+from cselab.systems import system
+
+ALONE = threading.Lock()
+"""One run at a time in a process: torch's random state belongs to the process, not to a thread."""
+OF_DATA = (
+    "profile",
+    "data_dir",
+    "hub",
+    "corpus",
+    "sentences",
+    "tasks",
+    "dev_task",
+    "dev_pairs",
+    "world_pairs",
+    "nli",
+    "triplets",
+)
+"""Settings that say which data a run reads; the translators' are in its own."""
+
+
+class Place(NamedTuple):
+    """Where a sweep keeps things, as its workers see it."""
+
+    store: str
+    outputs: str
+
+
+class Told(NamedTuple):
+    """What the process that asked gets to know of a run; the rest is in the store."""
+
+    key: str
+    error: str
+    test: float | None
+    dev: float | None
+    seconds: float
+
+
+def data_fingerprint(settings: Settings, outputs: str) -> str:
+    """Of all text and pairs that runs with these settings can read: sixteen hex digits."""
+    with ALONE, _said_to(Path(outputs) / "sweep.log"):
+        lab = _lab(settings, outputs)
+        digest = hashlib.sha256(stages.sentences(lab).fingerprint.encode())
+        for pairs in (*stages.test_data(lab), stages.dev_pairs(lab), stages.world_pairs(lab)):
+            digest.update(pairs.fingerprint.encode())
+        with contextlib.suppress(CselabError):  # a folder need not have any; who asks for them says so
+            digest.update(repr(stages.nli_triplets(lab)).encode())
+    return digest.hexdigest()[:16]
+
+
+def key_of(run: Run, data: str) -> str:
+    """What makes a run the same run: system or notebook, settings, measures, the library's source, and the data."""
+    what = hashlib.sha256(run.notebook.read_bytes()).hexdigest() if run.notebook else run.what
+    parts = [what, settings_hash(run.settings), run.measures, source_hash(), data]
+    return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:16]
+
+
+def prepare(name: str, settings: Settings, outputs: str, *_after: object) -> None:
+    """Train what several runs start from. What goes wrong here, bad input or a divergence, is told by the runs, which meet it again."""
+    with ALONE, _said_to(Path(outputs) / "sweep.log"), contextlib.suppress(CselabError):
+        system(name).build(_lab(settings, outputs))
+
+
+def execute(run: Run, key: str, data: str, place: Place, *_after: object) -> Told:
+    """Do the run and write it to the store; what is there already is not done again.
+
+    Bad input and divergence are results: they are written and not tried again. Anything else is raised, so that the scheduler may
+    retry.
+    """
+    store = Store(place.store)
+    if store.done([key]):
+        return told(store, key)
+    started = time.perf_counter()
+    error, rows, environment = "", [], {}
+    with ALONE, _said_to(log_of(place, key)):
+        try:
+            if run.notebook:
+                rows, environment = _notebook(run, key, place)
+            else:
+                lab = _lab(run.settings, place.outputs)
+                encoder, environment = system(run.what).build(lab), lab.environment
+                rows = [row for measure in run.measures for row in MEASURES[measure](lab, encoder)]
+        except CselabError as found:
+            error = str(found)
+    store.add(result(run, key, data, time.perf_counter() - started, error, rows, environment))
+    return told(store, key)
+
+
+def result(
+    run: Run,
+    key: str,
+    data: str,
+    seconds: float,
+    error: str,
+    rows: list[Row] | None = None,
+    environment: dict | None = None,
+) -> Result:
+    """A run's row of the store."""
+    settings = run.settings
+    return Result(
+        key=key, label=run.label, what=run.notebook.stem if run.notebook else run.what, seed=settings.seed, profile=settings.profile,
+        settings=settings.model_dump(mode="json", exclude_unset=True, exclude={"profile"}), source=source_hash(), data=data,
+        seconds=round(seconds, 1), worker=f"{socket.gethostname()}:{os.getpid()}", environment=environment or {}, error=error,
+        finished=datetime.now(UTC).isoformat(timespec="seconds"), rows=[tuple(row) for row in rows or ()],
+    )  # fmt: skip
+
+
+def told(store: Store, key: str) -> Told:
+    """Of a run in the store."""
+    error, seconds, scores = store.summary(key)
+    return Told(
+        key,
+        error,
+        scores.get(("test", "average")),
+        next((v for (m, _), v in scores.items() if m == "dev"), None),
+        seconds,
+    )
+
+
+def log_of(place: Place, key: str) -> Path:
+    """What a run printed."""
+    return Path(place.outputs) / "sweep-logs" / f"{key}.log"
+
+
+def _lab(settings: Settings, outputs: str) -> Lab:
+    given = settings.model_dump(exclude_unset=True, exclude={"outputs"})
+    os.environ |= {"CSELAB_OUTPUTS": outputs, "CSELAB_RUN_DIR": str(Path(outputs) / "runs" / "sweep")}
+    return open_lab("sweep", outputs=outputs, **given)
+
+
+def _notebook(run: Run, key: str, place: Place) -> tuple[list[Row], dict]:
+    """Execute the notebook in its own kernel; its rows are the scores it recorded."""
+    given = {name: str(value) for name, value in run.settings.model_dump(exclude_unset=True).items()}
+    outputs = Path(place.outputs)
+    if not run_notebooks([run.notebook], given, outputs, name=f"sweep-{key}", resume=True):
+        raise CselabError(f"notebook {run.notebook.stem} failed; see {outputs / 'runs' / f'sweep-{key}'}")
+    recorded = read_rows(outputs / "runs" / f"sweep-{key}")
+    return [Row(row["method"], row["task"], row["score"], row["n"]) for row in recorded], {}
+
+
+@contextlib.contextmanager
+def _said_to(log: Path) -> Iterator[None]:
+    """What is printed goes to a file: a worker's terminal is another's."""
+    log.parent.mkdir(parents=True, exist_ok=True)
+    with log.open("a", encoding="utf-8") as file, contextlib.redirect_stdout(file), contextlib.redirect_stderr(file):
+        yield

@@ -1,0 +1,103 @@
+"""Every system by its name: how a lab gets its encoder, and which trainings it shares with others. What sweeps are made of."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from itertools import islice
+from typing import Protocol
+
+from cselab import stages
+from cselab.errors import SettingsError, suggest
+from cselab.lab import Lab
+from cselab.models import Ensemble, TwinEncoder, Whitened
+from cselab.settings import Settings
+from cselab.stages.training import NOT_OF_TOWERS, OF_DECODERS, OF_TWINS
+
+AFTER_TWINS = ("distil_*", "supervised_*", "bellm_*", "nli", "triplets", "tasks", "pivots", *OF_DECODERS)
+AFTER_TOWERS = ("stage2_*", *NOT_OF_TOWERS, *OF_TWINS, *AFTER_TWINS)
+"""Settings, * as in a shell, that what other systems start from does not depend on."""
+
+
+class Encoder(Protocol):
+    """Anything with `encode(sentences) -> (n, d)`."""
+
+    def encode(self, sentences: list[str]): ...
+
+
+@dataclass(frozen=True)
+class System:
+    """build: trains, or finds, the encoder of a lab. needs: systems whose trainings it starts from. ignores: settings, * as in a shell,
+    that do not change it where it is needed, so that those who need it share it."""
+
+    build: Callable[[Lab], Encoder]
+    needs: tuple[str, ...] = ()
+    ignores: tuple[str, ...] = ()
+
+    def common(self, settings: Settings) -> Settings:
+        """`settings` with what it ignores as the profile has it: equal for all who can share its training."""
+        names = [name for name in Settings.model_fields if any(fnmatchcase(name, pattern) for pattern in self.ignores)]
+        return settings.changed(**dict.fromkeys(names))
+
+
+def _single(method: str) -> System:
+    """A single-tower method; in the world its second view is the round trip, in the papers dropout's."""
+    return System(lambda lab: stages.single(lab, method, pivot=stages.view_pivot(lab)).encoder)
+
+
+def _joint(method: str) -> System:
+    return System(lambda lab: stages.joint(lab, method).encoder, ("tower_i", "tower_ii"), AFTER_TWINS)
+
+
+def _supervised(method: str) -> System:
+    return System(lambda lab: stages.supervised(lab, method).encoder, ignores=("stage2_*", "distil_*", *OF_TWINS))
+
+
+def _whitened(lab: Lab) -> Whitened:
+    return Whitened(stages.backbone_encoder(lab).encode, list(islice(stages.sentences(lab), 10_000)))
+
+
+def _edfse(lab: Lab) -> Ensemble:
+    return stages.edfse(lab, lab.settings.pivots)
+
+
+def _jtcse(lab: Lab) -> TwinEncoder:
+    return stages.joint(lab, "jtcse").encoder
+
+
+def _uc(lab: Lab) -> Ensemble:
+    """A twin and an outsider that learned from triplets."""
+    return Ensemble.uc(_jtcse(lab), stages.supervised(lab, "simcse_supervised").encoder)
+
+
+def _distilled(name: str, teacher: Callable[[Lab], TwinEncoder | Ensemble]) -> Callable[[Lab], Encoder]:
+    return lambda lab: stages.distilled(lab, teacher(lab), name).encoder
+
+
+SYSTEMS: dict[str, System] = {
+    "sif": System(stages.sif_mean),
+    "untrained": System(stages.backbone_encoder),
+    "whitened": System(_whitened),
+    **{name: _single(name) for name in ("simcse", "imsimcse", "tncse_single", "simcse_noise")},
+    **{
+        f"tower_{which}": System(lambda lab, which=which: stages.tower(lab, which).encoder, ignores=AFTER_TOWERS)
+        for which in ("i", "ii")
+    },
+    "towers": System(stages.tower_sum, ("tower_i", "tower_ii")),
+    "edfse": System(_edfse, ("tower_i", "tower_ii"), tuple(name for name in AFTER_TOWERS if name != "pivots")),
+    "tncse": _joint("tncse"),
+    "jtcse": _joint("jtcse"),
+    **{name: _supervised(name) for name in ("simcse_supervised", "bellm")},
+    "uc": System(_uc, ("jtcse", "simcse_supervised"), ("distil_*",)),
+    "edfse_d": System(_distilled("edfse-d", _edfse), ("edfse",)),
+    "tncse_d": System(_distilled("tncse-d", lambda lab: stages.joint(lab, "tncse").encoder), ("tncse",)),
+    "jtcse_d": System(_distilled("jtcse-d", _jtcse), ("jtcse",)),
+    "uc_d": System(_distilled("uc-d", _uc), ("uc",)),
+}
+"""Baselines, papers' methods, ensembles and their students ("_d"); each is trained by its stages, once."""
+
+
+def system(name: str) -> System:
+    """Raises SettingsError, with the nearest name, for an unknown one."""
+    if name not in SYSTEMS:
+        raise SettingsError(f"unknown method {name!r}; {suggest(name, SYSTEMS)}")
+    return SYSTEMS[name]
