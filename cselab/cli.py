@@ -4,6 +4,7 @@ import errno
 import json
 import sys
 from enum import StrEnum
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Annotated
 
@@ -115,7 +116,10 @@ def train(
 
 @app.command()
 def sweep(
-    grid: Annotated[Path | None, typer.Argument(help="A TOML file; none: the grid of the options.")] = None,
+    grid: Annotated[
+        Path | None,
+        typer.Argument(help="A TOML file; --seeds and -p are then for all its blocks that do not say otherwise."),
+    ] = None,
     method: Annotated[
         list[str] | None, typer.Option("--method", "-m", help="A method or system; may be given again.")
     ] = None,
@@ -127,6 +131,7 @@ def sweep(
         list[str] | None,
         typer.Option("-p", help="A setting, name=value, or an axis, name=value|value; may be given again."),
     ] = None,
+    only: Annotated[list[str] | None, typer.Option(help="Labels, * and ? as in a shell; may be given again.")] = None,
     store: StorePath = STORE,
     outputs: Outputs = PROJECT / "outputs",
     workers: Annotated[int | None, typer.Option(help="Processes of the local cluster; the cores by default.")] = None,
@@ -142,7 +147,7 @@ def sweep(
     \b
     cselab sweep -m simcse -m jtcse --seeds 1-4                    eight runs of the tiny profile
     cselab sweep -m jtcse --seeds 1-5 -p "caels=1|2|3|6"           an axis
-    cselab sweep outputs/reference/grids/systems.toml              a declared grid
+    cselab sweep outputs/reference/grids/systems.toml --seeds 1-3 --only "JTCSE*"
     cselab sweep grid.toml --scheduler tcp://host:8786             on SLURM, Kubernetes, SSH: see the README
     cselab report                                                  what came out
     """
@@ -150,14 +155,14 @@ def sweep(
     from cselab.sweep.grid import expand, read_grid
     from cselab.sweep.runner import sweep as do
 
-    if grid and (method or notebook or seeds or parameter):
-        raise SettingsError("give a grid, or --method, --notebook, --seeds and -p, not both")
-    if grid:
-        runs = read_grid(grid, _notebooks_folder())
-    else:
-        axes = {name: value.split("|") if "|" in value else value for name, value in map(_split, parameter or ())}
-        block = {"methods": method or [], "notebooks": notebook or [], **({"seeds": seeds} if seeds else {}), **axes}
-        runs = expand(block, _notebooks_folder())
+    if grid and (method or notebook):
+        raise SettingsError("give a grid, or --method and --notebook, not both")
+    axes = {name: value.split("|") if "|" in value else value for name, value in map(_split, parameter or ())}
+    declared = read_grid(grid) if grid else {"methods": method or [], "notebooks": notebook or []}
+    runs = expand({**declared, **({"seeds": seeds} if seeds else {}), **axes}, _notebooks_folder())
+    runs = [one for one in runs if not only or any(fnmatchcase(one.label, pattern) for pattern in only)]
+    if not runs:
+        raise SettingsError(f"--only {' '.join(only)}: no run of the grid has such a label")
     if dry:
         for one in runs:
             print(f"{one.label}, seed {one.settings.seed}")

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 PACKAGE = Path(__file__).resolve().parent
-DRAWING = {"views", "batch", "cli.py", "lab.py", "environment.py", "__init__.py"}
+DRAWING = {"views", "batch", "sweep", "cli.py", "doctor.py", "lab.py", "environment.py", "__init__.py", "__main__.py"}
 """Parts whose change cannot change a number; the rest of the source is part of every stage's key."""
 
 

@@ -10,7 +10,7 @@ import tempfile
 import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -27,9 +27,11 @@ class Lab:
     def __init__(self, notebook: str, settings: Settings):
         import torch
 
+        from cselab.training.distributed import join
+
         self.notebook = notebook
         self.settings = settings
-        self.device = _device(settings.device)
+        self.device = join(_device(settings.device))
         self.dtype = torch.bfloat16 if settings.bf16 else torch.float32
         self.environment = environment_stamp(self.device)
         outputs = project_path(Path(os.environ.get("CSELAB_OUTPUTS") or settings.outputs))
@@ -52,31 +54,45 @@ class Lab:
 
         `compute(folder)` fills an empty folder; it runs only if no folder with the same `inputs` (any JSON-able
         values) and the same library source exists. The folder appears under its name only when complete.
-        resumable: the work folder of an interrupted `compute` is kept, and the next call finds it as it was left.
+        resumable: a training: the work folder of an interrupted `compute` is kept, and the next call finds it as it was left. Of
+        several processes (accelerate) all compute it together; everything else is computed by the first, and the others wait.
         """
+        from cselab.training.distributed import from_first, rank_and_world, wait
+
         inputs = json.loads(json.dumps({**inputs, "source": source_hash()}, sort_keys=True, default=str))
         key = hashlib.sha256(json.dumps(inputs, sort_keys=True).encode()).hexdigest()[:12]
-        final = self.stages_dir / f"{name}-{key}"
-        with FileLock(f"{final}.lock"):
-            if final.is_dir():
-                if final not in self._told:
+        final, first = self.stages_dir / f"{name}-{key}", rank_and_world()[0] == 0
+        with FileLock(f"{final}.lock") if first else nullcontext():
+            if from_first(final.is_dir()):
+                if first and final not in self._told:
                     print(f"stage {name}: reused {final.name}")
                 self._told.add(final)
                 return final
             started = time.perf_counter()
-            work = self.stages_dir / f".{final.name}" if resumable else None
-            with _work_folder(self.stages_dir, name, work) as folder:
-                compute(folder)
-                seconds = time.perf_counter() - started
-                stamp = {"name": name, "inputs": inputs, "seconds": round(seconds, 1), "environment": self.environment}
-                (folder / "stage.json").write_text(json.dumps(stamp, indent=1))
-                os.replace(folder, final)
+            if first or resumable:
+                work = self.stages_dir / f".{final.name}" if resumable else None
+                with _work_folder(self.stages_dir, name, work) as folder:
+                    compute(folder)
+                    seconds = time.perf_counter() - started
+                    if first:
+                        self._finish(folder, final, {"name": name, "inputs": inputs, "seconds": round(seconds, 1)})
+            wait()
         self._told.add(final)
-        print(f"stage {name}: computed in {seconds:.0f} s, kept as {final.name}")
         return final
 
+    def _finish(self, folder: Path, final: Path, stamp: dict[str, Any]) -> None:
+        """Give a computed folder its name, with what it was made from."""
+        (folder / "stage.json").write_text(json.dumps({**stamp, "environment": self.environment}, indent=1))
+        os.replace(folder, final)
+        print(f"stage {stamp['name']}: computed in {stamp['seconds']:.0f} s, kept as {final.name}")
+
     def record(self, rows: Iterable[dict[str, Any]]) -> None:
-        """Append result rows (method, task, score, n, ...) with settings hash, seed and environment to results.jsonl."""
+        """Append result rows (method, task, score, n, ...) with settings hash, seed and environment to results.jsonl; of several
+        processes the first does."""
+        from cselab.training.distributed import rank_and_world
+
+        if rank_and_world()[0]:
+            return
         common = {
             "notebook": self.notebook,
             "seed": self.settings.seed,

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from itertools import islice
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from cselab import stages
 from cselab.errors import SettingsError, suggest
@@ -18,6 +18,7 @@ AFTER_TOWERS = ("stage2_*", *NOT_OF_TOWERS, *OF_TWINS, *AFTER_TWINS)
 """Settings, * as in a shell, that what other systems start from does not depend on."""
 
 
+@runtime_checkable
 class Encoder(Protocol):
     """Anything with `encode(sentences) -> (n, d)`."""
 

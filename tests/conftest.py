@@ -128,3 +128,13 @@ def _random(model_class, config, seed):
             for parameter in model.parameters():  # default biases of 0 and gains of 1 would hide a missing term
                 parameter.add_(0.05 * torch.randn_like(parameter))
     return model.eval()
+
+
+@pytest.fixture(scope="session")
+def small_backbone(tmp_path_factory, make_bert, word_tokenizer) -> str:
+    """A folder with a random BERT of a few layers, for what trains it through `stages`."""
+    from cselab.models import SentenceEncoder
+
+    folder = tmp_path_factory.mktemp("backbone") / "bert"
+    SentenceEncoder(make_bert(1), word_tokenizer).save_pretrained(folder)
+    return str(folder)

@@ -12,17 +12,9 @@ from cselab import stages
 from cselab.data.sts import load_sts
 from cselab.errors import SettingsError
 from cselab.evaluation import StsReport
-from cselab.models import SentenceEncoder
 
 TINY = dict(sentences=200, stage1_steps=2, stage1_batch_size=8, stage1_eval_every=2, caels=2,
             stage2_steps=2, stage2_batch_size=8, stage2_eval_every=2, device="cpu", seed=3)  # fmt: skip
-
-
-@pytest.fixture(scope="module")
-def small_backbone(tmp_path_factory, make_bert, word_tokenizer):
-    folder = tmp_path_factory.mktemp("backbone") / "bert"
-    SentenceEncoder(make_bert(1), word_tokenizer).save_pretrained(folder)
-    return str(folder)
 
 
 @pytest.fixture

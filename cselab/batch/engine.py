@@ -102,7 +102,7 @@ def execute(
     """
     end = time.monotonic() + (limit or 0)
 
-    def left(_cell: str) -> float | None:
+    def left(_cell: object) -> float | None:
         given = ([timeout] if timeout else []) + ([max(1.0, end - time.monotonic())] if limit else [])
         return min(given, default=None)
 

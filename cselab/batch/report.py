@@ -29,7 +29,7 @@ def write_index(folder: Path, outcomes: Sequence[Outcome], parameters: dict[str,
     head = f"{len(outcomes) - failed} of {len(outcomes)} notebooks finished" + (f", {failed} failed" if failed else "")
     body = [
         f"<main><h1>cselab run {html.escape(folder.name)}</h1>",
-        f"<p>{head}, {clock(sum(outcome.seconds for outcome in outcomes))} in all.</p>",
+        f"<p>{head}, {clock(sum((outcome.seconds for outcome in outcomes), 0.0))} in all.</p>",
         _notebooks(outcomes),
         "<h2>Scores</h2>",
         *(_scores(rows) if rows else ["<p class='soft'>No notebook of this run recorded a score.</p>"]),

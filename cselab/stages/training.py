@@ -24,6 +24,7 @@ from cselab.pretraining.text import Rows
 from cselab.settings import Schedule
 from cselab.stages.text import dev_pairs, dev_task, nli_triplets, sentences, training_rows, translator_of
 from cselab.training import fit
+from cselab.training.distributed import rank_and_world
 
 Encode = Callable[[list[str]], torch.Tensor]
 
@@ -107,8 +108,9 @@ def _train(
             trained, rows(), schedule, dev=lambda method: dev_score(lab, method.encoder.encode), seed=seed, device=lab.device, name=stage,
             checkpoints=folder / "checkpoints", logs=lab.run_dir / "training" / stage,
         )  # fmt: skip
-        trained.encoder.save_pretrained(folder / "encoder")
-        (folder / "fit.json").write_text(json.dumps(result.as_dict(), indent=1))
+        if rank_and_world()[0] == 0:
+            trained.encoder.save_pretrained(folder / "encoder")
+            (folder / "fit.json").write_text(json.dumps(result.as_dict(), indent=1))
 
     return lab.stage(stage, inputs, compute, resumable=True)
 

@@ -39,26 +39,25 @@ OWN = ("methods", "notebooks", "seeds", "label", "profile")
 
 @dataclass(frozen=True)
 class Run:
-    """One run: a system by name, or a notebook by path, with its settings, the seed among them."""
+    """One run: a system by name, or a notebook by path, with its settings, the seed among them; given: what the grid said of them."""
 
     label: str
     what: str
     settings: Settings
     measures: tuple[str, ...] = DEFAULT
+    given: tuple[tuple[str, Any], ...] = ()
 
     @property
     def notebook(self) -> Path | None:
         return Path(self.what) if self.what.endswith(".ipynb") else None
 
 
-def read_grid(path: Path, notebooks: Path) -> list[Run]:
-    """The runs of a TOML file; notebooks: the folder of notebooks. Raises SettingsError for an unreadable file and as `expand` does."""
+def read_grid(path: Path) -> dict[str, Any]:
+    """A TOML file's grid, for `expand`. Raises SettingsError for an unreadable one."""
     try:
-        return expand(tomllib.loads(path.read_text(encoding="utf-8")), notebooks)
-    except FileNotFoundError:
-        raise SettingsError(
-            f'no grid {path}; expected a TOML file, e.g. seeds = "1-4" and methods = ["simcse"]'
-        ) from None
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise SettingsError(f"no grid {path} ({error.strerror}); expected a TOML file with methods and seeds") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise SettingsError(f"{path} is no TOML: {error}") from None
 
@@ -122,7 +121,7 @@ def _block(block: dict[str, Any], measures: tuple[str, ...], notebooks: Path) ->
         if what.endswith(".ipynb"):
             _taken(Path(what), given)
         text = _called(label, name, given) if label else ", ".join([name, *(f"{key}={given[key]}" for key in varied)])
-        runs.append(Run(text, what, settings, measures))
+        runs.append(Run(text, what, settings, measures, (*given.items(), ("profile", profile))))
     return runs
 
 

@@ -19,6 +19,7 @@ from cselab.environment import source_hash
 from cselab.errors import CselabError
 from cselab.lab import Lab, settings_hash
 from cselab.settings import Settings
+from cselab.sweep import measures
 from cselab.sweep.grid import Run
 from cselab.sweep.measures import MEASURES, Row
 from cselab.sweep.store import Result, Store
@@ -62,7 +63,7 @@ class Told(NamedTuple):
 def data_fingerprint(settings: Settings, outputs: str) -> str:
     """Of all text and pairs that runs with these settings can read: sixteen hex digits."""
     with ALONE, _said_to(Path(outputs) / "sweep.log"):
-        lab = _lab(settings, outputs)
+        lab = lab_of(settings, outputs)
         digest = hashlib.sha256(stages.sentences(lab).fingerprint.encode())
         for pairs in (*stages.test_data(lab), stages.dev_pairs(lab), stages.world_pairs(lab)):
             digest.update(pairs.fingerprint.encode())
@@ -74,14 +75,15 @@ def data_fingerprint(settings: Settings, outputs: str) -> str:
 def key_of(run: Run, data: str) -> str:
     """What makes a run the same run: system or notebook, settings, measures, the library's source, and the data."""
     what = hashlib.sha256(run.notebook.read_bytes()).hexdigest() if run.notebook else run.what
-    parts = [what, settings_hash(run.settings), run.measures, source_hash(), data]
+    how = hashlib.sha256(Path(measures.__file__).read_bytes()).hexdigest()  # not part of the source that trains
+    parts = [what, settings_hash(run.settings), run.measures, how, source_hash(), data]
     return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:16]
 
 
 def prepare(name: str, settings: Settings, outputs: str, *_after: object) -> None:
     """Train what several runs start from. What goes wrong here, bad input or a divergence, is told by the runs, which meet it again."""
     with ALONE, _said_to(Path(outputs) / "sweep.log"), contextlib.suppress(CselabError):
-        system(name).build(_lab(settings, outputs))
+        system(name).build(lab_of(settings, outputs))
 
 
 def execute(run: Run, key: str, data: str, place: Place, *_after: object) -> Told:
@@ -100,7 +102,7 @@ def execute(run: Run, key: str, data: str, place: Place, *_after: object) -> Tol
             if run.notebook:
                 rows, environment = _notebook(run, key, place)
             else:
-                lab = _lab(run.settings, place.outputs)
+                lab = lab_of(run.settings, place.outputs)
                 encoder, environment = system(run.what).build(lab), lab.environment
                 rows = [row for measure in run.measures for row in MEASURES[measure](lab, encoder)]
         except CselabError as found:
@@ -145,7 +147,8 @@ def log_of(place: Place, key: str) -> Path:
     return Path(place.outputs) / "sweep-logs" / f"{key}.log"
 
 
-def _lab(settings: Settings, outputs: str) -> Lab:
+def lab_of(settings: Settings, outputs: str) -> Lab:
+    """A run's lab, whose stages are the sweep's."""
     given = settings.model_dump(exclude_unset=True, exclude={"outputs"})
     os.environ |= {"CSELAB_OUTPUTS": outputs, "CSELAB_RUN_DIR": str(Path(outputs) / "runs" / "sweep")}
     return open_lab("sweep", outputs=outputs, **given)
@@ -153,7 +156,7 @@ def _lab(settings: Settings, outputs: str) -> Lab:
 
 def _notebook(run: Run, key: str, place: Place) -> tuple[list[Row], dict]:
     """Execute the notebook in its own kernel; its rows are the scores it recorded."""
-    given = {name: str(value) for name, value in run.settings.model_dump(exclude_unset=True).items()}
+    given = {name: str(value) for name, value in run.given}
     outputs = Path(place.outputs)
     if not run_notebooks([run.notebook], given, outputs, name=f"sweep-{key}", resume=True):
         raise CselabError(f"notebook {run.notebook.stem} failed; see {outputs / 'runs' / f'sweep-{key}'}")

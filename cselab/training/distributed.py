@@ -1,11 +1,24 @@
 """Several processes, one batch: every process sees the vectors of all sentences, so none of its negatives is missing."""
 
+import os
+from datetime import timedelta
 from typing import Any
 
 import torch
 import torch.distributed as dist
+from accelerate import PartialState
 from jaxtyping import Shaped
 from torch import Tensor
+
+PATIENCE = timedelta(days=1)
+"""That processes wait for one another: the first may translate a corpus meanwhile."""
+
+
+def join(device: torch.device) -> torch.device:
+    """The device of this process; one of several that `accelerate launch` or `torchrun` has started joins their group."""
+    if int(os.environ.get("WORLD_SIZE", "1")) == 1:
+        return device
+    return PartialState(cpu=device.type == "cpu", timeout=PATIENCE).device
 
 
 def rank_and_world() -> tuple[int, int]:

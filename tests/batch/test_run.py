@@ -156,6 +156,39 @@ def test_a_cell_that_takes_too_long(tmp_path):
     assert "FAILED: a cell took longer than 2 s; raise --timeout" in result.stdout
 
 
+def test_a_notebook_that_takes_too_long(tmp_path):
+    """Prevents many short cells from taking for ever."""
+    notebook(tmp_path / "notebooks", "01_slow.ipynb", *["import time\ntime.sleep(2)"] * 10)
+    result = cselab("run", "--notebook-timeout", "5", "--outputs", "o", cwd=tmp_path)
+    assert result.returncode == 1
+    assert "FAILED: it took longer than 5 s; raise --notebook-timeout" in result.stdout
+
+
+def test_a_run_is_resumed(tmp_path):
+    """Prevents a failure in the last notebook from costing the hours of those before it, and a resumed run with other parameters."""
+    count = "from pathlib import Path\nopen(Path.cwd().parent / 'NAME', 'a').write(f'{seed} ')"
+    notebook(tmp_path / "notebooks", "01_works.ipynb", count.replace("NAME", "first"))
+    fails = notebook(tmp_path / "notebooks", "02_fails.ipynb", count.replace("NAME", "second"), "1 / 0")
+    notebook(tmp_path / "notebooks", "03_later.ipynb", count.replace("NAME", "third"))
+    assert cselab("run", "-p", "seed=5", "--name", "r", "--outputs", "o", "--fail-fast", cwd=tmp_path).returncode == 1
+    notebook(tmp_path / "notebooks", fails.name, count.replace("NAME", "second"))
+    result = cselab("run", "--resume", "r", "--outputs", "o", cwd=tmp_path)
+    assert result.returncode == 0, result.stderr
+    assert "1 of 3 notebooks had finished" in result.stdout
+    assert "01_works" not in result.stdout
+    assert [(tmp_path / name).read_text() for name in ("first", "second", "third")] == ["5 ", "5 5 ", "5 "]
+    page = (tmp_path / "o" / "runs" / "r" / "index.html").read_text()
+    assert "3 of 3 notebooks finished" in page
+    assert page.index("01_works.html") < page.index("02_fails.html") < page.index("03_later.html")
+    for arguments, message in {
+        ("--resume", "q"): "no run to resume in",
+        ("--resume", "r", "-p", "seed=6"): "--resume takes notebooks, parameters and name from the run it goes on with",
+    }.items():
+        refused = cselab("run", *arguments, "--outputs", "o", cwd=tmp_path)
+        assert (refused.returncode, len(refused.stderr.splitlines())) == (2, 1)
+        assert message in refused.stderr
+
+
 def test_a_taken_run_folder_is_refused(tmp_path):
     notebook(tmp_path / "notebooks", "01_a.ipynb")
     (tmp_path / "outputs" / "runs" / "r").mkdir(parents=True)

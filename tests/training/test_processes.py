@@ -13,6 +13,7 @@ from test_fit import TEXT, build, corpus, schedule, towers, train  # noqa: F401 
 from transformers import TrainingArguments
 
 from cselab.models import SentenceEncoder
+from cselab.sweep.store import Store
 from cselab.training.large_batch import cached_backward
 
 
@@ -61,6 +62,28 @@ def test_two_processes_resume_exactly(folder):
     for rank in range(2):
         whole, resumed = torch.load(folder / f"resumed-{rank}.pt")
         assert all(torch.equal(resumed[key], value) for key, value in whole.items())
+
+
+def test_two_processes_train_from_the_command_line(tmp_path, small_backbone):
+    """Prevents two processes from waiting for one another's lock of a stage, or from writing the same folder."""
+    settings = {
+        "backbone": small_backbone, "sentences": 60, "dev_pairs": 12, "world_pairs": 20, "caels": 2, "stage1_steps": 2,
+        "stage1_batch_size": 8, "stage2_steps": 2, "stage2_batch_size": 8,
+    }  # fmt: skip
+    given = [part for name, value in settings.items() for part in ("-p", f"{name}={value}")]
+    store = tmp_path / "s.sqlite"
+    done = subprocess.run(
+        [sys.executable, "-m", "accelerate.commands.launch", "--cpu", "--num_processes", "2", "--num_machines", "1",
+         "--mixed_precision", "no", "--dynamo_backend", "no", "-m", "cselab", "train", "jtcse", *given,
+         "--outputs", tmp_path, "--store", store],
+        capture_output=True, text=True, timeout=300, env={**os.environ, "OMP_NUM_THREADS": "1"}, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr[-3000:]
+    assert done.stdout.count("stage jtcse: computed") == 1
+    assert done.stdout.count("test        average") == 1
+    stages = sorted(path.name.rpartition("-")[0] for path in (tmp_path / "stages").iterdir() if path.is_dir())
+    assert stages == ["jtcse", "round-trip", "round-trip", "simcse-i", "simcse-ii"]
+    assert len(Store(store).runs()) == 1
 
 
 @pytest.mark.parametrize("name", ["simcse", "jtcse", "imsimcse"])

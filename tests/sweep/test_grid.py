@@ -1,0 +1,106 @@
+"""Grids: what they become, and bad ones in one line before anything starts."""
+
+from pathlib import Path
+
+import pytest
+
+from cselab.errors import CselabError, SettingsError
+from cselab.settings import Settings
+from cselab.sweep.grid import expand, parse_seeds, read_grid
+from cselab.systems import SYSTEMS, system
+
+ROOT = Path(__file__).resolve().parents[2]
+NOTEBOOKS, GRIDS = ROOT / "notebooks", ROOT / "outputs" / "reference" / "grids"
+
+
+def runs(grid: dict) -> list[tuple[str, int]]:
+    return [(run.label, run.settings.seed) for run in expand(grid, NOTEBOOKS)]
+
+
+def test_a_block_is_the_product_of_its_axes():
+    """Prevents an axis that is taken for one value, and a shared setting that reaches some blocks only."""
+    grid = {
+        "seeds": "1-2", "sentences": 300,
+        "runs": [
+            {"methods": ["simcse", "towers"]},
+            {"methods": "jtcse", "caels": [1, 6], "terms": ["nce,icnce", "nce"], "label": "J {caels} {terms}"},
+            {"notebooks": ["03"], "seeds": [7]},
+        ],
+    }  # fmt: skip
+    found = expand(grid, NOTEBOOKS)
+    assert [(run.label, run.settings.seed) for run in found] == [
+        ("simcse", 1), ("simcse", 2), ("towers", 1), ("towers", 2),
+        *((f"J {caels} {terms}", seed) for seed in (1, 2) for caels in (1, 6) for terms in ("nce,icnce", "nce")),
+        ("03_jtcse_training", 7),
+    ]  # fmt: skip
+    assert {run.settings.sentences for run in found} == {300}
+    assert {run.settings.profile for run in found} == {"tiny"}
+    assert found[4].settings.terms == ("nce", "icnce")
+    assert found[-1].notebook.stem == "03_jtcse_training"
+
+
+def test_what_varies_is_in_the_label():
+    assert runs({"methods": ["jtcse"], "caels": [1, 2], "seed": 3}) == [("jtcse, caels=1", 3), ("jtcse, caels=2", 3)]
+
+
+def test_seeds():
+    assert parse_seeds("1-3,8") == [1, 2, 3, 8]
+    assert parse_seeds([4, 5]) == [4, 5]
+    assert parse_seeds(6) == [6]
+    for wrong in ("x", "1-", "-3", [1.5]):
+        with pytest.raises(SettingsError, match="seeds: expected numbers"):
+            parse_seeds(wrong)
+
+
+@pytest.mark.parametrize(
+    ("grid", "message"),
+    [
+        ({"methods": ["simcse"], "sed": 1}, "unknown key 'sed'; did you mean 'seed'"),
+        ({"methods": ["simcsee"]}, "unknown method 'simcsee'; did you mean 'simcse'"),
+        ({"methods": []}, "the grid has no run"),
+        ({}, "the grid has no run"),
+        ({"methods": ["simcse"], "caels": []}, "the grid has no run"),
+        ({"methods": ["simcse"], "temperature": [0.1, -1]}, "temperature"),
+        ({"methods": ["simcse"], "measures": ["stss"]}, "unknown measure 'stss'; did you mean 'sts'"),
+        ({"methods": ["simcse"], "label": "{colour}"}, "label '{colour}'"),
+        ({"methods": ["jtcse"], "label": "J", "caels": [1, 2]}, "two runs are called 'J' and differ"),
+        ({"notebooks": ["03"], "dev_pairs": 20}, "has no parameter 'dev_pairs'"),
+        ({"notebooks": ["99"]}, "no notebook '99'"),
+        ({"runs": {"methods": ["simcse"]}}, "expected blocks that begin with"),
+        ({"methods": ["simcse"], "profile": "tinny"}, "unknown profile 'tinny'"),
+    ],
+)
+def test_a_bad_grid_is_one_line(grid, message):
+    with pytest.raises(CselabError, match=message) as caught:
+        expand(grid, NOTEBOOKS)
+    assert len(str(caught.value).splitlines()) == 1
+
+
+def test_a_file(tmp_path):
+    (tmp_path / "g.toml").write_text('methods = ["sif"]\nseeds = "1-2"\n')
+    assert len(expand(read_grid(tmp_path / "g.toml"), NOTEBOOKS)) == 2
+    (tmp_path / "bad.toml").write_text("methods = [")
+    with pytest.raises(SettingsError, match="bad.toml is no TOML"):
+        read_grid(tmp_path / "bad.toml")
+    for path in (tmp_path / "none.toml", tmp_path):
+        with pytest.raises(SettingsError, match="no grid"):
+            read_grid(path)
+
+
+@pytest.mark.parametrize("path", sorted(GRIDS.glob("*.toml")), ids=lambda path: path.stem)
+def test_the_grids_that_come_with_the_project(path):
+    """Prevents a command of a reference page that fails."""
+    found = expand({**read_grid(path), "seeds": "1-2"}, NOTEBOOKS)
+    assert len({run.label for run in found}) == len(found) / 2 > 1
+
+
+def test_systems_share_what_they_ignore_and_nothing_else():
+    """Prevents a sweep over CAELs that trains its towers again for each, and one over temperatures that trains them once."""
+    tower = system("tower_i")
+    base = Settings.of("tiny", seed=3)
+    for same in ({"caels": 1}, {"terms": "nce"}, {"stage2_steps": 3}, {"distil_steps": 3}, {"tasks": "World"}):
+        assert tower.common(base.changed(**same)) == tower.common(base), same
+    for other in ({"seed": 4}, {"temperature": 0.1}, {"stage1_steps": 3}, {"pivot_i": "nl"}, {"sentences": 9}):
+        assert tower.common(base.changed(**other)) != tower.common(base), other
+    for one in SYSTEMS.values():
+        assert set(one.needs) <= SYSTEMS.keys()

@@ -1,0 +1,88 @@
+"""Reports: the right means and differences in every form, and no table of what cannot be compared."""
+
+import re
+from dataclasses import replace
+
+import pandas
+import pytest
+from test_store import RESULT
+
+from cselab.errors import DataError
+from cselab.evaluation.methods import holm
+from cselab.sweep.report import write_report
+from cselab.sweep.store import Store
+
+SCORES = {"towers": [60.0, 61.0, 62.0, 63.0], "jtcse": [61.0, 62.5, 63.0, 64.5], "<b>": [60.0, 61.1, 61.9, 63.0]}
+STS7 = ("STS12", "STS13", "STS14", "STS15", "STS16", "STSBenchmark", "SICK-R")
+
+
+@pytest.fixture
+def store(tmp_path):
+    store = Store(tmp_path / "s.sqlite")
+    for label, values in SCORES.items():
+        for seed, value in enumerate(values, 1):
+            rows = [("test", task, value + i - 3, 10) for i, task in enumerate(STS7)]
+            rows += [
+                ("test", "average", value, 70),
+                ("dev", "STSBenchmark", value + 5, 5),
+                ("phenomenon", "negation", 30.0 + seed, 4),
+            ]
+            rows += [("uniformity", "STSBenchmark", -2.0, 5), ("energy", "[CLS]", 0.3, 5)]
+            what = label if label != "<b>" else "simcse"
+            store.add(replace(RESULT, key=f"{label}{seed}", label=label, what=what, seed=seed, rows=rows))
+    store.add(replace(RESULT, key="bad", label="simcse", seed=9, error="the loss is not finite", rows=[]))
+    return store
+
+
+def test_tables_in_three_forms(store, tmp_path):
+    """Prevents an unpaired difference, a paper's figure at the wrong row, labels that become tags, and failures that vanish."""
+    page = write_report(store.path, tmp_path / "r", against="towers").read_text()
+    table = pandas.read_csv(tmp_path / "r" / "tables" / "scores.csv", index_col=0)
+    assert table.loc["jtcse", "average"] == pytest.approx(62.75)
+    assert table.loc["jtcse", "difference"] == pytest.approx((1 + 1.5 + 1 + 1.5) / 4)
+    half = 3.182446 * 0.288675 / 2  # t of 3 degrees of freedom; sd of 1, 1.5, 1, 1.5
+    assert table.loc["jtcse", "high"] - table.loc["jtcse", "low"] == pytest.approx(2 * half, rel=1e-3)
+    assert table.loc["jtcse", "p"] == 0.125
+    assert table.loc["jtcse", "p_holm"] == 0.25
+    assert table.loc["jtcse", "STS12"] == pytest.approx(59.75)
+    assert table.paper.to_dict() == pytest.approx({"towers": float("nan"), "jtcse": 79.70, "<b>": 76.25}, nan_ok=True)
+    text = (tmp_path / "r" / "report.md").read_text()
+    assert "| jtcse | 59.75 |" in text
+    assert "+1.25 | [+0.79, +1.71] | 0.125 | 0.250" in text
+    assert "FAILED: simcse, seed 9: the loss is not finite" in text
+    assert "&lt;b&gt;" in page
+    assert "<th><b></th>" not in page
+    assert not re.findall(r"<(?:script|link|img)[^>]+(?:src|href)\s*=\s*[\"']?https?:", page)
+    assert pandas.read_csv(tmp_path / "r" / "tables" / "rows.csv").key.nunique() == 12
+
+
+def test_labels_are_chosen_and_the_baseline_is_kept(store, tmp_path):
+    write_report(store.path, tmp_path / "r", against="towers", only=["j*"])
+    assert list(pandas.read_csv(tmp_path / "r" / "tables" / "scores.csv", index_col=0).index) == ["towers", "jtcse"]
+    with pytest.raises(DataError, match="no runs of 'jtsce'"):
+        write_report(store.path, tmp_path / "r", against="jtsce")
+
+
+def test_what_cannot_be_compared_is_refused(store, tmp_path):
+    """Prevents a mean over two texts, and one over a label's old and new settings."""
+    store.add(
+        replace(RESULT, key="again", label="jtcse", seed=1, finished="2026-02-01", rows=[("test", "average", 70.0, 70)])
+    )
+    write_report(store.path, tmp_path / "r", against="towers")
+    assert "1 older runs of the same label and seed are left out" in (tmp_path / "r" / "report.md").read_text()
+    store.add(replace(RESULT, key="other", label="jtcse", seed=5, data="other", rows=[("test", "average", 70.0, 70)]))
+    with pytest.raises(DataError, match="has runs on 2 kinds of data"):
+        write_report(store.path, tmp_path / "r", against="towers")
+    with pytest.raises(DataError, match="no store"):
+        write_report(tmp_path / "none.sqlite", tmp_path / "r")
+    empty = Store(tmp_path / "empty.sqlite")
+    with pytest.raises(DataError, match="has no finished run"):
+        write_report(empty.path, tmp_path / "r")
+
+
+def test_holm():
+    """Against the definition: sorted p times what is left, never falling, at most 1."""
+    import numpy as np
+
+    assert holm(np.array([0.01, 0.04, 0.03, 0.9])).tolist() == pytest.approx([0.04, 0.09, 0.09, 0.9])
+    assert holm(np.array([0.6, 0.5])).tolist() == [1.0, 1.0]

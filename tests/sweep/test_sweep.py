@@ -1,0 +1,147 @@
+"""A whole sweep on a small model, on a dask cluster in this process: what runs, what is shared, what is kept, what is told."""
+
+import json
+from pathlib import Path
+
+import pytest
+from distributed import Client, LocalCluster
+from filelock import FileLock
+
+from cselab.errors import CselabError, DivergenceError
+from cselab.sweep import task
+from cselab.sweep.grid import expand
+from cselab.sweep.runner import sweep
+from cselab.sweep.store import Store
+from cselab.systems import SYSTEMS, System
+
+NOTEBOOKS = Path(__file__).resolve().parents[2] / "notebooks"
+QUICK = {
+    "sentences": 60, "dev_pairs": 12, "world_pairs": 40, "stage1_steps": 2, "stage1_batch_size": 8, "stage1_eval_every": 2, "caels": 2,
+    "stage2_steps": 2, "stage2_batch_size": 8, "stage2_eval_every": 2, "triplets": 10, "device": "cpu", "measures": ["sts"],
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def client():
+    with (
+        LocalCluster(n_workers=1, threads_per_worker=2, processes=False, dashboard_address=None) as cluster,
+        Client(cluster) as client,
+    ):
+        yield client
+
+
+@pytest.fixture
+def runs(small_backbone, monkeypatch):
+    for variable in ("CSELAB_RUN_DIR", "CSELAB_OUTPUTS", "CSELAB_DATA"):
+        monkeypatch.setenv(variable, "")
+    return lambda **grid: expand({**QUICK, "backbone": small_backbone, **grid}, NOTEBOOKS)
+
+
+def stages_in(outputs: Path) -> list[str]:
+    return sorted(path.name.rpartition("-")[0] for path in (outputs / "stages").iterdir() if path.is_dir())
+
+
+def test_a_sweep_trains_what_is_shared_once_and_nothing_twice(client, runs, tmp_path, capsys):
+    """Prevents towers that every method of a seed trains for itself, and a second sweep that does the first one's runs again."""
+    store = tmp_path / "s.sqlite"
+    board = sweep(client, runs(methods=["towers", "jtcse"], caels=[1, 2], seeds=[1]), store, tmp_path)
+    said = capsys.readouterr().out
+    assert board.finished == 4
+    assert "[4/4]" in said
+    assert "4 of 4 runs, 1 at a time" in said
+    assert stages_in(tmp_path) == ["jtcse", "jtcse", "round-trip", "round-trip", "simcse-i", "simcse-ii"]
+    assert not (tmp_path / "s.sqlite.owner.json").exists()
+    again = sweep(client, runs(methods=["towers", "jtcse"], caels=[1, 2], seeds=[1, 2]), store, tmp_path)
+    assert (again.finished, again.reused, again.now) == (8, 4, 4)
+    found = Store(store).scores()
+    assert len(found) == 8 * 3  # World, average, dev
+    assert not found.duplicated(["key", "measure", "task"]).any()
+    logs = "".join(path.read_text() for path in (tmp_path / "sweep-logs").iterdir())
+    assert "stage jtcse: computed" in logs
+
+
+def test_what_makes_another_run(client, runs, tmp_path, monkeypatch):
+    """Prevents a stale row after a change of settings, of the data, of what is measured, or of the library."""
+    (run,) = runs(methods=["sif"])
+    (other,) = runs(methods=["sif"], temperature=0.1)
+    (measured,) = runs(methods=["sif"], measures=["sts", "geometry"])
+    keys = {task.key_of(one, "data") for one in (run, other, measured)} | {task.key_of(run, "other data")}
+    monkeypatch.setattr(task, "source_hash", lambda: "another version")
+    assert len(keys | {task.key_of(run, "data")}) == 5
+    fingerprints = {task.data_fingerprint(one.settings, str(tmp_path)) for one in (run, other)}
+    assert len(fingerprints) == 1
+    (fewer,) = runs(methods=["sif"], sentences=50)
+    assert task.data_fingerprint(fewer.settings, str(tmp_path)) not in fingerprints
+
+
+def test_failures_are_told_kept_and_tried_again(client, runs, tmp_path, monkeypatch, capsys):
+    """Prevents a sweep that stops at its first divergence, retries it in vain, or forgets it."""
+    tried = []
+
+    def build(lab):
+        tried.append(lab.settings.seed)
+        if lab.settings.seed == 1:
+            raise DivergenceError("the loss is not finite")
+        if lab.settings.seed == 2 and tried.count(2) < 3:
+            raise RuntimeError("a cosmic ray")
+        return SYSTEMS["sif"].build(lab)
+
+    monkeypatch.setitem(SYSTEMS, "shaky", System(build))
+    board = sweep(client, runs(methods=["shaky"], seeds=[1, 2, 3]), tmp_path / "s.sqlite", tmp_path, retries=1)
+    assert sorted(tried) == [1, 2, 2, 3]
+    assert board.finished == 1
+    errors = {run.settings.seed: told.error for run, told in board.failed}
+    assert errors[1] == "the loss is not finite"
+    assert errors[2].startswith("RuntimeError: a cosmic ray; see ")
+    assert "FAILED" in capsys.readouterr().out
+    assert set(Store(tmp_path / "s.sqlite").runs().state) == {"failed", "done"}
+    again = sweep(client, runs(methods=["shaky"], seeds=[1, 2, 3]), tmp_path / "s.sqlite", tmp_path, retries=1)
+    assert sorted(tried) == [1, 1, 2, 2, 2, 3]
+    assert [run.settings.seed for run, _ in again.failed] == [1]
+
+
+def test_bad_data_is_one_line_before_anything_runs(client, runs, tmp_path):
+    with pytest.raises(CselabError, match="data_dir: no folder"):
+        sweep(client, runs(methods=["sif"], data_dir=str(tmp_path / "nowhere")), tmp_path / "s.sqlite", tmp_path)
+    assert Store(tmp_path / "s.sqlite").runs().empty
+
+
+def test_two_sweeps_on_one_store(client, runs, tmp_path):
+    """Prevents two clusters from doing the same runs; on one scheduler a second sweep joins the first."""
+    store = tmp_path / "s.sqlite"
+    with FileLock(f"{store}.lock"):
+        owner = Path(f"{store}.owner.json")
+        owner.write_text(json.dumps({"scheduler": "tcp://elsewhere:1", "process": "7 on there"}))
+        with pytest.raises(
+            CselabError, match=r"in use by a sweep \(process 7 on there\).*--scheduler tcp://elsewhere:1"
+        ):
+            sweep(client, runs(methods=["sif"]), store, tmp_path)
+        owner.write_text(json.dumps({"scheduler": client.scheduler.address, "process": "7 on there"}))
+        assert sweep(client, runs(methods=["sif"]), store, tmp_path).finished == 1
+        assert owner.exists()  # it is the other's
+
+
+def test_a_notebook_in_a_grid(client, tmp_path, monkeypatch):
+    """Prevents a notebook's scores from getting lost, and its parameters from being the defaults."""
+    import nbformat
+
+    cells = [
+        nbformat.v4.new_markdown_cell("# 01 · T"),
+        nbformat.v4.new_code_cell('profile: str = "tiny"\nseed: int = 42', metadata={"tags": ["parameters"]}),
+        nbformat.v4.new_code_cell(
+            "import json, os\nrow = dict(method='m', task='T', score=50.0 + seed, n=3, seed=seed, settings='s')\n"
+            "open(os.environ['CSELAB_RUN_DIR'] + '/results.jsonl', 'a').write(json.dumps(row) + '\\n')"
+        ),
+    ]
+    kernel = {"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}}
+    nbformat.write(nbformat.v4.new_notebook(cells=cells, metadata=kernel), tmp_path / "01_t.ipynb")
+    monkeypatch.setattr(task, "data_fingerprint", lambda settings, outputs: "d")
+    found = expand({"notebooks": ["01"], "seeds": [1, 2]}, tmp_path)
+    board = sweep(client, found, tmp_path / "s.sqlite", tmp_path / "o")
+    assert board.finished == 2, board.failed
+    rows = Store(tmp_path / "s.sqlite").scores()
+    assert sorted(zip(rows.seed, rows.measure, rows.task, rows.value, strict=True)) == [
+        (1, "m", "T", 51.0),
+        (2, "m", "T", 52.0),
+    ]
+    assert (tmp_path / "o" / "runs").is_dir()
