@@ -1,7 +1,8 @@
 """How a sweep grows with its workers: `python tests/benchmarks/sweep.py [--repeats 2]`, results into outputs/reference/sweep.json.
 
-Eight runs of the tiny profile (SimCSE and JTCSE, four seeds, towers included), each time from nothing, on 1, 2 and 4 workers of one thread, and on
-one worker of four threads. Efficiency is time on one worker / (workers x time); `runs` without, `command` with the start of Python and cluster.
+Eight runs of the tiny profile (SimCSE and JTCSE, four seeds, towers included), each time from nothing, on 1, 2 and 4 workers of one
+thread, and on one worker of four threads. Efficiency is time on one worker / (workers x threads x time); `command` includes the start
+of Python and of the cluster, `runs` does not.
 """
 
 import argparse
@@ -46,10 +47,10 @@ def main() -> None:
     for (workers, threads), times in found.items():
         name = f"{workers} x {threads}"
         result["seconds"][name] = times
-        result["efficiency"][name] = {
-            what: round(min(t[what] for t in found[1, 1]) / (workers * threads * min(t[what] for t in times)), 3)
-            for what in ("runs", "command")
-        }
+        best, alone = (
+            {what: min(t[what] for t in some) for what in ("runs", "command")} for some in (times, found[1, 1])
+        )
+        result["efficiency"][name] = {what: round(alone[what] / (workers * threads * best[what]), 3) for what in best}
     TARGET.write_text(json.dumps(result, indent=1) + "\n")
     print(json.dumps(result["efficiency"], indent=1))
 
