@@ -167,6 +167,7 @@ def sweep(
         for one in runs:
             print(f"{one.label}, seed {one.settings.seed}")
         return
+    print(f"{len(runs)} runs; opening the cluster and the data …", flush=True)
     with connected(scheduler, cores() // threads if workers is None else workers, threads) as client:
         board = do(client, runs, store, outputs, retries=retries)
     if board.failed:
