@@ -37,7 +37,7 @@ def sweep(client: Client, runs: Sequence[Run], store: Path, outputs: Path, *, re
         known = Store(store)
         keyed, data = _keyed(client, runs, place)
         there = known.done(keyed)
-        with Board([run.label for run in keyed.values()], len(client.scheduler_info()["workers"])) as board:
+        with Board([run.label for run in keyed.values()], len(client.nthreads())) as board:
             for key in there:
                 board.found(keyed[key], task.told(known, key))
             todo = {key: run for key, run in keyed.items() if key not in there}
