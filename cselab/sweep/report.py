@@ -51,7 +51,8 @@ def write_report(store: Path, folder: Path, *, against: str | None = None, only:
     tables, figures = _tables(scores, against), {}
     if tables["scores"].difference.notna().any():
         figures["Differences"] = difference_chart({"here": tables["scores"]}, against)
-    figures["Every seed"] = _seeds(scores)
+    if (scores.measure == "test").any():
+        figures["Every seed"] = _seeds(scores)
     if "phenomena" in tables:
         figures["Where it comes from"] = score_heatmap(
             tables["phenomena"].T.to_dict(), x_title="what was changed in a pair of the world"
@@ -60,6 +61,9 @@ def write_report(store: Path, folder: Path, *, against: str | None = None, only:
     for name, table in tables.items():
         table.round(4).to_csv(folder / "tables" / f"{name}.csv")
     scores.to_csv(folder / "tables" / "rows.csv", index=False)
+    others = [label for label in dict.fromkeys(scores.label) if label not in tables["scores"].index]
+    if others and (scores.measure == "test").any():
+        notes.append(f"Scores that notebooks recorded ({', '.join(others)}) are in tables/rows.csv.")
     notes += _conditions(runs[runs.key.isin(scores.key)], runs[runs.state == "failed"])
     digits = {"scores": 2, "phenomena": 1, "geometry": 3, "transfer": 1}
     shown = {name: _shown(table, digits[name]) for name, table in tables.items()}

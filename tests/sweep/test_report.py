@@ -63,6 +63,21 @@ def test_labels_are_chosen_and_the_baseline_is_kept(store, tmp_path):
         write_report(store.path, tmp_path / "r", against="jtsce")
 
 
+def test_what_notebooks_recorded(tmp_path):
+    """Prevents an empty table and an empty figure where a grid had notebooks only."""
+    store = Store(tmp_path / "s.sqlite")
+    for seed in (1, 2):
+        rows = [("TNCSE", "World", 60.0 + seed, 5), ("JTCSE", "World", 62.0 + seed, 5)]
+        store.add(replace(RESULT, key=f"n{seed}", label="03", what="03_jtcse", seed=seed, rows=rows))
+    page = write_report(store.path, tmp_path / "r").read_text()
+    table = pandas.read_csv(tmp_path / "r" / "tables" / "scores.csv", index_col=0)
+    assert table.average.to_dict() == {"03: TNCSE": 61.5, "03: JTCSE": 63.5}
+    assert "Every seed" not in page
+    store.add(replace(RESULT, key="m", label="jtcse", rows=[("test", "average", 70.0, 70)]))
+    write_report(store.path, tmp_path / "r", against="jtcse")
+    assert "Scores that notebooks recorded (03) are in tables/rows.csv" in (tmp_path / "r" / "report.md").read_text()
+
+
 def test_what_cannot_be_compared_is_refused(store, tmp_path):
     """Prevents a mean over two texts, and one over a label's old and new settings."""
     store.add(
