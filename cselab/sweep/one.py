@@ -32,6 +32,6 @@ def train_one(method: str, given: Mapping[str, str], outputs: Path, store: Path 
     for row in rows:
         print(f"{row.measure:11} {row.task:14} {row.value:8.3f}")
     if known:
-        data = task.data_fingerprint(run.settings, str(outputs.resolve()))
         seconds = time.perf_counter() - started
+        data = task.data_fingerprint(run.settings, str(outputs.resolve()))
         known.add(task.result(run, task.key_of(run, data), data, seconds, "", rows, lab.environment))

@@ -13,8 +13,9 @@ from pathlib import Path
 import nbformat
 import pytest
 
+from cselab.doctor import BROWSERS
+
 ROOT = Path(__file__).resolve().parents[2]
-BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chrome")
 TOKEN = "for-the-tests"
 STATUS = ".jp-Notebook-ExecutionIndicator"
 
