@@ -56,15 +56,28 @@ def sweep(client: Client, runs: Sequence[Run], store: Path, outputs: Path, *, re
 
 
 def _keyed(client: Client, runs: Sequence[Run], place: task.Place) -> tuple[dict[str, Run], dict[str, str]]:
-    """Runs by their keys, and the fingerprint of each one's data, which workers take: they have it."""
+    """Runs by their keys, and the fingerprint of each one's data. Every worker takes it: they have the data, it has to be the same one
+    everywhere, and what a process does only once (imports, drawing the world) is done in all at the same time."""
     groups = {run: {name: getattr(run.settings, name) for name in task.OF_DATA} for run in runs}
     names = {run: hashlib.sha256(repr(group).encode()).hexdigest()[:16] for run, group in groups.items()}
     some = {name: run.settings for run, name in names.items()}
     asked = {
-        name: client.submit(task.data_fingerprint, settings, place.outputs, key=f"data-{name}", pure=False)
+        name: {
+            worker: client.submit(
+                task.data_fingerprint, settings, place.outputs,
+                key=f"data-{name}-{worker}", pure=False, workers=[worker], allow_other_workers=True,
+            )
+            for worker in client.nthreads()
+        }
         for name, settings in some.items()
-    }
-    found = client.gather(asked)
+    }  # fmt: skip
+    found = {}
+    for name, of_workers in client.gather(asked).items():
+        if len(set(of_workers.values())) > 1:
+            raise CselabError(
+                f"workers see different data ({of_workers}); give all the same data_dir, or one folder that they share"
+            )
+        found[name] = next(iter(of_workers.values()))
     keyed = {task.key_of(run, found[names[run]]): run for run in runs}
     return keyed, {key: found[names[run]] for key, run in keyed.items()}
 

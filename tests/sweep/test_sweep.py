@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
-from distributed import Client, LocalCluster
+from distributed import Client, LocalCluster, get_worker
 from filelock import FileLock
 
 from cselab.errors import CselabError, DivergenceError
@@ -145,3 +145,15 @@ def test_a_notebook_in_a_grid(client, tmp_path, monkeypatch):
         (2, "m", "T", 52.0),
     ]
     assert (tmp_path / "o" / "runs").is_dir()
+
+
+def test_workers_that_see_different_data_are_refused(tmp_path, monkeypatch):
+    """Prevents one table of runs on the data folders of two machines."""
+    monkeypatch.setattr(task, "data_fingerprint", lambda settings, outputs: get_worker().name)
+    with (
+        LocalCluster(n_workers=2, threads_per_worker=1, processes=False, dashboard_address=None) as cluster,
+        Client(cluster) as client,
+        pytest.raises(CselabError, match="workers see different data.*same data_dir"),
+    ):
+        sweep(client, runs(methods=["sif"]), tmp_path / "s.sqlite", tmp_path)
+    assert not Store(tmp_path / "s.sqlite").scores().size
