@@ -147,7 +147,7 @@ def test_a_notebook_in_a_grid(client, tmp_path, monkeypatch):
     assert (tmp_path / "o" / "runs").is_dir()
 
 
-def test_workers_that_see_different_data_are_refused(tmp_path, monkeypatch):
+def test_workers_that_see_different_data_are_refused(runs, tmp_path, monkeypatch):
     """Prevents one table of runs on the data folders of two machines."""
     monkeypatch.setattr(task, "data_fingerprint", lambda settings, outputs: get_worker().name)
     with (
