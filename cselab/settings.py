@@ -74,7 +74,10 @@ class Settings(BaseModel):
     dev_task: str = ""  # empty: STSBenchmark dev with real data, World dev otherwise
     dev_pairs: int | None = Field(None, ge=10)  # at most so many of its pairs; None: all
     world_pairs: int | None = Field(None, ge=10)  # at most so many of the world's test pairs; others are never cut
-    rtt_mode: Literal["append", "replace", "pair"] = "append"  # METHODS 3: the papers' wording is ambiguous
+    rtt_mode: Literal["append", "replace", "pair", "none", "twice"] = (
+        "append"  # METHODS 3: the papers' wording is ambiguous;
+    )
+    # "none" and "twice" are the controls: a tower on the text alone, and on as many rows as "append" has
     translator: str = (
         "lexical"  # "opus-mt", "multilingual", a folder, or a .tsv of prepared trips; papers: Google Translate
     )

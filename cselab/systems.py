@@ -45,6 +45,11 @@ def _single(method: str) -> System:
     return System(lambda lab: stages.single(lab, method, pivot=stages.view_pivot(lab)).encoder)
 
 
+def _summed(method: str) -> System:
+    """Two towers of `method`, one a pivot, summed and not trained together: what a twin's gain is to be measured from."""
+    return System(lambda lab: stages.tower_sum(lab, method))
+
+
 def _joint(method: str) -> System:
     return System(lambda lab: stages.joint(lab, method).encoder, ("tower_i", "tower_ii"), AFTER_TWINS)
 
@@ -84,6 +89,7 @@ SYSTEMS: dict[str, System] = {
         for which in ("i", "ii")
     },
     "towers": System(stages.tower_sum, ("tower_i", "tower_ii")),
+    **{f"{name}_towers": _summed(name) for name in ("imsimcse", "tncse_single")},
     "edfse": System(_edfse, ("tower_i", "tower_ii"), tuple(name for name in AFTER_TOWERS if name != "pivots")),
     "tncse": _joint("tncse"),
     "jtcse": _joint("jtcse"),

@@ -42,6 +42,15 @@ def test_rows_of_a_text_and_its_round_trip():
     assert pair["input_ids_b"][:] == [[7], [8, 8]]
 
 
+@pytest.mark.parametrize(("mode", "times"), [("none", 1), ("twice", 2)])
+def test_the_controls_of_round_trips_hold_the_text_alone(open_lab, mode, times):
+    """Prevents a control that sees round trips, and one that has fewer rows than what it controls for."""
+    lab = open_lab(rtt_mode=mode)
+    tokenizer = stages.backbone_encoder(lab).tokenizer
+    plain = stages.training_rows(open_lab(), tokenizer, None, 32)["input_ids"][:]
+    assert stages.training_rows(lab, tokenizer, "fr", 32)["input_ids"][:] == times * plain
+
+
 def test_the_round_trips_of_the_text_line_up_with_it(open_lab):
     from cselab.data.round_trip import RoundTrip
 
@@ -74,6 +83,9 @@ def test_the_towers_of_a_seed_differ_and_add_up(open_lab):
     text = ["The dog is sleeping.", "A man is playing guitar."]
     expected = one.encode(text) + two.encode(text)
     torch.testing.assert_close(stages.tower_sum(lab).encode(text), expected)
+    others = stages.tower_sum(lab, "imsimcse")
+    assert not torch.equal(weights(others.tower_i), weights(others.tower_ii))
+    assert not torch.equal(weights(others.tower_i), weights(one))
 
 
 def test_stage_two_starts_from_the_towers_and_takes_overrides(open_lab, capsys):

@@ -67,7 +67,8 @@ def load_corpus(
 ) -> Corpus:
     """Unlabelled sentences, one a line; blank lines are left out. Reads the text once, to check and count it.
 
-    names: stems of files in the folder's corpus/ or corpus-large/, or paths of .txt or .txt.gz files; or "world" alone.
+    names: stems of files in the folder's corpus/ or corpus-large/, or paths of .txt or .txt.gz files; the train split of one of its
+        STS tasks, as "sickr-train": its sentences without their scores (TNCSE and JTCSE add SICK-R's); or "world" alone.
         None: the folder's Wikipedia sentences, else Wiki1M from the hub, else the generated world.
     limit: a random sample of so many, in their order; a larger sample contains a smaller one. Of the world, so many are
         generated.
@@ -207,22 +208,28 @@ def _path(name: str, folder: str | Path | None) -> Path:
 
 
 def _in_folder(where: Path) -> dict[str, Path]:
-    return {
-        path.name.removesuffix(".txt.gz"): path
-        for part in ("corpus", "corpus-large")
-        for path in (where / part).glob("*.txt.gz")
-    }
+    """By name: texts, and pairs that no table of scores is about."""
+    files = (
+        path for part in ("corpus/*.txt.gz", "corpus-large/*.txt.gz", "sts/*-train.tsv.gz") for path in where.glob(part)
+    )
+    return {path.name.removesuffix(".gz").removesuffix(".txt").removesuffix(".tsv"): path for path in files}
 
 
 def _sentences(paths: Sequence[Path]) -> Iterator[str]:
     for path in paths:
-        for number, line in enumerate(read_lines(path), 1):
+        for number, line in enumerate(_of_pairs(path) if path.name.endswith(".tsv.gz") else read_lines(path), 1):
             if len(line) > 2 * MAX_WORDS and (words := len(line.split())) > MAX_WORDS:
                 raise DataError(
                     f"{path}, line {number}: {words:,} words; expected one sentence a line, so split the text"
                 )
             if sentence := line.strip():
                 yield sentence
+
+
+def _of_pairs(path: Path) -> Iterator[str]:
+    """Each sentence of a file of pairs once."""
+    pairs = itertools.islice(read_lines(path), 1, None)
+    return iter(dict.fromkeys(sentence for line in pairs for sentence in line.split("\t")[:2]))
 
 
 def _only(lines: Callable[[], Iterator[str]], kept: np.ndarray) -> Iterator[str]:

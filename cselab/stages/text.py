@@ -97,8 +97,10 @@ def training_rows(lab: Lab, tokenizer, pivot: str | None, max_length: int):
     """Tokenised training rows: the text alone (pivot None), or with its round trip as `settings.rtt_mode` says."""
     options = {"max_length": max_length, "cache_dir": lab.cache_dir / "tokenised"}
     rows = tokenize_corpus(sentences(lab), tokenizer, **options)
-    if pivot is None:
+    if pivot is None or lab.settings.rtt_mode == "none":
         return rows
+    if lab.settings.rtt_mode == "twice":
+        return combine(rows, rows, "append")
     trips = tokenize_corpus(load_corpus([str(round_trip_file(lab, pivot))]), tokenizer, **options)
     return combine(rows, trips, lab.settings.rtt_mode)
 

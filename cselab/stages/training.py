@@ -132,11 +132,11 @@ def _single(lab: Lab, stage: str, method: str, pivot: str | None, schedule: Sche
     )  # fmt: skip
 
 
-def _tower(lab: Lab, which: Literal["i", "ii"]) -> Path:
+def _tower(lab: Lab, which: Literal["i", "ii"], method: str = "simcse") -> Path:
     s = lab.settings
-    plain = lab.with_settings(**dict.fromkeys(NOT_OF_TOWERS))
+    plain = lab.with_settings(**dict.fromkeys(NOT_OF_TOWERS)) if method == "simcse" else lab
     seed = 2 * s.seed + (which == "ii")  # the towers of one seed never share batches or dropout masks
-    return _single(plain, f"simcse-{which}", "simcse", s.pivot_i if which == "i" else s.pivot_ii, s.stage1(which), seed)
+    return _single(plain, f"{method}-{which}", method, s.pivot_i if which == "i" else s.pivot_ii, s.stage1(which), seed)
 
 
 def tower(lab: Lab, which: Literal["i", "ii"]) -> Trained:
@@ -144,9 +144,9 @@ def tower(lab: Lab, which: Literal["i", "ii"]) -> Trained:
     return _opened(lab, _tower(lab, which), SentenceEncoder)
 
 
-def tower_sum(lab: Lab) -> TwinEncoder:
-    """The two towers of stage 1 as a twin that nobody trained jointly: the fair ensemble."""
-    one, two = tower(lab, "i").encoder, tower(lab, "ii").encoder
+def tower_sum(lab: Lab, method: str = "simcse") -> TwinEncoder:
+    """Two towers of a single-tower method, each with its round trip, as a twin that nobody trained jointly: the fair ensemble."""
+    one, two = (_opened(lab, _tower(lab, which, method), SentenceEncoder).encoder for which in ("i", "ii"))
     return TwinEncoder(one.backbone, two.backbone, tokenizer=one.tokenizer).to(lab.device).eval()
 
 

@@ -58,6 +58,18 @@ def test_files_are_named_by_stem_or_path(folder, text):
     assert list(load_corpus([str(folder / "corpus" / "wikipedia-2014.txt.gz")])) == ["the end ."]
 
 
+def test_pairs_give_their_sentences_without_scores(folder):
+    """Prevents a header, a score or a test split in the training text."""
+    (folder / "sts").mkdir()
+    rows = b"sentence1\tsentence2\tscore\na dog\ta cat\t3.0\na bird\ta dog\t1.0\n"
+    for split in ("train", "test"):
+        (folder / "sts" / f"sickr-{split}.tsv.gz").write_bytes(gzip.compress(rows))
+    corpus = load_corpus(["more", "sickr-train"], folder=folder)
+    assert list(corpus) == ["one line", "a dog", "a cat", "a bird"]
+    with pytest.raises(DataError, match="no corpus 'sickr-test'"):
+        load_corpus("sickr-test", folder=folder)
+
+
 def test_the_fingerprint_is_of_the_text(folder, text):
     """Prevents tokens of one text being served for another file of the same name."""
     own = load_corpus(text(LINES))
