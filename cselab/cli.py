@@ -181,6 +181,7 @@ def report(
         str | None, typer.Option(help="The label that others are compared with; the first by default.")
     ] = None,
     only: Annotated[list[str] | None, typer.Option(help="Labels, * and ? as in a shell; may be given again.")] = None,
+    claims: Annotated[Path | None, typer.Option(help="A TOML file of papers' claims, to be checked.")] = None,
     folder: Annotated[Path, typer.Option(help="Where index.html, report.md and the tables go.")] = PROJECT
     / "outputs"
     / "report",
@@ -190,10 +191,11 @@ def report(
     \b
     cselab report                                                  of outputs/sweep.sqlite, into outputs/report
     cselab report --against towers --only "jtcse*" --only towers
+    cselab report --claims outputs/reference/claims.toml           each with its verdict
     """
     from cselab.sweep.report import write_report
 
-    print(write_report(store, folder, against=against, only=only or ("*",)))
+    print(write_report(store, folder, against=against, only=only or ("*",), claims=claims))
 
 
 @app.command("list")

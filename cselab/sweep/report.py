@@ -15,6 +15,7 @@ from cselab.batch.page import write_html
 from cselab.data.sts import STS7
 from cselab.errors import DataError
 from cselab.evaluation import compare_methods
+from cselab.sweep.claims import check_claims, read_claims, shown_claims
 from cselab.sweep.store import Store
 from cselab.views.figures import difference_chart, score_heatmap
 from cselab.views.theme import use_theme
@@ -24,16 +25,21 @@ PAPERS = {
     "jtcse": "JTCSE", "edfse_d": "EDFSE D", "tncse_d": "TNCSE D", "jtcse_d": "JTCSE D", "uc": "JTCSE+UC", "uc_d": "JTCSE+UC D",
 }  # fmt: skip
 """Systems by their rows in Table I of JTCSE (BERT-base)."""
+TEXT = ("corpus", "sentences", "nli", "triplets")
+"""Settings that say what is trained on; rows of one table may differ in them."""
 HEADS = {
     "average": "average", "sd": "sd", "seeds": "seeds", "dev": "dev", "difference": "difference", "interval": "95 % interval", "p": "p",
     "p_holm": "p (Holm)", "seeds_needed": "seeds for 80 % power", "paper": "paper's BERT-base",
 }  # fmt: skip
 
 
-def write_report(store: Path, folder: Path, *, against: str | None = None, only: Sequence[str] = ("*",)) -> Path:
+def write_report(
+    store: Path, folder: Path, *, against: str | None = None, only: Sequence[str] = ("*",), claims: Path | None = None
+) -> Path:
     """`index.html`, `report.md` and `tables/*.csv` in `folder`; gives the page's path.
 
     against: the label that others are compared with, the first of the store by default. only: labels, * and ? as in a shell.
+    claims: a file of papers' claims, checked against all runs of the store (`cselab.sweep.claims`).
     Raises DataError for no store, a store without finished runs, an unknown label, and runs on several kinds of data: their scores
     belong in no table.
     """
@@ -47,7 +53,7 @@ def write_report(store: Path, folder: Path, *, against: str | None = None, only:
     if against not in set(scores.label):
         raise DataError(f"no runs of {against!r} to compare with; there are {', '.join(dict.fromkeys(scores.label))}")
     use_theme()
-    scores, notes = _newest(scores, store)
+    scores, notes = _newest(scores, runs, store)
     tables, figures = _tables(scores, against), {}
     if tables["scores"].difference.notna().any():
         figures["Differences"] = difference_chart({"here": tables["scores"]}, against)
@@ -57,6 +63,10 @@ def write_report(store: Path, folder: Path, *, against: str | None = None, only:
         figures["Where it comes from"] = score_heatmap(
             tables["phenomena"].T.to_dict(), x_title="what was changed in a pair of the world"
         )
+    if (scores.measure == "energy").any():
+        figures["Energy of [CLS] and scores"] = _energy(scores)
+    if claims:
+        tables["claims"] = check_claims(scores, read_claims(claims))
     (folder / "tables").mkdir(parents=True, exist_ok=True)
     for name, table in tables.items():
         table.round(4).to_csv(folder / "tables" / f"{name}.csv")
@@ -66,19 +76,16 @@ def write_report(store: Path, folder: Path, *, against: str | None = None, only:
         notes.append(f"Scores that notebooks recorded ({', '.join(others)}) are in tables/rows.csv.")
     notes += _conditions(runs[runs.key.isin(scores.key)], runs[runs.state == "failed"])
     digits = {"scores": 2, "phenomena": 1, "geometry": 3, "transfer": 1}
-    shown = {name: _shown(table, digits[name]) for name, table in tables.items()}
+    shown = {name: _shown(table, digits[name]) for name, table in tables.items() if name != "claims"}
+    if claims:
+        shown = {"claims": shown_claims(tables["claims"]), **shown}
     (folder / "report.md").write_text(_markdown(shown, against, notes), encoding="utf-8")
     return _page(folder / "index.html", shown, figures, against, notes)
 
 
-def _newest(scores: pandas.DataFrame, store: Path) -> tuple[pandas.DataFrame, list[str]]:
+def _newest(scores: pandas.DataFrame, runs: pandas.DataFrame, store: Path) -> tuple[pandas.DataFrame, list[str]]:
     """One run a label and seed: the newest, where a label was done again with other settings or another version."""
-    data = list(dict.fromkeys(scores.data))
-    if len(data) > 1:
-        kinds = "; ".join(f"{name}: {', '.join(dict.fromkeys(scores[scores.data == name].label))}" for name in data)
-        raise DataError(
-            f"store {store} has runs on {len(data)} kinds of data ({kinds}); choose labels of one by --only"
-        )
+    _same_data(scores, runs.set_index("key"), store)
     newest = scores.groupby(["label", "seed"], sort=False).key.transform("last")
     older = scores[scores.key != newest].key.nunique()
     sources = scores[scores.key == newest].source.unique()
@@ -88,12 +95,27 @@ def _newest(scores: pandas.DataFrame, store: Path) -> tuple[pandas.DataFrame, li
     return scores[scores.key == newest], notes
 
 
+def _same_data(scores: pandas.DataFrame, runs: pandas.DataFrame, store: Path) -> None:
+    """Rows may train on different text, by their settings; but their tests are the same, and equal settings have read equal data."""
+    settings = runs.settings.map(json.loads)
+    text = runs.profile + settings.map(lambda said: repr([said.get(name) for name in TEXT]))
+    kinds = scores.data.groupby(text.reindex(scores.key).to_numpy()).nunique()
+    tests = scores[(scores.measure == "test") & (scores.task == "average")].n.nunique()
+    if kinds.max() > 1 or tests > 1:
+        labels = {data: ", ".join(some.unique()) for data, some in scores.groupby("data", sort=False).label}
+        found = "; ".join(f"{data}: {some}" for data, some in labels.items())
+        raise DataError(
+            f"store {store} has runs on {len(labels)} kinds of data ({found}); choose labels of one by --only"
+        )
+
+
 def _tables(scores: pandas.DataFrame, against: str) -> dict[str, pandas.DataFrame]:
     """By name: scores; then, where they were measured, phenomena, geometry and transfer. Labels are rows, means over seeds."""
-    test = scores[scores.measure == "test"]
+    test = scores[scores.measure == ("test" if (scores.measure == "test").any() else "dev")]
     if test.empty:  # notebooks record under their methods' names
         test = scores.assign(label=scores.label + ": " + scores.measure, measure="test")
         against = test.label.iloc[0]
+    if not (test.task == "average").any():  # a choice by the dev split alone is one task
         averages = test.groupby(["label", "seed"], sort=False).value.mean().rename("average").reset_index()
     else:
         averages = test[test.task == "average"].rename(columns={"value": "average"})
@@ -136,6 +158,21 @@ def _seeds(scores: pandas.DataFrame) -> go.Figure:
     )
     return figure.update_layout(
         xaxis_title="test average, Spearman × 100: a point a seed", height=190 + 34 * len(labels)
+    )
+
+
+def _energy(scores: pandas.DataFrame) -> go.Figure:
+    """A point a label: mean energy and mean test average, with the rank correlation over labels that JTCSE claims to be positive."""
+    test = scores[(scores.measure == "test") & (scores.task == "average")].groupby("label", sort=False).value.mean()
+    energy = scores[scores.measure == "energy"].groupby("label", sort=False).value.mean()
+    both = pandas.DataFrame({"energy": energy, "test": test}).dropna()
+    rank = both.corr(method="spearman").iloc[0, 1]
+    figure = go.Figure(
+        go.Scatter(x=both.energy, y=both.test, mode="markers", text=both.index, marker=dict(size=9, opacity=0.7))
+    )
+    return figure.update_layout(
+        xaxis_title=f"energy of [CLS], mean over layers; {len(both)} labels, Spearman {rank:+.2f}",
+        yaxis_title="test average, Spearman × 100",
     )
 
 
@@ -182,8 +219,8 @@ def _shown(table: pandas.DataFrame, digits: int) -> pandas.DataFrame:
 
 
 TITLES = {
-    "scores": "Test scores", "phenomena": "Phenomena of the generated world", "geometry": "Geometry, and energy of [CLS]",
-    "transfer": "Transfer, accuracy × 100",
+    "claims": "Claims", "scores": "Test scores", "phenomena": "Phenomena of the generated world",
+    "geometry": "Geometry, and energy of [CLS]", "transfer": "Transfer, accuracy × 100",
 }  # fmt: skip
 
 

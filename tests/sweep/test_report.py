@@ -56,6 +56,51 @@ def test_tables_in_three_forms(store, tmp_path):
     assert pandas.read_csv(tmp_path / "r" / "tables" / "rows.csv").key.nunique() == 12
 
 
+def test_claims_and_energy_are_in_the_report(store, tmp_path):
+    """Prevents a verdict on other rows than the claim names."""
+    (tmp_path / "c.toml").write_text(
+        '[[claims]]\nclaim = "J beats T"\nsource = "Table 1"\nbetter = "jtcse"\nthan = "towers"\ngap = 0.5\n'
+        '[[claims]]\nclaim = "T beats X"\nsource = "Table 2"\nbetter = "towers"\nthan = "x"\n'
+    )
+    page = write_report(store.path, tmp_path / "r", claims=tmp_path / "c.toml").read_text()
+    text = (tmp_path / "r" / "report.md").read_text()
+    assert "| J beats T | jtcse − towers | +0.50 | +1.25 | [+0.79, +1.71] | 0.125 | 0.125 | 4 |" in text
+    assert re.search(r"\| held \| Table 1 \|", text)
+    assert re.search(r"\| T beats X .* \| 0 \|  \|  \| no runs \| Table 2 \|", text)
+    assert "3 labels, Spearman" in page
+
+
+def test_a_choice_by_the_dev_split_alone(tmp_path):
+    """Prevents a sweep that measured no test from having no table."""
+    store = Store(tmp_path / "s.sqlite")
+    for label, value in (("rate 1", 60.0), ("rate 2", 61.0)):
+        store.add(replace(RESULT, key=label, label=label, rows=[("dev", "World", value, 5)]))
+    write_report(store.path, tmp_path / "r")
+    table = pandas.read_csv(tmp_path / "r" / "tables" / "scores.csv", index_col=0)
+    assert table.average.to_dict() == {"rate 1": 60.0, "rate 2": 61.0}
+
+
+def test_rows_may_train_on_other_text_but_not_have_other_tests(tmp_path):
+    """Prevents a study of the training text that no table can show, and a table over two test sets."""
+    store = Store(tmp_path / "s.sqlite")
+    rows = [("test", "average", 60.0, 70)]
+    store.add(replace(RESULT, rows=rows))
+    store.add(replace(RESULT, key="k2", label="more text", data="e", settings={"seed": 1, "sentences": 9}, rows=rows))
+    write_report(store.path, tmp_path / "r")
+    store.add(
+        replace(
+            RESULT,
+            key="k3",
+            label="less tests",
+            data="f",
+            settings={"sentences": 8},
+            rows=[("test", "average", 60.0, 69)],
+        )
+    )
+    with pytest.raises(DataError, match="has runs on 3 kinds of data"):
+        write_report(store.path, tmp_path / "r")
+
+
 def test_labels_are_chosen_and_the_baseline_is_kept(store, tmp_path):
     write_report(store.path, tmp_path / "r", against="towers", only=["j*"])
     assert list(pandas.read_csv(tmp_path / "r" / "tables" / "scores.csv", index_col=0).index) == ["towers", "jtcse"]
