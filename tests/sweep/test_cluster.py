@@ -10,7 +10,9 @@ from pathlib import Path
 
 import psutil
 import pytest
+import torch
 
+from cselab.sweep.cluster import MALLOC, connected
 from cselab.sweep.store import Store
 
 pytestmark = pytest.mark.slow
@@ -170,3 +172,18 @@ def test_two_sweeps_share_a_scheduler_and_a_lost_one_costs_no_finished_run(tmp_p
     assert "5 of 5 runs, " in again
     assert len(runs(tmp_path)) == 9
     assert not rows(tmp_path).duplicated(["key", "measure", "task"]).any()
+
+
+def _environment_of_a_process() -> dict[str, str]:
+    entries = Path("/proc/self/environ").read_text().split("\0")
+    return dict(entry.partition("=")[::2] for entry in entries) | {"threads": str(torch.get_num_threads())}
+
+
+@pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="reads /proc")
+def test_workers_keep_their_memory_and_their_threads(monkeypatch):
+    """Prevents dask's own malloc settings, with which workers train a third slower, and a shell's OMP_NUM_THREADS over --threads."""
+    monkeypatch.setenv("OMP_NUM_THREADS", "3")
+    with connected(None, 1, 1) as client:
+        (found,) = client.run(_environment_of_a_process).values()
+    assert found["threads"] == "1"
+    assert found.items() >= MALLOC.items()
