@@ -110,6 +110,10 @@ class Settings(BaseModel):
     terms: tuple[
         str, ...
     ] = ()  # loss terms, "name" or "name:weight"; empty: the method's own (JTCSE Eq. 15; Table X drops some)
+    augment: tuple[
+        str, ...
+    ] = ()  # what changes each view's text, a name of cselab.data.augment a view; empty: the method's own
+    knobs: tuple[str, ...] = ()  # numbers of a method's or a term's own, "name:value"; what there is stands in its file
     negative_weight: float = Field(0.9, gt=0)  # ImSimCSE Eq. 3: m = 0.9
     positive_scale: float = Field(1.0, gt=0)  # released ImSimCSE: pos_ratio, 0.9 in one script, 1 in the combined one
     dcl: Literal["paper", "released"] = "released"  # METHODS 5: what weight 0.1 and temperature 5 belong to
@@ -183,6 +187,8 @@ class Settings(BaseModel):
             "nli",
             "tasks",
             "terms",
+            "augment",
+            "knobs",
             "released_rows",
             "pivots",
         ):  # one name, or several with commas, from a command line

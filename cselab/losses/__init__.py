@@ -1,22 +1,42 @@
 """Losses: pure functions on tensors, means over sentences unless said."""
 
 from cselab.losses.dimensions import barlow_twins, cross_correlation, dimension_contrast
+from cselab.losses.group_whitening import group_whiten
 from cselab.losses.icnce import icnce
 from cselab.losses.info_nce import info_nce
+from cselab.losses.margins import arc_con, bidirectional_margin, distance_hinge
 from cselab.losses.modulus import ictm, modulus_ratio, modulus_surface
 from cselab.losses.off_dropout import off_dropout_info_nce, split_info_nce
+from cselab.losses.ranking import (
+    angle_difference,
+    list_mle,
+    list_net,
+    neighbour_lists,
+    pairs_in_order,
+    rank_consistency,
+)
 from cselab.losses.triplet import triplet_info_nce
 
 __all__ = [
+    "angle_difference",
+    "arc_con",
     "barlow_twins",
+    "bidirectional_margin",
     "cross_correlation",
     "dimension_contrast",
+    "distance_hinge",
+    "group_whiten",
     "icnce",
     "ictm",
     "info_nce",
+    "list_mle",
+    "list_net",
     "modulus_ratio",
     "modulus_surface",
+    "neighbour_lists",
     "off_dropout_info_nce",
+    "pairs_in_order",
+    "rank_consistency",
     "split_info_nce",
     "triplet_info_nce",
 ]

@@ -18,6 +18,7 @@ def info_nce(
     temperature: float = 0.05,
     layout: Literal["cross", "all"] = "cross",
     ids: Int[Tensor, " N"] | None = None,
+    more_negatives: Float[Tensor, "Q d"] | None = None,
 ) -> Float[Tensor, ""]:
     """Cross-entropy of finding each sentence's other view by cosine / temperature, a mean over rows.
 
@@ -26,6 +27,7 @@ def info_nce(
         "all" (released TNCSE, JTCSE): the 2N rows of cat([a, b]) against themselves, own entry left out, positive the
         other view; 2N - 2 negatives, mean over 2N.
     ids: a number a sentence, equal for equal texts: a sentence's duplicates are then no negatives of it. None: all are.
+    more_negatives: rows beside the batch (a queue of a momentum encoder's, ESimCSE), for the layout "cross".
 
     Raises DataError for wrong shapes or N < 2, SettingsError for an unknown layout or a temperature not above 0.
     """
@@ -36,7 +38,10 @@ def info_nce(
     if layout == "cross":
         logits = cosines(a, b) / temperature
         positive = torch.arange(len(a), device=a.device)
-        return F.cross_entropy(without_duplicates(logits, ids, positive), positive)
+        logits = without_duplicates(logits, ids, positive)
+        if more_negatives is not None:
+            logits = torch.cat([logits, cosines(a, more_negatives) / temperature], dim=1)
+        return F.cross_entropy(logits, positive)
     both = torch.cat([at_least_float32(a), at_least_float32(b)])  # cast first: autocast's cat refuses float16 on CPU
     return other_view_cross_entropy(cosines(both, both) / temperature, ids)
 

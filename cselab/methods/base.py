@@ -6,6 +6,7 @@ The trainer, the ablations, the playground and the sweeps use a method through t
 import inspect
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import ClassVar
 
@@ -13,9 +14,10 @@ from einops import rearrange
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
+from cselab.data.augment import Tokens, augmented
 from cselab.errors import SettingsError, suggest
 from cselab.methods.context import StepContext
-from cselab.methods.terms import NEED_CLEAN, SHARED, SpaceViews, weights_of
+from cselab.methods.terms import KNOBS, NEED_CLEAN, SHARED, SpaceViews, knobs_of, weights_of
 from cselab.models import SentenceEncoder, TwinEncoder
 from cselab.models.encode import evaluating
 from cselab.settings import Settings
@@ -39,8 +41,10 @@ class Method(nn.Module, ABC):
     spaces: the names under which `rows` gives sentence vectors; a shared term is summed over them.
     own_terms: terms that are methods of the class, of (vectors, context, ids); `default_terms` are trained where
         `settings.terms` names none.
+    augment: names of `cselab.data.augment`, what changes each view's text; none where `()`. `settings.augment` goes first.
+    knobs: numbers of the method's own, "name:value" with the paper's value; `self.knob` has them, or what `settings.knobs` says.
 
-    Raises SettingsError for a term that the method does not have, naming the nearest.
+    Raises SettingsError for a term, view or knob that there is not, naming the nearest.
     """
 
     tower_names: ClassVar[tuple[str, ...]] = ("i",)
@@ -49,12 +53,21 @@ class Method(nn.Module, ABC):
     spaces: ClassVar[tuple[str, ...]] = ("sentence",)
     own_terms: ClassVar[tuple[str, ...]] = ()
     default_terms: ClassVar[tuple[str, ...]] = ("nce",)
+    augment: ClassVar[tuple[str, ...]] = ()
+    knobs: ClassVar[tuple[str, ...]] = ()
 
     def __init__(self, encoder: SentenceEncoder | TwinEncoder, settings: Settings):
         super().__init__()
         self.encoder = encoder
         self.settings = settings
         self.terms = self.wanted(settings)
+        self.knob = knobs_of(settings.knobs, (*KNOBS, *self.knobs))
+        self.view_names = settings.augment or self.augment
+
+    @cached_property
+    def tokens(self) -> Tokens:
+        """What views know of the vocabulary."""
+        return Tokens.of(self.encoder.tokenizer)
 
     @classmethod
     def wanted(cls, settings: Settings) -> Mapping[str, float]:
@@ -76,13 +89,17 @@ class Method(nn.Module, ABC):
 
         The engine may compute parts of a batch on several processes, or one after the other, and gives `compare` the whole.
         """
-        vectors = {name: rearrange(rows, "(v n) d -> v n d", v=self.views) for name, rows in self.rows(batch).items()}
+        seen = augmented(batch, self.view_names, self.tokens) if self.view_names else batch
+        vectors = {name: rearrange(rows, "(v n) d -> v n d", v=self.views) for name, rows in self.rows(seen).items()}
         if NEED_CLEAN & self.terms.keys():
-            texts = {name: rows[: len(rows) // self.views] for name, rows in batch.items()}
             with evaluating(self):
-                clean = self.rows(texts)
+                clean = self.rows(self.texts(batch))
             vectors |= {f"{space}_clean": rearrange(clean[space], "n d -> 1 n d") for space in self.spaces}
         return vectors
+
+    def texts(self, batch: Batch, view: int = 0) -> Batch:
+        """The sentences of one view, as the batch has them."""
+        return {name: batch[name].chunk(self.views)[view] for name in ("input_ids", "attention_mask")}
 
     def compare(self, vectors: Vectors, context: StepContext, ids: Ids = None) -> dict[str, Float[Tensor, ""]]:
         """The named terms of the loss, weighted, on a whole batch's vectors; training minimises their sum. ids: its
@@ -98,10 +115,14 @@ class Method(nn.Module, ABC):
             total = 0.0
             for space in self.spaces:
                 clean = vectors[f"{space}_clean"][0] if f"{space}_clean" in vectors else None
-                total = total + SHARED[name](SpaceViews(vectors[space], clean, ids, context, self.settings))
+                total = total + SHARED[name](SpaceViews(vectors[space], clean, ids, context, self.settings, self.knob))
             return total
 
         return term
+
+    def advance(self, vectors: Vectors) -> None:
+        """Called after each step of the optimiser with the whole batch's vectors, without their graph: for what follows the encoder
+        or remembers its vectors (`cselab.methods.memory`)."""
 
     def losses(self, batch: Batch, context: StepContext) -> dict[str, Float[Tensor, ""]]:
         """The same from the batch itself."""

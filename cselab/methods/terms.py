@@ -6,11 +6,20 @@ A method has its own terms besides (a twin's "icnce", "ictm"). `terms="nce,dcl:0
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
+import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
 from cselab.errors import SettingsError, suggest
-from cselab.losses import barlow_twins, dimension_contrast, info_nce, off_dropout_info_nce
+from cselab.losses import (
+    arc_con,
+    barlow_twins,
+    dimension_contrast,
+    group_whiten,
+    info_nce,
+    off_dropout_info_nce,
+    rank_consistency,
+)
 from cselab.methods.context import StepContext
 from cselab.settings import Settings
 
@@ -28,6 +37,7 @@ class SpaceViews:
     ids: Int[Tensor, " N"] | None
     context: StepContext
     settings: Settings
+    knob: Mapping[str, float]
 
 
 def nce(space: SpaceViews) -> Float[Tensor, ""]:
@@ -57,14 +67,66 @@ def barlow(space: SpaceViews) -> Float[Tensor, ""]:
     return barlow_twins(*space.views, artificial_rows=rows, generator=space.context.generator() if rows else None)
 
 
+def arc(space: SpaceViews) -> Float[Tensor, ""]:
+    """ArcCSE Eq. 5: InfoNCE with the positive's angle enlarged by the knob "arc_margin", in degrees."""
+    return arc_con(*space.views, margin=space.knob["arc_margin"], temperature=space.settings.temperature, ids=space.ids)
+
+
+def rank(space: SpaceViews) -> Float[Tensor, ""]:
+    """RankCSE Eq. 5: both views agree on a sentence's neighbours."""
+    return rank_consistency(*space.views, temperature=space.settings.temperature)
+
+
+def whitened(space: SpaceViews) -> Float[Tensor, ""]:
+    """WhitenedCSE: InfoNCE of each view after group whitening, its features shuffled anew; a mean over the knob "whitenings"."""
+    generator, (a, b) = space.context.generator(), space.views
+    times, groups = int(space.knob["whitenings"]), int(space.knob["whitening_groups"])
+    total = 0.0
+    for _ in range(times):
+        orders = (torch.randperm(a.shape[1], generator=generator).to(a.device) for _ in range(2))
+        white = (group_whiten(view, order, groups=groups) for view, order in zip((a, b), orders, strict=True))
+        total = total + info_nce(*white, temperature=space.settings.temperature, ids=space.ids) / times
+    return total
+
+
+def self_contrast(space: SpaceViews) -> Float[Tensor, ""]:
+    """SCD Eq. 2: the mean cosine of a sentence's two views, which is to be small; "barlow" keeps them from falling apart."""
+    return torch.cosine_similarity(*space.views, dim=-1).mean()
+
+
 SHARED: dict[str, Callable[[SpaceViews], Float[Tensor, ""]]] = {
     "nce": nce,
     "off_info": off_info,
     "dcl": dcl,
     "barlow": barlow,
+    "arc": arc,
+    "rank": rank,
+    "whitened": whitened,
+    "self_contrast": self_contrast,
 }
 NEED_CLEAN = frozenset({"off_info"})
 WEIGHTS = {"dcl": 0.1}  # ImSimCSE's lambda; of all other terms 1
+KNOBS = ("arc_margin:10", "whitenings:3", "whitening_groups:6")
+"""Knobs of shared terms. arc_margin: ArcCSE's 10 degrees. whitenings, whitening_groups: ours, so that a group of the small backbone's
+192 features is smaller than a batch."""
+
+
+def knobs_of(given: Sequence[str], usual: Sequence[str]) -> Mapping[str, float]:
+    """Numbers by name, of entries "name:0.5": the usual ones, and what is given instead.
+
+    Raises SettingsError for a knob that is not among the usual ones (with the nearest) and a value that is no number.
+    """
+    names = [entry.partition(":")[0] for entry in usual]
+    knobs: dict[str, float] = {}
+    for entry in (*usual, *given):
+        name, _, number = entry.partition(":")
+        if name not in names:
+            raise SettingsError(f"unknown knob {name!r}; {suggest(name, names)}")
+        try:
+            knobs[name] = float(number)
+        except ValueError:
+            raise SettingsError(f"the value {number!r} of the knob {name!r} is no number, as in {name}:0.5") from None
+    return knobs
 
 
 def weights_of(given: Sequence[str], offered: Sequence[str]) -> Mapping[str, float]:

@@ -3,7 +3,8 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from jaxtyping import Float
+import torch
+from jaxtyping import Float, Int
 from torch import Tensor, nn
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
@@ -27,7 +28,8 @@ class SentenceEncoder(nn.Module):
     """`forward(batch) -> (B, d)`: the pooled states of one backbone. Pooling and prompt are saved with the model.
 
     backbone: a BERT-like encoder or a Llama-like decoder (`load_backbone`, `load_decoder`).
-    pooling: one of POOLINGS (see `pool`), or "pooler": the backbone's own dense layer and tanh on [CLS].
+    pooling: one of POOLINGS (see `pool`), or "pooler": the backbone's own dense layer and tanh on [CLS], or "mask": the state at
+        the [MASK] of the prompt (PromptBERT).
     prompt: what `encode` puts every sentence into, a name or a template of `cselab.prompts`; "" for the sentence alone.
 
     Raises ModelError for an unknown pooling, and for "pooler" where the backbone has none, SettingsError for a bad prompt.
@@ -38,8 +40,10 @@ class SentenceEncoder(nn.Module):
         prompt: str = "",
     ):  # fmt: skip
         super().__init__()
-        if pooling not in (*POOLINGS, "pooler"):
-            raise ModelError(f"unknown pooling {pooling!r}; {suggest(pooling, (*POOLINGS, 'pooler'))}")
+        if pooling not in (*POOLINGS, "pooler", "mask"):
+            raise ModelError(f"unknown pooling {pooling!r}; {suggest(pooling, (*POOLINGS, 'pooler', 'mask'))}")
+        if pooling == "mask" and (tokenizer is None or not tokenizer.mask_token or tokenizer.mask_token not in prompt):
+            raise ModelError(f"pooling 'mask' reads the tokenizer's mask token in the prompt, and {prompt!r} has none")
         if pooling == "pooler" and getattr(backbone, "pooler", None) is None:
             raise ModelError(
                 "pooling 'pooler' reads the backbone's pooler, and it has none; load one with a trained pooler, ask for a new "
@@ -65,10 +69,22 @@ class SentenceEncoder(nn.Module):
         )
         if self.pooling == "pooler":
             return output.pooler_output
+        if self.pooling == "mask":
+            return self.at_mask(output.last_hidden_state, batch["input_ids"])
         states = output.hidden_states if all_layers else (output.last_hidden_state,)
         return pool(states, batch["attention_mask"], self.pooling)
 
     embed = forward
+
+    def at_mask(self, states: Float[Tensor, "B L d"], ids: Int[Tensor, "B L"]) -> Float[Tensor, "B d"]:
+        """The state at the last mask token of each row. Raises ModelError for a row without one."""
+        found = ids == self.tokenizer.mask_token_id
+        if not found.any(1).all():
+            raise ModelError(
+                "a text has no mask token: its prompt was cut off, or it was not put into one; give a larger max_length"
+            )
+        last = found.shape[1] - 1 - found.flip(1).int().argmax(1)
+        return states[torch.arange(len(ids), device=ids.device), last]
 
     def encode(
         self, sentences: list[str], *, conditions: Sequence[str] | None = None, **options

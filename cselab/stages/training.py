@@ -29,7 +29,7 @@ from cselab.training.distributed import rank_and_world
 Encode = Callable[[list[str]], torch.Tensor]
 
 OF_TERMS = (
-    "terms", "negative_weight", "positive_scale", "dcl", "dcl_temperature", "artificial_rows", "noise", "noise_on",
+    "terms", "augment", "knobs", "negative_weight", "positive_scale", "dcl", "dcl_temperature", "artificial_rows", "noise", "noise_on",
     "noise_std", "noise_passes",
 )  # fmt: skip
 OF_DECODERS = ("bidirectional", "decoder_pooling", "prompt", "lora_rank", "lora_alpha", "lora_dropout")

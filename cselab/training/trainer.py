@@ -9,7 +9,7 @@ import torch
 from accelerate.data_loader import DataLoaderShard
 from torch import Tensor, nn
 from torch.utils.data import DataLoader
-from transformers import Trainer, TrainingArguments
+from transformers import Trainer, TrainerCallback, TrainingArguments
 
 from cselab.data.batching import BucketedBatchSampler, ViewCollator
 from cselab.errors import DivergenceError
@@ -18,6 +18,16 @@ from cselab.settings import Schedule
 from cselab.training.distributed import from_first, gather_sentences, rank_and_world
 from cselab.training.large_batch import cached_backward
 from cselab.training.watch import Probe, Watch, keep_batch
+
+
+class Advance(TrainerCallback):
+    """Lets the method take its step after the optimiser's, before anything is evaluated or saved."""
+
+    def __init__(self, take: Callable[[], None]):
+        self.take = take
+
+    def on_step_end(self, args, state, control, **kwargs) -> None:
+        self.take()
 
 
 class ContrastiveTrainer(Trainer):
@@ -39,9 +49,11 @@ class ContrastiveTrainer(Trainer):
         self.probe, self.watch = probe, watch
         self._terms: dict[str, list[Tensor]] = {}
         self._last: tuple[int, Batch, dict[str, Tensor]] | None = None
+        self._vectors: Vectors = {}
         self._compiled: Callable | None = None
         # The Trainer refuses to evaluate without an evaluation set; `evaluate` below never looks at it.
         super().__init__(model=method, args=arguments, train_dataset=corpus, eval_dataset=corpus)
+        self.add_callback(Advance(lambda: method.advance(self._vectors)))
 
     def get_train_dataloader(self) -> DataLoader:
         """Every sentence at most once an epoch, batches of like lengths, each batch as two views; a process gets its part."""
@@ -70,6 +82,7 @@ class ContrastiveTrainer(Trainer):
             whole = {name: gather_sentences(part, axis=1) for name, part in vectors.items()}
             step = StepContext.at(self.args.seed, self.state.global_step)
             terms.update(self.model.compare(whole, step, ids))
+            self._vectors = {name: part.detach() for name, part in whole.items()}
             return world * sum(terms.values())  # DDP takes the mean of the processes' gradients
 
         forward = self._forward(model)
