@@ -9,10 +9,15 @@ from typing import Protocol, runtime_checkable
 from cselab import stages
 from cselab.errors import SettingsError, suggest
 from cselab.lab import Lab
-from cselab.models import Ensemble, TwinEncoder, Whitened
+from cselab.models import Ensemble, Flowed, TwinEncoder, Whitened
 from cselab.settings import Settings
 from cselab.stages.training import NOT_OF_TOWERS, OF_DECODERS, OF_TWINS
 
+SINGLE = (
+    "simcse", "imsimcse", "tncse_single", "simcse_noise", "consert", "esimcse", "diffcse", "arccse", "infocse", "promptbert", "pcl",
+    "sncse", "whitenedcse", "promcse", "iscse", "scd",
+)  # fmt: skip
+"""Methods of one tower that learn from text alone."""
 AFTER_TWINS = ("distil_*", "supervised_*", "bellm_*", "nli", "triplets", "tasks", "pivots", *OF_DECODERS)
 AFTER_TOWERS = ("stage2_*", *NOT_OF_TOWERS, *OF_TWINS, *AFTER_TWINS)
 """Settings, * as in a shell, that what other systems start from does not depend on."""
@@ -58,12 +63,18 @@ def _supervised(method: str) -> System:
     return System(lambda lab: stages.supervised(lab, method).encoder, ignores=("stage2_*", "distil_*", *OF_TWINS))
 
 
-def _whitened(lab: Lab) -> Whitened:
-    return Whitened(stages.backbone_encoder(lab).encode, list(islice(stages.sentences(lab), 10_000)))
+def _mapped(kind: type[Whitened] | type[Flowed]) -> Callable[[Lab], Encoder]:
+    """The untrained backbone, with a map after it that is fitted to the text."""
+    return lambda lab: kind(stages.backbone_encoder(lab).encode, list(islice(stages.sentences(lab), 10_000)))
 
 
 def _edfse(lab: Lab) -> Ensemble:
     return stages.edfse(lab, lab.settings.pivots)
+
+
+def _ranked(lab: Lab) -> Encoder:
+    """RankCSE, taught by the two SimCSE towers (the paper's teachers are SimCSE base and large)."""
+    return stages.ranked(lab, [stages.tower(lab, which).encoder for which in ("i", "ii")]).encoder
 
 
 def _jtcse(lab: Lab) -> TwinEncoder:
@@ -82,8 +93,9 @@ def _distilled(name: str, teacher: Callable[[Lab], TwinEncoder | Ensemble]) -> C
 SYSTEMS: dict[str, System] = {
     "sif": System(stages.sif_mean),
     "untrained": System(stages.backbone_encoder),
-    "whitened": System(_whitened),
-    **{name: _single(name) for name in ("simcse", "imsimcse", "tncse_single", "simcse_noise")},
+    "whitened": System(_mapped(Whitened)),
+    "flow": System(_mapped(Flowed)),
+    **{name: _single(name) for name in SINGLE},
     **{
         f"tower_{which}": System(lambda lab, which=which: stages.tower(lab, which).encoder, ignores=AFTER_TOWERS)
         for which in ("i", "ii")
@@ -93,7 +105,8 @@ SYSTEMS: dict[str, System] = {
     "edfse": System(_edfse, ("tower_i", "tower_ii"), tuple(name for name in AFTER_TOWERS if name != "pivots")),
     "tncse": _joint("tncse"),
     "jtcse": _joint("jtcse"),
-    **{name: _supervised(name) for name in ("simcse_supervised", "bellm")},
+    "rankcse": System(_ranked, ("tower_i", "tower_ii"), AFTER_TWINS),
+    **{name: _supervised(name) for name in ("simcse_supervised", "angle", "bellm")},
     "uc": System(_uc, ("jtcse", "simcse_supervised"), ("distil_*",)),
     "edfse_d": System(_distilled("edfse-d", _edfse), ("edfse",)),
     "tncse_d": System(_distilled("tncse-d", lambda lab: stages.joint(lab, "tncse").encoder), ("tncse",)),

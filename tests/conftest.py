@@ -138,3 +138,17 @@ def small_backbone(tmp_path_factory, make_bert, word_tokenizer) -> str:
     folder = tmp_path_factory.mktemp("backbone") / "bert"
     SentenceEncoder(make_bert(1), word_tokenizer).save_pretrained(folder)
     return str(folder)
+
+
+@pytest.fixture(scope="session")
+def small_pretrained(tmp_path_factory, word_tokenizer) -> str:
+    """A folder with a random BERT that has a pooler and a masked-LM head, as a pretrained checkpoint has."""
+    import torch
+    from transformers import BertConfig, BertForPreTraining
+
+    folder = tmp_path_factory.mktemp("pretrained") / "bert"
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        BertForPreTraining(BertConfig(**_config(word_tokenizer))).save_pretrained(folder)
+    word_tokenizer.save_pretrained(folder)
+    return str(folder)

@@ -12,6 +12,7 @@ from cselab import stages
 from cselab.data.sts import load_sts
 from cselab.errors import SettingsError
 from cselab.evaluation import StsReport
+from cselab.systems import SINGLE, system
 
 TINY = dict(sentences=200, stage1_steps=2, stage1_batch_size=8, stage1_eval_every=2, caels=2,
             stage2_steps=2, stage2_batch_size=8, stage2_eval_every=2, device="cpu", seed=3)  # fmt: skip
@@ -115,6 +116,27 @@ def test_single_tower_methods_and_their_terms(open_lab):
     one, other = (stages.single(lab, "imsimcse", terms=terms) for terms in (None, "off_info,dcl:5"))
     assert {"off_info", "dcl"} <= one.fit["history"][-1].keys()
     assert not torch.equal(weights(one.encoder), weights(other.encoder))
+
+
+@pytest.mark.parametrize("name", sorted(set(SINGLE) - {"simcse", "imsimcse", "simcse_noise"}))
+def test_every_baseline_is_trained_and_found_again(open_lab, small_pretrained, name, capsys):
+    """Prevents a method that cannot be fitted, saved or opened, and one whose own settings do not train it anew."""
+    small = dict(backbone=small_pretrained, sentences=40, knobs="whitening_groups:16")
+    first = system(name).build(open_lab(**small))
+    assert first.encode(["The dog is sleeping."]).isfinite().all()
+    capsys.readouterr()
+    assert torch.equal(weights(system(name).build(open_lab(**small))), weights(first))
+    assert "computed" not in capsys.readouterr().out
+    other = system(name).build(open_lab(**small, terms="nce,dcl:5"))
+    assert not torch.equal(weights(other), weights(first))
+
+
+def test_rankcse_learns_from_the_two_towers(open_lab, small_pretrained, capsys):
+    """Prevents other teachers that leave the student as it was."""
+    one = system("rankcse").build(open_lab(backbone=small_pretrained, sentences=40))
+    assert capsys.readouterr().out.count("computed") >= 3  # two towers, and it
+    other = system("rankcse").build(open_lab(backbone=small_pretrained, sentences=40, pivot_ii="nl"))
+    assert not torch.equal(weights(one), weights(other))
 
 
 def test_supervised_methods_learn_from_the_worlds_triplets(open_lab, capsys):

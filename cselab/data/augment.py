@@ -121,7 +121,8 @@ def negate(batch: Batch, tokens: Tokens) -> Batch:
 
 def wrapped(batch: Batch, tokens: Tokens, before: list[int], after: list[int]) -> Batch:
     """Every text between the tokens of a prompt, inside [CLS] and [SEP]."""
-    return _padded([[ids[0], *before, *ids[1:-1], *after, ids[-1]] for ids in _rows(batch)], batch, tokens)
+    framed = [[ids[0], *before, *ids[1:-1], *after, ids[-1]] for ids in _rows(batch)]
+    return _padded(framed, {name: batch[name] for name in ("input_ids", "attention_mask")}, tokens)
 
 
 VIEWS: dict[str, View] = {

@@ -8,7 +8,7 @@ from cselab.losses.margins import arc_con, bidirectional_margin, distance_hinge
 from cselab.losses.modulus import ictm, modulus_ratio, modulus_surface
 from cselab.losses.off_dropout import off_dropout_info_nce, split_info_nce
 from cselab.losses.ranking import (
-    angle_difference,
+    complex_agreement,
     list_mle,
     list_net,
     neighbour_lists,
@@ -18,10 +18,10 @@ from cselab.losses.ranking import (
 from cselab.losses.triplet import triplet_info_nce
 
 __all__ = [
-    "angle_difference",
     "arc_con",
     "barlow_twins",
     "bidirectional_margin",
+    "complex_agreement",
     "cross_correlation",
     "dimension_contrast",
     "distance_hinge",

@@ -11,7 +11,7 @@ from cselab.losses._inputs import at_least_float32
 def group_whiten(
     rows: Float[Tensor, "N d"], order: Int[Tensor, " d"], *, groups: int, shrinkage: float = 1e-5
 ) -> Float[Tensor, "N d"]:
-    """ZCA over the batch of each of `groups` groups of features, the features taken in `order` and put back after (WhitenedCSE Eq. 5):
+    """ZCA over the batch of each of `groups` groups of features, the features taken in `order` and put back after (WhitenedCSE):
     a group's covariance is the identity, up to `shrinkage` on its diagonal.
 
     A group's features are fewer than the sentences, else their covariance has no full rank.

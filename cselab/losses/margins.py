@@ -22,7 +22,7 @@ def arc_con(
     temperature: float = 0.05,
     ids: Int[Tensor, " N"] | None = None,
 ) -> Float[Tensor, ""]:
-    """InfoNCE whose positives are judged as if their angle were `margin` degrees larger (ArcCSE Eq. 5); with 0 it is `info_nce`.
+    """InfoNCE whose positives are judged as if their angle were `margin` degrees larger (ArcCSE); with 0 it is `info_nce`.
 
     Raises DataError for wrong shapes or N < 2, SettingsError for a temperature not above 0 or a margin outside [0, 90].
     """
@@ -43,7 +43,7 @@ def arc_con(
 def distance_hinge(
     anchor: Float[Tensor, "N d"], near: Float[Tensor, "N d"], far: Float[Tensor, "N d"], *, margin: float = 0.0
 ) -> Float[Tensor, ""]:
-    """`max(0, cos(anchor, far) - cos(anchor, near) + margin)`, a mean over rows (ArcCSE Eq. 8: masked lightly, masked heavily).
+    """`max(0, cos(anchor, far) - cos(anchor, near) + margin)`, a mean over rows (ArcCSE: masked lightly, masked heavily).
 
     Raises DataError for wrong shapes.
     """
@@ -59,7 +59,7 @@ def bidirectional_margin(
     least: float = 0.1,
     most: float = 0.3,
 ) -> Float[Tensor, ""]:
-    """SNCSE Eq. 6: `relu(Δ + least) + relu(-Δ - most)` of `Δ = cos(anchor, soft_negative) - cos(anchor, positive)`, a mean over rows:
+    """SNCSE: `relu(Δ + least) + relu(-Δ - most)` of `Δ = cos(anchor, soft_negative) - cos(anchor, positive)`, a mean over rows:
     a negated sentence is less alike than the positive by `least` to `most`, no less and no more.
 
     Raises DataError for wrong shapes, SettingsError unless 0 <= least <= most.

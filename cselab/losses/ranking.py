@@ -25,7 +25,7 @@ def neighbour_lists(rows: Float[Tensor, "N d"], columns: Float[Tensor, "N d"]) -
 def rank_consistency(
     a: Float[Tensor, "N d"], b: Float[Tensor, "N d"], *, temperature: float = 0.05
 ) -> Float[Tensor, ""]:
-    """Jensen-Shannon divergence between what the two views say of a sentence's neighbours, a mean over sentences (RankCSE Eq. 5).
+    """Jensen-Shannon divergence between what the two views say of a sentence's neighbours, a mean over sentences (RankCSE).
 
     0 for equal lists and at most log 2. (A popular re-implementation clamps log-probabilities from below at a small *positive* number;
     its divergence is a constant.)
@@ -42,7 +42,7 @@ def rank_consistency(
 def list_net(
     student: List, teacher: List, *, student_temperature: float, teacher_temperature: float
 ) -> Float[Tensor, ""]:
-    """Cross-entropy from the teacher's to the student's softmax over a list, a mean over lists (RankCSE Eq. 9).
+    """Cross-entropy from the teacher's to the student's softmax over a list, a mean over lists (RankCSE).
 
     Raises DataError for wrong shapes, SettingsError for a temperature not above 0.
     """
@@ -53,7 +53,7 @@ def list_net(
 
 
 def list_mle(student: List, teacher: List, *, temperature: float) -> Float[Tensor, ""]:
-    """`-log P(teacher's order | student's scores)` under Plackett-Luce, a mean over lists (RankCSE Eq. 11).
+    """`-log P(teacher's order | student's scores)` under Plackett-Luce, a mean over lists (RankCSE).
 
     Raises DataError for wrong shapes, SettingsError for a temperature not above 0.
     """
@@ -67,8 +67,8 @@ def list_mle(student: List, teacher: List, *, temperature: float) -> Float[Tenso
 def pairs_in_order(
     scores: Float[Tensor, " P"], labels: Float[Tensor, " P"], *, temperature: float = 0.05
 ) -> Float[Tensor, ""]:
-    """`log(1 + sum over pairs i, j with labels_i > labels_j of exp((scores_j - scores_i) / temperature))` (CoSENT): AnglE's
-    Eq. 1 with cosines, its Eq. 7 with the negatives of angles.
+    """`log(1 + sum over pairs i, j with labels_i > labels_j of exp((scores_j - scores_i) / temperature))` (CoSENT; AnglE,
+    with cosines and with `complex_agreement`).
 
     Raises DataError for scores and labels of other lengths, SettingsError for a temperature not above 0.
     """
@@ -80,8 +80,11 @@ def pairs_in_order(
     return torch.logsumexp(torch.cat([wrong.new_zeros(1), wrong]), dim=0)
 
 
-def angle_difference(a: Float[Tensor, "N d"], b: Float[Tensor, "N d"]) -> Float[Tensor, " N"]:
-    """AnglE Eq. 6: |the sum of real and imaginary parts of a / b|, halves of a vector as real and imaginary parts, moduli divided out.
+def complex_agreement(a: Float[Tensor, "N d"], b: Float[Tensor, "N d"]) -> Float[Tensor, " N"]:
+    """|the sum of real and imaginary parts of a / b|, halves of a vector as real and imaginary parts, moduli divided out (AnglE).
+
+    The paper calls it an angle difference; but it is 1 for equal vectors and about 0 for unrelated ones, and the released code ranks it
+    as a similarity, as is done here.
 
     Raises DataError for wrong shapes or an odd width.
     """

@@ -12,7 +12,7 @@ from cselab.methods.simcse import SimCSE
 
 @register("arccse")
 class ArcCSE(SimCSE):
-    """ArcCon (Eq. 5, the shared term "arc") and a triplet of one sentence, itself, a fifth of it masked, two fifths masked (Eq. 8)."""
+    """ArcCon (the shared term "arc") and a triplet of one sentence, itself, a fifth of it masked, two fifths masked."""
 
     own_terms = ("masking",)
     default_terms = ("arc", "masking:0.1")

@@ -15,7 +15,7 @@ from cselab.settings import Settings
 
 @register("consert")
 class ConSERT(SimCSE):
-    """NT-Xent (Eq. 1) at temperature 0.1 between a view with its words in random order and one with 15 % of them cut, mean pooling.
+    """NT-Xent at temperature 0.1 between a view with its words in random order and one with 15 % of them cut, mean pooling.
 
     Simplified: augmentations are of tokens, before the embedding layer; its feature cutoff is left out, and dropout is the
     encoder's own, in all layers.

@@ -15,7 +15,7 @@ from cselab.settings import Settings
 @register("esimcse")
 class ESimCSE(SimCSE):
     """InfoNCE with a second view in which random words are repeated, and a queue of a momentum encoder's vectors of the last 2.5
-    batches as further negatives (Eq. 5)."""
+    batches as further negatives."""
 
     own_terms = ("queue",)
     default_terms = ("queue",)

@@ -14,6 +14,7 @@ from cselab.methods.context import StepContext
 from cselab.methods.masked_lm import by_sentence, cross_entropy_at, load_masked_lm, token_mean
 from cselab.methods.simcse import SimCSE
 from cselab.models import SentenceEncoder, load_backbone, load_tokenizer
+from cselab.models.cross_attention import embed_tokens
 from cselab.settings import Settings
 
 
@@ -51,7 +52,7 @@ class InfoCSE(SimCSE):
         with torch.no_grad():
             states = backbone(**masked, output_hidden_states=True).hidden_states[len(backbone.encoder.layer) // 2]
         states = torch.cat([vectors[:, None].to(states.dtype), states[:, 1:]], dim=1)
-        allowed = backbone.get_extended_attention_mask(masked["attention_mask"], ids.shape, dtype=states.dtype)
+        allowed = embed_tokens(backbone, **masked)[1]
         for layer in self.extra:
             states = layer(states, allowed)
         hidden = masked["input_ids"] != ids

@@ -13,7 +13,10 @@ from cselab.models.backbone import quiet
 
 
 def load_masked_lm(folder: str | Path) -> nn.Module:
-    """The checkpoint with its masked-LM head, in float32. Raises ModelError where it has none: a head from chance fills in noise."""
+    """The checkpoint with its masked-LM head, in float32, no weight shared between the two (a checkpoint of a method holds each once).
+
+    Raises ModelError where it has none: a head from chance fills in noise.
+    """
     with torch.random.fork_rng(devices=[]), quiet():
         model, info = AutoModelForMaskedLM.from_pretrained(folder, dtype=torch.float32, output_loading_info=True)
     if info["missing_keys"]:
@@ -21,6 +24,12 @@ def load_masked_lm(folder: str | Path) -> nn.Module:
             f"{folder} has no masked-LM head ({', '.join(sorted(info['missing_keys'])[:2])}, …); "
             "use a pretrained checkpoint, such as the shipped backbone"
         )
+    seen: set[int] = set()
+    for module in model.modules():
+        for name, weight in module.named_parameters(recurse=False):
+            if id(weight) in seen:
+                setattr(module, name, nn.Parameter(weight.detach().clone()))
+            seen.add(id(weight))
     return model.eval()
 
 

@@ -10,7 +10,7 @@ from cselab.models.encode import evaluating
 
 
 class Momentum(nn.Module):
-    """A copy of `encoder` that takes no gradient and follows it by `update`: θ' ← m θ' + (1 − m) θ (MoCo; ESimCSE Eq. 4)."""
+    """A copy of `encoder` that takes no gradient and follows it by `update`: θ' ← m θ' + (1 − m) θ (MoCo; ESimCSE)."""
 
     def __init__(self, encoder: nn.Module, momentum: float):
         super().__init__()

@@ -8,6 +8,7 @@ from cselab.losses import info_nce
 from cselab.methods.base import Batch, Ids, Vectors, register
 from cselab.methods.context import StepContext
 from cselab.methods.simcse import SimCSE
+from cselab.methods.terms import SHARED
 from cselab.models import SentenceEncoder
 from cselab.settings import Settings
 
@@ -31,10 +32,14 @@ class PCL(SimCSE):
         self.peer = nn.ModuleList(nn.Sequential(nn.Linear(width, width), nn.Tanh()) for _ in range(2))
 
     def forward(self, batch: Batch) -> Vectors:
+        shared = super().forward(batch) if self.terms.keys() & SHARED.keys() else {}
+        if "peers" not in self.terms:
+            return shared
         first = self.texts(batch)
         group = joined([first, *(VIEWS[name](first, self.tokens) for name in GROUP)], self.tokens)
         vectors = self.encoder(group)
-        return {f"peer_{i}": head(vectors).unflatten(0, (1 + len(GROUP), -1)) for i, head in enumerate(self.peer)}
+        peers = {f"peer_{i}": head(vectors).unflatten(0, (1 + len(GROUP), -1)) for i, head in enumerate(self.peer)}
+        return {**shared, **peers}
 
     def peers(self, vectors: Vectors, context: StepContext, ids: Ids) -> Float[Tensor, ""]:
         """The first row of a peer's vectors is the sentence itself."""

@@ -39,5 +39,8 @@ class PromCSE(SimCSE):
         return cls(SentenceEncoder(backbone, tokenizer, pooling=settings.pooling, prompt=prompt), settings)
 
     def rows(self, batch: Batch) -> dict[str, Float[Tensor, "B d"]]:
-        prompt = list(range(len(self.encoder.tokenizer) - LENGTH, len(self.encoder.tokenizer)))
-        return {"sentence": self.head(self.encoder(wrapped(batch, self.tokens, prompt, [])))}
+        return {"sentence": self.head(self.embed(batch))}
+
+    def embed(self, batch: Batch) -> Float[Tensor, "B d"]:
+        known = len(self.encoder.tokenizer) - LENGTH
+        return self.encoder(wrapped(batch, self.tokens, list(range(known, known + LENGTH)), []))

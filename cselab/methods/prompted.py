@@ -7,7 +7,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from cselab.data.augment import joined, wrapped
+from cselab.data.augment import wrapped
 from cselab.methods.base import Batch, Method, register
 from cselab.models import SentenceEncoder, load_backbone, load_tokenizer
 from cselab.settings import Settings
@@ -32,27 +32,29 @@ class PromptBERT(Method):
         both = [self.denoised(self.texts(batch, view), text) for view, text in enumerate(TEMPLATES)]
         return {"sentence": torch.cat(both)}
 
-    def denoised(self, view: Batch, template: str) -> Float[Tensor, "N d"]:
-        """[MASK] of the text in the template, less [MASK] of the template alone with its words at the same positions."""
-        before, after = (
-            self.encoder.tokenizer(part, add_special_tokens=False)["input_ids"]
-            for part in template.replace("[MASK]", self.encoder.tokenizer.mask_token).split("{sentence}")
-        )
-        words = view["attention_mask"].sum(1) - 2
-        empty = {name: rows[:, :1] for name, rows in view.items()}
-        end = torch.full_like(empty["input_ids"], self.encoder.tokenizer.sep_token_id)
-        empty = {
-            "input_ids": torch.cat([empty["input_ids"], end], 1),
-            "attention_mask": torch.ones_like(end).expand(-1, 2),
-        }
-        alone = joined([wrapped(empty, self.tokens, before, after)], self.tokens)
-        places = torch.arange(alone["input_ids"].shape[1], device=words.device)
-        alone["position_ids"] = places + words[:, None] * (places > len(before))
-        return self._mask_state(wrapped(view, self.tokens, before, after)) - self._mask_state(alone)
+    def denoised(self, texts: Batch, template: str) -> Float[Tensor, "N d"]:
+        """[MASK] of the texts in the template, less [MASK] of the template alone with its words at the same positions."""
+        before, _ = self._parts(template)
+        first = texts["input_ids"][:, :1]  # [CLS], before [SEP] a text without words
+        ids = torch.cat([first, torch.full_like(first, self.encoder.tokenizer.sep_token_id)], dim=1)
+        alone = self.framed({"input_ids": ids, "attention_mask": torch.ones_like(ids)}, template)
+        words, places = texts["attention_mask"].sum(1) - 2, torch.arange(alone["input_ids"].shape[1], device=ids.device)
+        config = self.encoder.backbone.config
+        start = 0 if config.model_type == "bert" else config.pad_token_id + 1  # RoBERTa's first position
+        positions = start + places + words[:, None] * (places > len(before))
+        return self._mask_state(self.framed(texts, template)) - self._mask_state({**alone, "position_ids": positions})
+
+    def framed(self, texts: Batch, template: str = TEMPLATES[0]) -> Batch:
+        """The texts in the template."""
+        return wrapped(texts, self.tokens, *self._parts(template))
+
+    def embed(self, batch: Batch) -> Float[Tensor, "B d"]:
+        return self.encoder.embed(self.framed(batch))
+
+    def _parts(self, template: str) -> list[list[int]]:
+        tokenizer = self.encoder.tokenizer
+        parts = template.replace("[MASK]", tokenizer.mask_token).split("{sentence}")
+        return [tokenizer(part, add_special_tokens=False)["input_ids"] for part in parts]
 
     def _mask_state(self, batch: Batch) -> Float[Tensor, "N d"]:
-        backbone = self.encoder.backbone
-        if "position_ids" in batch and backbone.config.model_type != "bert":
-            batch = {**batch, "position_ids": batch["position_ids"] + backbone.config.pad_token_id + 1}
-        states = backbone(**batch).last_hidden_state
-        return self.encoder.at_mask(states, batch["input_ids"])
+        return self.encoder.at_mask(self.encoder.backbone(**batch).last_hidden_state, batch["input_ids"])

@@ -11,8 +11,8 @@ from cselab.methods.simcse import SimCSE
 
 @register("rankcse")
 class RankCSE(SimCSE):
-    """InfoNCE, agreement of the two views' lists of neighbours (Eq. 5, the shared term "rank"), and the lists of the teachers (Eq. 9
-    ListNet, Eq. 11 ListMLE as the term "list_mle").
+    """InfoNCE, agreement of the two views' lists of neighbours (the shared term "rank"), and the lists of the teachers (ListNet, or
+    ListMLE by the term "list_mle").
 
     Rows have `target`, the teachers' vector of the sentence. Two teachers' unit vectors side by side have the mean of their
     cosines as cosine, so a pair of teachers is one target.

@@ -68,12 +68,12 @@ def barlow(space: SpaceViews) -> Float[Tensor, ""]:
 
 
 def arc(space: SpaceViews) -> Float[Tensor, ""]:
-    """ArcCSE Eq. 5: InfoNCE with the positive's angle enlarged by the knob "arc_margin", in degrees."""
+    """ArcCSE: InfoNCE with the positive's angle enlarged by the knob "arc_margin", in degrees."""
     return arc_con(*space.views, margin=space.knob["arc_margin"], temperature=space.settings.temperature, ids=space.ids)
 
 
 def rank(space: SpaceViews) -> Float[Tensor, ""]:
-    """RankCSE Eq. 5: both views agree on a sentence's neighbours."""
+    """RankCSE: both views agree on a sentence's neighbours."""
     return rank_consistency(*space.views, temperature=space.settings.temperature)
 
 
@@ -90,7 +90,7 @@ def whitened(space: SpaceViews) -> Float[Tensor, ""]:
 
 
 def self_contrast(space: SpaceViews) -> Float[Tensor, ""]:
-    """SCD Eq. 2: the mean cosine of a sentence's two views, which is to be small; "barlow" keeps them from falling apart."""
+    """SCD: the mean cosine of a sentence's two views, which is to be small; "barlow" keeps them from falling apart."""
     return torch.cosine_similarity(*space.views, dim=-1).mean()
 
 

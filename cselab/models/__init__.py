@@ -6,6 +6,7 @@ from cselab.models.decoder import BIDIRECTIONAL, add_lora, load_decoder, make_bi
 from cselab.models.encode import encode, evaluating
 from cselab.models.ensemble import Ensemble
 from cselab.models.exporting import export, load
+from cselab.models.flow import Flowed
 from cselab.models.pooling import POOLINGS, pool
 from cselab.models.sentence import SentenceEncoder
 from cselab.models.surgery import remove_layer_norms
@@ -17,6 +18,7 @@ __all__ = [
     "CROSS_STREAMS",
     "POOLINGS",
     "Ensemble",
+    "Flowed",
     "SentenceEncoder",
     "TwinEncoder",
     "TwinOutput",

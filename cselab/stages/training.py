@@ -22,7 +22,15 @@ from cselab.models import Ensemble, SentenceEncoder, TwinEncoder, load_backbone,
 from cselab.pretraining.sif import SifMean
 from cselab.pretraining.text import Rows
 from cselab.settings import Schedule
-from cselab.stages.text import dev_pairs, dev_task, nli_triplets, sentences, training_rows, translator_of
+from cselab.stages.text import (
+    dev_pairs,
+    dev_task,
+    nli_triplets,
+    sentences,
+    training_rows,
+    translator_of,
+    view_pivot,
+)
 from cselab.training import fit
 from cselab.training.distributed import rank_and_world
 
@@ -179,7 +187,7 @@ def single(lab: Lab, method: str, *, pivot: str | None = None, **overrides: Any)
     return _opened(lab, folder, SentenceEncoder)
 
 
-def supervised(lab: Lab, method: Literal["simcse_supervised", "bellm"], **overrides: Any) -> Trained:
+def supervised(lab: Lab, method: Literal["simcse_supervised", "angle", "bellm"], **overrides: Any) -> Trained:
     """A method that learns from triplets, from the backbone or, BeLLM, from the decoder; `overrides` are settings."""
     lab = lab.with_settings(**{**dict.fromkeys(OF_TWINS), **overrides})
     if method != "bellm":
@@ -227,6 +235,26 @@ def distilled(lab: Lab, teacher: SentenceEncoder | TwinEncoder | Ensemble, name:
 
     folder = _train(
         lab, name, "distillation", [base], schedule, rows, seed=s.seed, text=text.fingerprint, teacher=key
+    )  # fmt: skip
+    return _opened(lab, folder, SentenceEncoder)
+
+
+def ranked(lab: Lab, teachers: Sequence[SentenceEncoder]) -> Trained:
+    """RankCSE: a fresh tower that learns the mean of the teachers' orders of neighbours, with tower I's schedule."""
+    lab = lab.with_settings(**dict.fromkeys((*OF_TWINS, *OF_DECODERS)))
+    s, base, text, pivot = lab.settings, backbone(lab), sentences(lab), view_pivot(lab)
+    key = "-".join(_fingerprint(teacher) for teacher in teachers)
+
+    def directions(some: list[str]) -> torch.Tensor:
+        return torch.cat([torch.nn.functional.normalize(teacher.encode(some), dim=1) for teacher in teachers], dim=1)
+
+    def rows():
+        tokens = training_rows(lab, load_tokenizer(base), pivot, s.stage1_max_length)
+        return with_targets(tokens, text, directions, lab.cache_dir / "targets" / f"{key}-{text.fingerprint}.arrow")
+
+    folder = _train(
+        lab, "rankcse", "rankcse", [base], s.stage1("i"), rows, seed=s.seed, text=text.fingerprint, teacher=key, pivot=pivot,
+        rtt_mode=s.rtt_mode, translator=pivot and translator_of(lab, pivot).fingerprint,
     )  # fmt: skip
     return _opened(lab, folder, SentenceEncoder)
 

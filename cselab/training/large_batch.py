@@ -27,7 +27,7 @@ def cached_backward(
     Vectors are computed without a graph, the loss and its gradient for them follow, and each chunk is computed again, now
     with a graph and with the random numbers (dropout) of its first time, and takes its part of that gradient.
 
-    batch: tensors of views * N rows, view-major. unsynced: what the chunks but the last run in (DDP's `no_sync`).
+    batch: tensors of views * N rows, view-major, or of N. unsynced: what the chunks but the last run in (DDP's `no_sync`).
     """
     parts = list(_chunks(batch, chunk, views))
     device = next(iter(batch.values())).device
@@ -52,10 +52,14 @@ def cached_backward(
 
 
 def _chunks(batch: Batch, chunk: int, views: int) -> Iterator[Batch]:
-    by_view = {name: rows.unflatten(0, (views, -1)) for name, rows in batch.items()}
-    sentences = next(iter(by_view.values())).shape[1]
+    """Each with all views of its sentences, and what is one row a sentence (a teacher's vectors)."""
+    sentences = len(batch["input_ids"]) // views
     for start in range(0, sentences, chunk):
-        yield {name: rows[:, start : start + chunk].flatten(0, 1) for name, rows in by_view.items()}
+        part = slice(start, start + chunk)
+        yield {
+            name: rows[part] if len(rows) == sentences else rows.unflatten(0, (views, -1))[:, part].flatten(0, 1)
+            for name, rows in batch.items()
+        }
 
 
 def _random_state(device: torch.device) -> tuple[Tensor, Tensor | None]:

@@ -6,11 +6,10 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from transformers import PreTrainedTokenizerFast
 
 from cselab.data.augment import VIEWS, Tokens, augmented, mask_span, repeat, wrapped
-from cselab.data.sources import embedded_dir
 from cselab.errors import DataError, SettingsError
-from cselab.models import load_tokenizer
 
 TEXTS = [
     "a man is playing guitar .",
@@ -127,10 +126,10 @@ def test_each_view_has_its_own_function(batch, tokens):
         augmented(two, ("same", "same", "same"), tokens)
 
 
-def test_a_tokenizer_without_a_mask_is_named():
-    decoder = load_tokenizer(embedded_dir() / "backbones" / "tiny-llama")
+def test_a_tokenizer_without_a_mask_is_named(word_tokenizer):
+    unmasked = PreTrainedTokenizerFast(tokenizer_object=word_tokenizer.backend_tokenizer, pad_token="[PAD]")
     with pytest.raises(DataError, match="a padding and a mask token"):
-        Tokens.of(decoder)
+        Tokens.of(unmasked)
 
 
 @settings(max_examples=60, deadline=None)

@@ -8,9 +8,9 @@ import torch
 
 from cselab.errors import DataError, SettingsError
 from cselab.losses import (
-    angle_difference,
     arc_con,
     bidirectional_margin,
+    complex_agreement,
     distance_hinge,
     group_whiten,
     info_nce,
@@ -128,7 +128,7 @@ def test_pairs_in_order_counts_only_pairs_of_different_labels():
     assert pairs_in_order(-scores, labels) > pairs_in_order(scores, labels)
 
 
-def test_the_angle_difference_is_of_the_complex_quotient(views):
+def test_agreement_is_of_the_complex_quotient(views):
     """Against complex division; equal vectors give d/2 parts that add to 1, and scale does not matter."""
     a, b = views
     half = D // 2
@@ -138,11 +138,11 @@ def test_the_angle_difference_is_of_the_complex_quotient(views):
         ratio = sum(abs(x) ** 2 for x in w) / (a[i].norm() * b[i].norm()).item()
         quotients = [x * y.conjugate() for x, y in zip(z, w, strict=True)]
         expected = abs(sum(q.real + q.imag for q in quotients)) / sum(abs(x) ** 2 for x in w) * ratio
-        assert angle_difference(a, b)[i].item() == pytest.approx(expected)
-    torch.testing.assert_close(angle_difference(a, a), torch.ones(N, dtype=torch.float64))
-    torch.testing.assert_close(angle_difference(3 * a, b), angle_difference(a, b))
+        assert complex_agreement(a, b)[i].item() == pytest.approx(expected)
+    torch.testing.assert_close(complex_agreement(a, a), torch.ones(N, dtype=torch.float64))
+    torch.testing.assert_close(complex_agreement(3 * a, b), complex_agreement(a, b))
     with pytest.raises(DataError, match="7 dimensions have no halves"):
-        angle_difference(a[:, :7], b[:, :7])
+        complex_agreement(a[:, :7], b[:, :7])
 
 
 def test_a_whitened_group_has_the_identity_as_covariance():

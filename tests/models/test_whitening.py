@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from cselab.errors import DataError
-from cselab.models import Whitened
+from cselab.models import Flowed, Whitened
 
 TEXT = [str(i) for i in range(400)]
 
@@ -39,3 +39,31 @@ def test_fewer_dimensions_keep_the_largest_variances(encode):
 def test_too_little_text(encode):
     with pytest.raises(DataError, match="whitening 8 dimensions needs more sentences than that, got 8"):
         Whitened(encode, TEXT[:8])
+
+
+# ------------------------------------------------------------------------------------------- the flow
+
+
+@pytest.fixture(scope="module")
+def flowed(encode):
+    return Flowed(encode, TEXT)
+
+
+def test_the_flows_determinant_is_that_of_its_map(flowed):
+    """Against autograd's Jacobian: a wrong determinant makes a likelihood that grows by shrinking everything."""
+    x = torch.randn(3, 8)
+    _, change = flowed.transform(x)
+    for row, found in zip(x, change, strict=True):
+        jacobian = torch.autograd.functional.jacobian(lambda r: flowed.transform(r[None])[0][0], row)
+        torch.testing.assert_close(torch.linalg.slogdet(jacobian).logabsdet, found.detach(), atol=1e-4, rtol=1e-4)
+
+
+def test_the_flow_makes_the_text_more_gaussian_and_is_the_same_each_time(encode, flowed):
+    assert sum(flowed.losses[-50:]) < sum(flowed.losses[:50])
+    z = flowed.encode(TEXT)
+    assert z.mean(0).abs().max() < 0.3
+    before, after = ((torch.corrcoef(rows.T) - torch.eye(8)).abs().mean() for rows in (encode(TEXT), z))
+    assert after < before / 2
+    torch.testing.assert_close(Flowed(encode, TEXT).encode(TEXT[:3]), z[:3])
+    with pytest.raises(DataError, match="a flow of 8 dimensions needs more sentences than that, got 8"):
+        Flowed(encode, TEXT[:8])

@@ -26,7 +26,16 @@ def build(folder: Path, name: str, dropout: float, terms: str = "") -> Method:
     towers = [str(folder / "tower_i"), str(folder / "tower_ii")]
     two = name in ("tncse", "jtcse")
     return create(
-        name, Settings.of("tiny", dropout=dropout, caels=1, terms=terms, artificial_rows=5), towers[: 1 + two]
+        name,
+        Settings.of(
+            "tiny",
+            dropout=dropout,
+            caels=1,
+            terms=terms,
+            artificial_rows=5,
+            augment="same,same" if name == "esimcse" else "",
+        ),
+        towers[: 1 + two],
     )
 
 
@@ -82,7 +91,7 @@ def weights_whole_and_resumed(folder: Path) -> list[dict]:
 COLUMNS = "off_info,dcl,barlow"  # negatives from a pass without dropout, and losses over the columns of the whole batch
 CASES = [
     ("simcse", "", 0), ("tncse", "", 0), ("jtcse", "", 0), ("jtcse", "", 2), ("simcse", COLUMNS, 0),
-    ("jtcse", f"nce,icnce,ictm,{COLUMNS}", 2),
+    ("jtcse", f"nce,icnce,ictm,{COLUMNS}", 2), ("esimcse", "", 0), ("esimcse", "", 2),
 ]  # fmt: skip
 
 if __name__ == "__main__":

@@ -43,7 +43,7 @@ def schedule(**changes) -> Schedule:
 
 
 def build(name, towers, **settings):
-    count = 1 if name == "simcse" else 2
+    count = 2 if name in ("tncse", "jtcse") else 1
     return create(name, Settings.of("tiny", **{"caels": 1, **settings}), towers[:count])
 
 

@@ -31,10 +31,11 @@ def still_to_come(folder, scores=DEV):
     return Scores(*scores[len(checkpoints.read_history(last)) if last else 0 :])
 
 
-@pytest.mark.parametrize("name", ["simcse", "jtcse"])
+@pytest.mark.parametrize("name", ["simcse", "jtcse", "esimcse"])
 @pytest.mark.parametrize("mark", [0, 1, 4, 8])
 def test_stopped_at_a_mark_it_goes_on_to_the_same_weights(name, mark, towers, corpus, tmp_path):  # noqa: F811
-    """Prevents a resume that forgets the best weights, a random state, the optimizer or its place in the data."""
+    """Prevents a resume that forgets the best weights, a random state, the optimizer, its place in the data, or what a method
+    remembers: a queue, a momentum encoder."""
 
     class Stop(Scores):
         def __call__(self, method):
