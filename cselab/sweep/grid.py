@@ -69,7 +69,8 @@ def expand(grid: Mapping[str, Any], notebooks: Path) -> list[Run]:
     runs of one label and seed that differ.
     """
     shared = dict(grid)
-    blocks, measures = shared.pop("runs", [{}]), tuple(shared.pop("measures", DEFAULT))
+    blocks, measures = shared.pop("runs", [{}]), shared.pop("measures", DEFAULT)
+    measures = tuple(part.strip() for part in measures.split(",")) if isinstance(measures, str) else tuple(measures)
     for measure in measures:
         if measure not in MEASURES:
             raise SettingsError(f"unknown measure {measure!r}; {suggest(measure, MEASURES)}")

@@ -43,6 +43,13 @@ def test_what_varies_is_in_the_label():
     assert runs({"methods": ["jtcse"], "caels": [1, 2], "seed": 3}) == [("jtcse, caels=1", 3), ("jtcse, caels=2", 3)]
 
 
+@pytest.mark.parametrize("given", [["sts", "energy"], "sts, energy", "sts,energy"])
+def test_measures_of_a_file_and_of_a_command_line(given):
+    """Prevents `-p measures=dev` from being read letter by letter."""
+    (run,) = expand({"methods": ["simcse"], "measures": given}, NOTEBOOKS)
+    assert run.measures == ("sts", "energy")
+
+
 def test_seeds():
     assert parse_seeds("1-3,8") == [1, 2, 3, 8]
     assert parse_seeds([4, 5]) == [4, 5]
