@@ -20,6 +20,7 @@ from cselab.batch.parameters import assign
 from cselab.batch.progress import Durations, LiveLine, clock
 from cselab.batch.record import RunRecord
 from cselab.batch.report import Outcome, write_index
+from cselab.environment import MALLOC
 from cselab.errors import CselabError, suggest
 
 ANSI = re.compile(r"\x1b\[[0-9;]*m")
@@ -96,7 +97,7 @@ def run(
         print(f"{len(outcomes)} of {len(notebooks)} notebooks had finished")
     index = write_index(folder, list(outcomes.values()), dict(given))
     started = time.monotonic()
-    variables = {"CSELAB_RUN_DIR": str(folder), "CSELAB_OUTPUTS": str(outputs.resolve())}
+    variables = {"CSELAB_RUN_DIR": str(folder), "CSELAB_OUTPUTS": str(outputs.resolve()), **MALLOC}
     if jobs > 1 and "OMP_NUM_THREADS" not in os.environ:
         variables["OMP_NUM_THREADS"] = str(max(1, (os.cpu_count() or 1) // jobs))
     with _environment(**variables), _outcomes(todo, jobs) as ended:

@@ -7,12 +7,9 @@ from contextlib import contextmanager
 import dask
 from distributed import Client, LocalCluster
 
-from cselab.environment import source_hash
+from cselab.environment import MALLOC, source_hash
 from cselab.errors import CselabError
 
-MALLOC = dict.fromkeys(("MALLOC_TRIM_THRESHOLD_", "MALLOC_MMAP_THRESHOLD_"), "4000000000")
-"""Of a worker's process, read once as it starts. glibc gives a freed tensor's memory back to the system, with dask's own setting from
-64 kB on, and the next step faults it in again, which takes a third of the time of a small model's training; so it is kept."""
 START = 60
 """Seconds that a scheduler or the first worker may take to answer."""
 
@@ -33,7 +30,7 @@ def connected(scheduler: str | None, workers: int, threads: int) -> Iterator[Cli
     names = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
     environment = {**dict.fromkeys(names, str(threads)), "TOKENIZERS_PARALLELISM": "false"}
     with (
-        dask.config.set({"distributed.nanny.pre-spawn-environ": MALLOC}),  # `env` comes too late for malloc
+        dask.config.set({"distributed.nanny.pre-spawn-environ": MALLOC}),  # `env` comes too late, and dask's own is worse
         LocalCluster(
             n_workers=workers, threads_per_worker=1, processes=True, dashboard_address=":0", silence_logs=50, env=environment
         ) as cluster,

@@ -12,7 +12,8 @@ import psutil
 import pytest
 import torch
 
-from cselab.sweep.cluster import MALLOC, connected
+from cselab.environment import MALLOC
+from cselab.sweep.cluster import connected
 from cselab.sweep.store import Store
 
 pytestmark = pytest.mark.slow
