@@ -30,6 +30,7 @@ from cselab.losses import ictm
 from cselab.methods import SimCSE, create
 from cselab.models import SentenceEncoder, load_backbone, load_tokenizer
 from cselab.settings import Schedule, Settings
+from cselab.systems import SINGLE
 from cselab.training import fit
 from cselab.training.watch import Probe, matmul_peak
 
@@ -237,6 +238,25 @@ def encode_sentences(device: torch.device) -> dict:
     return {
         "encode 10,000 sentences": ratio(lambda: encoder.encode(sentences), lambda: peer.encode(sentences), device, 5)
     }
+
+
+@benchmark("f")
+def methods_against_simcse(device: torch.device) -> dict:
+    """(f) Training by each single-tower method, batch 64, sentences up to 32 tokens; the peer is SimCSE, taken in turn."""
+    sentences, steps = text(6400), 8 if device.type == "cpu" else 60
+    with tempfile.TemporaryDirectory() as folder:
+        rows = rows_of(sentences, Path(folder), 32)
+
+        def step_seconds(name: str) -> float:
+            plan = Schedule(steps, 64, 1e-5, 32, eval_every=steps)
+            method = create(name, Settings.of("tiny"), [str(TINY)])
+            return 64 / fit(method, rows, plan, dev=lambda m: 0.0, seed=1, device=device).sentences_per_second
+
+        others = [name for name in SINGLE if name != "simcse"]
+        return {
+            f"{name} step": compared([(step_seconds(name), step_seconds("simcse")) for _ in range(3)])
+            for name in others
+        }
 
 
 def main() -> None:
