@@ -1,7 +1,6 @@
 """The baselines of the papers' tables: what each adds to SimCSE, and the parts that several share."""
 
 import copy
-import itertools
 
 import pytest
 import torch
@@ -44,19 +43,21 @@ def test_every_baseline_is_here():
     assert set(NEW) <= set(SINGLES)
 
 
-@pytest.mark.parametrize(("name", "term"), [*itertools.product(SINGLES, SHARED)])
-def test_any_shared_term_joins_any_method(name, term, small_pretrained, batch):
-    """Prevents a method whose vectors a term cannot read, and a term that is left out without a word."""
+@pytest.mark.parametrize("name", SINGLES)
+def test_any_shared_term_joins_any_method(name, small_pretrained, batch):
+    """Prevents a method whose vectors a term cannot read, a term that is left out without a word, and one that teaches nothing."""
     torch.manual_seed(0)
     own = _REGISTRY[name].default_terms
-    terms = own if term in {entry.partition(":")[0] for entry in own} else (*own, term)
+    terms = (*own, *(term for term in SHARED if term not in {entry.partition(":")[0] for entry in own}))
     method = build(name, small_pretrained, terms=terms).train()
     losses = method.losses(given_to(name, batch), STEP)
     assert list(losses) == [entry.partition(":")[0] for entry in terms]
-    sum(losses.values()).backward()
-    reached = [p.grad for p in method.encoder.parameters() if p.requires_grad and p.grad is not None]
-    assert all(gradient.isfinite().all() for gradient in reached)
-    assert any(gradient.abs().sum() > 0 for gradient in reached)
+    weights = [p for p in method.encoder.parameters() if p.requires_grad]
+    for term, loss in losses.items():
+        found = torch.autograd.grad(loss, weights, retain_graph=True, allow_unused=True)
+        reached = [gradient for gradient in found if gradient is not None]
+        assert all(gradient.isfinite().all() for gradient in reached), term
+        assert any(gradient.abs().sum() > 0 for gradient in reached), term
 
 
 @pytest.mark.parametrize("name", SINGLES)
