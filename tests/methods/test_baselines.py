@@ -49,7 +49,7 @@ def test_any_shared_term_joins_any_method(name, small_pretrained, batch):
     torch.manual_seed(0)
     own = _REGISTRY[name].default_terms
     terms = (*own, *(term for term in SHARED if term not in {entry.partition(":")[0] for entry in own}))
-    method = build(name, small_pretrained, terms=terms).train()
+    method = build(name, small_pretrained, terms=terms, dropout=0.1).train()
     losses = method.losses(given_to(name, batch), STEP)
     assert list(losses) == [entry.partition(":")[0] for entry in terms]
     weights = [p for p in method.encoder.parameters() if p.requires_grad]
@@ -57,7 +57,8 @@ def test_any_shared_term_joins_any_method(name, small_pretrained, batch):
         found = torch.autograd.grad(loss, weights, retain_graph=True, allow_unused=True)
         reached = [gradient for gradient in found if gradient is not None]
         assert all(gradient.isfinite().all() for gradient in reached), term
-        assert any(gradient.abs().sum() > 0 for gradient in reached), term
+        hinge = term in ("masking", "soft_negative")  # 0 where the order is right already
+        assert hinge or any(gradient.abs().sum() > 0 for gradient in reached), term
 
 
 @pytest.mark.parametrize("name", SINGLES)
