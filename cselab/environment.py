@@ -9,10 +9,6 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-MALLOC = dict.fromkeys(("MALLOC_TRIM_THRESHOLD_", "MALLOC_MMAP_THRESHOLD_"), "4000000000")
-"""Of processes that train, from before they start, for glibc reads it once: a freed tensor's memory is kept. By default large blocks go
-back to the system and the next step faults them in again, which costs a small model a seventh of its training on a CPU."""
-
 PACKAGE = Path(__file__).resolve().parent
 DRAWING = {"views", "batch", "sweep", "cli.py", "doctor.py", "lab.py", "environment.py", "__init__.py", "__main__.py"}
 """Parts whose change cannot change a number; the rest of the source is part of every stage's key."""

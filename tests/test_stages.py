@@ -121,7 +121,7 @@ def test_single_tower_methods_and_their_terms(open_lab):
 @pytest.mark.parametrize("name", sorted(set(SINGLE) - {"simcse", "imsimcse", "simcse_noise"}))
 def test_every_baseline_is_trained_and_found_again(open_lab, small_pretrained, name, capsys):
     """Prevents a method that cannot be fitted, saved or opened, and one whose own settings do not train it anew."""
-    small = dict(backbone=small_pretrained, sentences=40, knobs="whitening_groups:16")
+    small = dict(backbone=small_pretrained, sentences=40, knobs="whitening_size:2")
     first = system(name).build(open_lab(**small))
     assert first.encode(["The dog is sleeping."]).isfinite().all()
     capsys.readouterr()

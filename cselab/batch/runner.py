@@ -20,8 +20,11 @@ from cselab.batch.parameters import assign
 from cselab.batch.progress import Durations, LiveLine, clock
 from cselab.batch.record import RunRecord
 from cselab.batch.report import Outcome, write_index
-from cselab.environment import MALLOC
 from cselab.errors import CselabError, suggest
+
+MALLOC = dict.fromkeys(("MALLOC_TRIM_THRESHOLD_", "MALLOC_MMAP_THRESHOLD_"), "4000000000")
+"""Of processes that train, from before they start, for glibc reads it once: a freed tensor's memory is kept. By default large blocks go
+back to the system and the next step faults them in again, which costs a small model a seventh of its training on a CPU."""
 
 ANSI = re.compile(r"\x1b\[[0-9;]*m")
 """Colours of a traceback, for a terminal only."""

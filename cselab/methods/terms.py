@@ -80,7 +80,7 @@ def rank(space: SpaceViews) -> Float[Tensor, ""]:
 def whitened(space: SpaceViews) -> Float[Tensor, ""]:
     """WhitenedCSE: InfoNCE of each view after group whitening, its features shuffled anew; a mean over the knob "whitenings"."""
     generator, (a, b) = space.context.generator(), space.views
-    times, groups = int(space.knob["whitenings"]), int(space.knob["whitening_groups"])
+    times, groups = int(space.knob["whitenings"]), max(1, int(a.shape[1] // space.knob["whitening_size"]))
     total = 0.0
     for _ in range(times):
         orders = (torch.randperm(a.shape[1], generator=generator).to(a.device) for _ in range(2))
@@ -106,9 +106,9 @@ SHARED: dict[str, Callable[[SpaceViews], Float[Tensor, ""]]] = {
 }
 NEED_CLEAN = frozenset({"off_info"})
 WEIGHTS = {"dcl": 0.1}  # ImSimCSE's lambda; of all other terms 1
-KNOBS = ("arc_margin:10", "whitenings:3", "whitening_groups:6")
-"""Knobs of shared terms. arc_margin: ArcCSE's 10 degrees. whitenings, whitening_groups: ours, so that a group of the small backbone's
-192 features is smaller than a batch."""
+KNOBS = ("arc_margin:10", "whitenings:3", "whitening_size:32")
+"""Knobs of shared terms. arc_margin: ArcCSE's 10 degrees. whitenings, whitening_size: ours; a group has fewer features
+than a batch has sentences."""
 
 
 def knobs_of(given: Sequence[str], usual: Sequence[str]) -> Mapping[str, float]:

@@ -7,7 +7,8 @@ from contextlib import contextmanager
 import dask
 from distributed import Client, LocalCluster
 
-from cselab.environment import MALLOC, source_hash
+from cselab.batch.runner import MALLOC
+from cselab.environment import source_hash
 from cselab.errors import CselabError
 
 START = 60

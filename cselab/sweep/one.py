@@ -7,9 +7,7 @@ from pathlib import Path
 from cselab.errors import SettingsError
 from cselab.sweep import task
 from cselab.sweep.grid import expand
-from cselab.sweep.measures import MEASURES
 from cselab.sweep.store import Store
-from cselab.systems import system
 from cselab.training.distributed import rank_and_world
 
 
@@ -25,8 +23,7 @@ def train_one(method: str, given: Mapping[str, str], outputs: Path, store: Path 
     known = Store(store) if store else None
     started = time.perf_counter()
     lab = task.lab_of(run.settings, str(outputs.resolve()))
-    encoder = system(method).build(lab)
-    rows = [row for measure in run.measures for row in MEASURES[measure](lab, encoder)]
+    rows = task.measured(run, lab)
     if rank_and_world()[0]:
         return
     for row in rows:

@@ -103,12 +103,17 @@ def execute(run: Run, key: str, data: str, place: Place, *_after: object) -> Tol
                 rows, environment = _notebook(run, key, place)
             else:
                 lab = lab_of(run.settings, place.outputs)
-                encoder, environment = system(run.what).build(lab), lab.environment
-                rows = [row for measure in run.measures for row in MEASURES[measure](lab, encoder)]
+                rows, environment = measured(run, lab), lab.environment
         except CselabError as found:
             error = str(found)
     store.add(result(run, key, data, time.perf_counter() - started, error, rows, environment))
     return told(store, key)
+
+
+def measured(run: Run, lab: Lab) -> list[Row]:
+    """Train, or find, the run's system and measure it."""
+    encoder = system(run.what).build(lab)
+    return [row for measure in run.measures for row in MEASURES[measure](lab, encoder)]
 
 
 def result(

@@ -34,7 +34,6 @@ class LossPlayground(View):
 
     def __init__(self, method: Method, *, sentences: int = 5, seed: int = 0):
         self.method, self.sentences, self.seed = method, min(sentences, len(PALETTE)), seed
-        self.method.knob = {**method.knob, "whitening_groups": 1.0}  # points have two or three features
         self.offered = tuple(dict.fromkeys((*method.own_terms, *SHARED)))
         self.controls = {
             "shape": widgets.Dropdown(options=list(SHAPES), description="points in"),

@@ -31,7 +31,7 @@ def batch(word_tokenizer):
 
 
 def build(name, folder, **settings) -> Method:
-    settings = {"dropout": 0.0, "knobs": "whitening_groups:16", **settings}
+    settings = {"dropout": 0.0, "knobs": "whitening_size:2", **settings}
     return create(name, Settings.of("tiny", **settings), [folder])
 
 

@@ -12,7 +12,7 @@ import psutil
 import pytest
 import torch
 
-from cselab.environment import MALLOC
+from cselab.batch.runner import MALLOC
 from cselab.sweep.cluster import connected
 from cselab.sweep.store import Store
 
