@@ -131,19 +131,22 @@ VIEWS: dict[str, View] = {
 }  # fmt: skip
 
 
-def augmented(batch: Batch, names: tuple[str, ...], tokens: Tokens) -> Batch:
-    """A view-major batch with each of its views changed by its function; what has another width is padded.
-
-    Raises SettingsError, with the nearest name, for an unknown view, and where there are not as many names as views.
-    """
+def checked(names: tuple[str, ...], views: int) -> tuple[str, ...]:
+    """`names`, one for each of `views` or none at all. Raises SettingsError, with the nearest name, for an unknown one, and for too many
+    or too few."""
     for name in names:
         if name not in VIEWS:
-            raise SettingsError(f"unknown view {name!r}; {suggest(name, VIEWS)}")
-    texts = {key: batch[key] for key in ("input_ids", "attention_mask")}
-    if len(batch["input_ids"]) % len(names):
+            raise SettingsError(f"augment: unknown view {name!r}; {suggest(name, VIEWS)}")
+    if names and len(names) != views:
         raise SettingsError(
-            f"{len(names)} views ({', '.join(names)}) do not fit a batch of {len(batch['input_ids'])} rows"
+            f"augment: {len(names)} names ({', '.join(names)}) for {views} views; give one for each, {'same'!r} changes nothing"
         )
+    return names
+
+
+def augmented(batch: Batch, names: tuple[str, ...], tokens: Tokens) -> Batch:
+    """A view-major batch with each of its views changed by its function; what has another width is padded."""
+    texts = {key: batch[key] for key in ("input_ids", "attention_mask")}
     parts = [
         VIEWS[name](dict(zip(texts, some, strict=True)), tokens)
         for name, *some in zip(names, *(rows.chunk(len(names)) for rows in texts.values()), strict=True)

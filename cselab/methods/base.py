@@ -14,7 +14,7 @@ from einops import rearrange
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from cselab.data.augment import Tokens, augmented
+from cselab.data.augment import Tokens, augmented, checked
 from cselab.errors import SettingsError, suggest
 from cselab.methods.context import StepContext
 from cselab.methods.terms import KNOBS, NEED_CLEAN, SHARED, SpaceViews, knobs_of, weights_of
@@ -44,7 +44,7 @@ class Method(nn.Module, ABC):
     augment: names of `cselab.data.augment`, what changes each view's text; none where `()`. `settings.augment` goes first.
     knobs: numbers of the method's own, "name:value" with the paper's value; `self.knob` has them, or what `settings.knobs` says.
 
-    Raises SettingsError for a term, view or knob that there is not, naming the nearest.
+    Raises SettingsError for a term, view or knob that there is not, naming the nearest, and for other than one name of `augment` a view.
     """
 
     tower_names: ClassVar[tuple[str, ...]] = ("i",)
@@ -62,7 +62,7 @@ class Method(nn.Module, ABC):
         self.settings = settings
         self.terms = self.wanted(settings)
         self.knob = knobs_of(settings.knobs, (*KNOBS, *self.knobs))
-        self.view_names = settings.augment or self.augment
+        self.view_names = checked(settings.augment or self.augment, self.views)
 
     @cached_property
     def tokens(self) -> Tokens:

@@ -16,10 +16,12 @@ from cselab.sweep.claims import check_claims, read_claims, shown_claims
 from cselab.sweep.store import Store
 
 PAPERS = {
-    "untrained": "BERT-base", "whitened": "BERT-whitening", "simcse": "SimCSE", "edfse": "EDFSE", "tncse": "TNCSE",
+    "flow": "BERT-flow", "whitened": "BERT-whitening", "simcse": "SimCSE", "consert": "ConSERT", "esimcse": "ESimCSE", "diffcse": "DiffCSE",
+    "arccse": "ArcCSE", "infocse": "InfoCSE", "promptbert": "PromptBERT", "pcl": "PCL", "sncse": "SNCSE", "whitenedcse": "WhitenedCSE",
+    "promcse": "PromCSE", "rankcse": "RankCSE", "scd": "SCD-BERT", "imsimcse": "ImSimCSE", "edfse": "EDFSE", "tncse": "TNCSE",
     "jtcse": "JTCSE", "edfse_d": "EDFSE D", "tncse_d": "TNCSE D", "jtcse_d": "JTCSE D", "uc": "JTCSE+UC", "uc_d": "JTCSE+UC D",
 }  # fmt: skip
-"""Systems by their rows in Table I of JTCSE (BERT-base)."""
+"""Systems by their rows in Table I of JTCSE or Table 3 of ImSimCSE (BERT-base)."""
 TEXT = ("corpus", "sentences", "nli", "triplets")
 """Settings that say what is trained on; rows of one table may differ in them."""
 HEADS = {
@@ -123,8 +125,12 @@ def _tables(scores: pandas.DataFrame, against: str) -> dict[str, pandas.DataFram
     dev = scores[scores.measure == "dev"].groupby("label").value.mean()
     table.insert(table.columns.get_loc("seeds") + 1, "dev", dev.reindex(table.index))
     if set(tasks) == set(STS7):
-        printed = reported.sts("jtcse", "I").average
-        table["paper"] = scores.groupby("label").what.first().map(PAPERS).map(printed).reindex(table.index)
+        printed = {**reported.sts("imsimcse", "3").average, **reported.sts("jtcse", "I").average}
+        systems = scores.groupby("label").what.first()
+        systems = systems[
+            ~systems.duplicated(keep=False)
+        ]  # of variants of a system none is the paper's row for certain
+        table["paper"] = systems.map(PAPERS).map(printed).reindex(table.index)
     tables = {"scores": table.reindex(list(dict.fromkeys(test.label)))}
     for name, measures in {
         "phenomena": ["phenomenon"],

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from transformers import PreTrainedTokenizerFast
 
-from cselab.data.augment import VIEWS, Tokens, augmented, mask_span, repeat, wrapped
+from cselab.data.augment import VIEWS, Tokens, augmented, checked, mask_span, repeat, wrapped
 from cselab.errors import DataError, SettingsError
 
 TEXTS = [
@@ -120,10 +120,15 @@ def test_each_view_has_its_own_function(batch, tokens):
     assert rows(first) == rows(batch)
     assert rows({key: seen[key][4:] for key in first}) != rows(batch)
     assert torch.equal(seen["text_hash"], torch.arange(4))
+
+
+def test_a_wrong_view_is_named_before_anything_is_loaded():
+    """Prevents three functions on two views from cutting the batch at the wrong rows."""
+    assert checked((), 2) == ()
     with pytest.raises(SettingsError, match="unknown view 'shufle'.*'shuffle'"):
-        augmented(two, ("same", "shufle"), tokens)
-    with pytest.raises(SettingsError, match="3 views .* do not fit a batch of 8 rows"):
-        augmented(two, ("same", "same", "same"), tokens)
+        checked(("same", "shufle"), 2)
+    with pytest.raises(SettingsError, match="3 names .* for 2 views; give one for each"):
+        checked(("same", "same", "same"), 2)
 
 
 def test_a_tokenizer_without_a_mask_is_named(word_tokenizer):
