@@ -38,7 +38,7 @@ def _figures(tables: Tables) -> dict[str, go.Figure]:
         phenomena = tables.numbers["phenomena"].T.to_dict()
         figures["Where it comes from"] = score_heatmap(phenomena, x_title="what was changed in a pair of the world")
     if "energy" in measures:
-        figures["Energy of [CLS] and scores"] = _energy(tables.rows)
+        figures["Energy of [CLS] and scores"] = energy_chart(tables.rows)
     return figures
 
 
@@ -61,7 +61,7 @@ def _seeds(scores: pandas.DataFrame) -> go.Figure:
     )
 
 
-def _energy(scores: pandas.DataFrame) -> go.Figure:
+def energy_chart(scores: pandas.DataFrame) -> go.Figure:
     """A point a label: mean energy and mean test average, with the rank correlation over labels that JTCSE claims to be positive."""
     test = scores[(scores.measure == "test") & (scores.task == "average")].groupby("label", sort=False).value.mean()
     energy = scores[scores.measure == "energy"].groupby("label", sort=False).value.mean()

@@ -181,7 +181,7 @@ def peak_share(device: torch.device) -> dict:
     return found
 
 
-@benchmark("f")
+@benchmark("g")
 def memory(device: torch.device) -> dict:
     """(f) Resident memory of a process that trains from a corpus of a million sentences, over that of the loaded model."""
     program = Path(__file__).with_name("million.py")
@@ -240,9 +240,9 @@ def encode_sentences(device: torch.device) -> dict:
     }
 
 
-@benchmark("f")
+@benchmark("g")
 def methods_against_simcse(device: torch.device) -> dict:
-    """(f) Training by each single-tower method, batch 64, sentences up to 32 tokens; the peer is SimCSE, taken in turn."""
+    """(g) Training by each single-tower method, batch 64, sentences up to 32 tokens; the peer is SimCSE, taken in turn."""
     sentences, steps = text(6400), 8 if device.type == "cpu" else 60
     with tempfile.TemporaryDirectory() as folder:
         rows = rows_of(sentences, Path(folder), 32)

@@ -1,13 +1,9 @@
-"""The README's pictures, `outputs/reference/gallery/*.png`: `python tests/browser/gallery.py` draws the views of the tiny profile anew."""
+"""The README's pictures, `outputs/reference/gallery/*.png`: `python tests/reference/gallery.py` draws tiny's views anew."""
 
-import io
-import shutil
-import tempfile
 from pathlib import Path
 
 import plotly.graph_objects as go
-from PIL import Image
-from playwright.sync_api import sync_playwright
+from pictures import draw
 
 from cselab import open_lab, stages, views
 from cselab.methods import create
@@ -42,22 +38,5 @@ def figures() -> dict[str, go.Figure]:
     }
 
 
-def main(folder: Path = ROOT / "outputs" / "reference" / "gallery") -> None:
-    folder.mkdir(parents=True, exist_ok=True)
-    with sync_playwright() as playwright, tempfile.TemporaryDirectory() as pages:
-        browser = playwright.chromium.launch(
-            executable_path=shutil.which("chromium"), args=["--no-sandbox", "--use-gl=swiftshader"]
-        )
-        page = browser.new_page(viewport={"width": 1100, "height": 500})
-        for name, figure in figures().items():
-            figure.write_html(Path(pages) / f"{name}.html", full_html=True)
-            page.goto(f"file://{pages}/{name}.html")
-            page.wait_for_selector(".main-svg")
-            page.wait_for_timeout(1500)  # WebGL draws after the page is there
-            picture = Image.open(io.BytesIO(page.locator(".plot-container").screenshot()))
-            picture.convert("P", palette=Image.Palette.ADAPTIVE, colors=256).save(folder / f"{name}.png", optimize=True)
-        browser.close()
-
-
 if __name__ == "__main__":
-    main()
+    draw(figures(), ROOT / "outputs" / "reference" / "gallery")

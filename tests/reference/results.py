@@ -1,0 +1,202 @@
+"""The tables of the project's recorded studies, from their stores: `python tests/reference/results.py` fills RESULTS.md and the README;
+with `--figures` it draws theirs too, in a browser.
+
+A table stands between `<!-- table: KIND [TEXT] [NAME] -->` and `<!-- end -->`; what is between them is written anew, no more.
+"""
+
+import json
+import re
+import sys
+from functools import cache
+from pathlib import Path
+
+import pandas
+import plotly.graph_objects as go
+from pictures import draw
+
+from cselab.reported import sts
+from cselab.sweep.claims import NO_RUNS, check_claims, read_claims
+from cselab.sweep.grid import expand, read_grid
+from cselab.sweep.report import energy_chart
+from cselab.sweep.tables import Tables, markdown, read_tables
+from cselab.views.theme import PALETTE, use_theme
+
+ROOT = Path(__file__).resolve().parents[2]
+REFERENCE = ROOT / "outputs" / "reference"
+TEXTS = ("world", "real")
+CLAIMS = REFERENCE / "claims.toml"
+PRINTED = {
+    "untrained (first_last)": "BERT-base", "SimCSE": "SimCSE", "off-dropout": "ImSimCSE (+Off-Info)", "SimCSE + DCL": "ImSimCSE (+DCL)",
+    "ImSimCSE": "ImSimCSE", "EDFSE (4 pivots)": "EDFSE", "TNCSE": "TNCSE", "JTCSE, parallel": "JTCSE", "EDFSE D": "EDFSE D",
+    "TNCSE D": "TNCSE D", "JTCSE D": "JTCSE D", "JTCSE UC": "JTCSE+UC", "JTCSE UC D": "JTCSE+UC D", "whitened (cls)": "BERT-whitening",
+}  # fmt: skip
+"""Labels of the main table by their rows in JTCSE's Table I or ImSimCSE's Table 3."""
+SHOWN = ["average", "sd", "seeds", "dev", "difference", "95 % interval", "p (Holm)", "seeds for 80 % power"]
+STUDIES = {
+    "losses": ("SimCSE, I + II", ["JTCSE: *", "JTCSE, parallel"]),
+    "caels": ("JTCSE, parallel", ["JTCSE, * CAELs, *", "TNCSE"]),
+    "norms": ("JTCSE, h^L, 0 without LayerNorm", ["JTCSE, h^L, *", "JTCSE, parallel"]),
+    "released": ("JTCSE, parallel", ["JTCSE, released *"]),
+    "pooling": ("SimCSE", ["SimCSE, mean", "SimCSE, first_last", "SimCSE, last_two", "SimCSE, pooler"]),
+    "noise": ("SimCSE", ["more noise, *", "less noise, *"]),
+    "rank": ("SimCSE", ["SimCSE + Barlow, *"]),
+    "round-trips": ("tower, round trips twice", ["tower, round trips *"]),
+    "text": ("SimCSE", ["SimCSE with *"]),
+    "text-twin": ("JTCSE, parallel", ["JTCSE with *"]),
+    "knobs": ("ImSimCSE", ["ImSimCSE, m = *", "ImSimCSE, pos_ratio = *", "ImSimCSE, off_info,*", "ImSimCSE, τ = *", "off-dropout"]),
+    "together": ("JTCSE, parallel", ["JTCSE + DCL", "JTCSE, off-dropout*", "TNCSE", "TNCSE + DCL"]),
+    "bellm-mean": ("BeLLM none, mean", ["BeLLM *, mean"]),
+    "bellm-last": ("BeLLM none, last_token", ["BeLLM *, last_token"]),
+}  # fmt: skip
+"""By name: the row that others are compared with, and these."""
+
+
+def store(text: str) -> Path:
+    return REFERENCE / "results" / f"{text}.sqlite"
+
+
+@cache
+def declared(grid: str) -> list[str]:
+    """Labels of a grid, in its order."""
+    return list(dict.fromkeys(run.label for run in expand(read_grid(REFERENCE / "grids" / grid), ROOT / "notebooks")))
+
+
+@cache
+def everything(text: str) -> Tables:
+    return read_tables(store(text), claims=CLAIMS)
+
+
+@cache
+def compared(text: str, against: str, only: tuple[str, ...]) -> Tables:
+    return read_tables(store(text), against=against, only=only)
+
+
+def ordered(table: pandas.DataFrame, labels: list[str]) -> pandas.DataFrame:
+    return table.reindex([label for label in labels if label in table.index])
+
+
+def main_table(text: str, columns: list[str] | None = None) -> pandas.DataFrame:
+    labels = declared(f"{text}.toml")
+    table = ordered(compared(text, "SimCSE", tuple(labels)).texts["scores"], labels)[columns or SHOWN]
+    return table.assign(**{"paper's BERT-base": [printed(label) for label in table.index]})
+
+
+@cache
+def _printed() -> dict[str, float]:
+    return {**sts("imsimcse", "3").average, **sts("jtcse", "I").average}
+
+
+def printed(label: str) -> str:
+    return f"{_printed()[PRINTED[label]]:.2f}" if label in PRINTED else ""
+
+
+def other(text: str, name: str) -> pandas.DataFrame:
+    """Phenomena, geometry or transfer of the main table's rows."""
+    labels = declared(f"{text}.toml")
+    return ordered(compared(text, "SimCSE", tuple(labels)).texts[name], labels)
+
+
+def study(text: str, name: str) -> pandas.DataFrame:
+    against, only = STUDIES[name]
+    table = compared(text, against, tuple(only)).texts["scores"]
+    rest = sorted(label for label in table.index if label != against)
+    return table.loc[[against, *rest]][SHOWN]
+
+
+def verdicts() -> pandas.DataFrame:
+    """A row a claim: the paper's gap, and what either text says of it."""
+    table = pandas.DataFrame(index=[claim.claim for claim in read_claims(CLAIMS)])
+    for text in there():
+        found = everything(text).texts["claims"]
+        table["paper"] = found.paper
+        table[f"{text}: here"] = found.here + " " + found["95 % interval"]
+        table[f"{text}: verdict"] = found.verdict
+    return table
+
+
+def evidence(text: str) -> pandas.DataFrame:
+    return everything(text).texts["claims"]
+
+
+def counts() -> pandas.DataFrame:
+    """How many claims have which verdict."""
+    columns = {
+        text: check_claims(everything(text).rows, read_claims(CLAIMS)).verdict.value_counts() for text in there()
+    }
+    table = pandas.DataFrame(columns).fillna(0).astype(int).astype(str)
+    return table.reindex(
+        [name for name in ("held", "reversed", "not seen", "under-powered", "no runs") if name in table.index]
+    )
+
+
+def there() -> list[str]:
+    return [text for text in TEXTS if store(text).is_file()]
+
+
+def baselines(text: str) -> pandas.DataFrame:
+    """Every method of the grid of baselines, with what a step of its training costs (`tests/benchmarks/bench.py --only g`)."""
+    labels = declared(f"baselines-{text}.toml")
+    found = read_tables(REFERENCE / "results" / f"baselines-{text}.sqlite", against="simcse")
+    table = ordered(found.texts["scores"], labels)
+    costs = json.loads((REFERENCE / "benchmarks.json").read_text())["cpu"]["figures"]
+    speeds = {name.removesuffix(" step"): cost for name, cost in costs.items() if cost["benchmark"] == "g"}
+    table["sentences/s"] = [
+        f"{64 / speeds[label]['ours_s']:.0f} ({speeds[label]['times']:.2f})" if label in speeds else ""
+        for label in table.index
+    ]
+    return table[[*SHOWN, "sentences/s", "paper's BERT-base"]]
+
+
+KINDS = {
+    "verdicts": verdicts, "counts": counts, "main": main_table, "other": other, "study": study, "evidence": evidence,
+    "baselines": baselines,
+}  # fmt: skip
+
+
+def filled(page: str) -> str:
+    """The page with its tables written anew. Raises KeyError for a marker of an unknown kind."""
+
+    def fill(found: re.Match) -> str:
+        kind, *given = found[1].split()
+        return f"<!-- table: {found[1]} -->\n\n{markdown(KINDS[kind](*given))}\n\n<!-- end -->"
+
+    return re.sub(r"<!-- table: (.+?) -->.*?<!-- end -->", fill, page, flags=re.DOTALL)
+
+
+def claims_figure() -> go.Figure:
+    """Claims of scores: what the paper prints, and our difference on either text with its interval; beyond the axis: at its edge."""
+    claims, edge = [claim for claim in read_claims(CLAIMS) if claim.measure == "test"], 6.0
+    names, figure = [claim.claim for claim in claims], go.Figure()
+    for place, (text, colour) in enumerate(zip(there(), PALETTE, strict=False)):
+        found = check_claims(everything(text).rows, claims)
+        shown = found[found.verdict != NO_RUNS]
+        x = shown.difference.clip(-edge, edge)
+        figure.add_scatter(
+            x=x, y=[names.index(claim) + 0.22 * place for claim in shown.claim], mode="markers", name=f"{text}: 95 % interval",
+            marker=dict(color=colour, size=8, symbol=("circle", "diamond")[place]),
+            error_x=dict(array=shown.high.clip(-edge, edge) - x, arrayminus=x - shown.low.clip(-edge, edge), thickness=1.5),
+        )  # fmt: skip
+    printed = [(place, claim.gap) for place, claim in enumerate(claims) if claim.gap is not None]
+    figure.add_scatter(
+        x=[min(gap, edge) for _, gap in printed], y=[place + 0.1 for place, _ in printed], mode="markers+text", name="the paper's gap",
+        text=[f"→ {gap:.1f}" if gap > edge else "" for _, gap in printed], textposition="middle right",
+        marker=dict(color="#000", symbol="line-ns-open", size=14),
+    )  # fmt: skip
+    figure.add_vline(x=0, line=dict(color="#888", dash="dot"))
+    figure.update_yaxes(range=[len(names), -0.8], tickvals=list(range(len(names))), ticktext=names, showgrid=False)
+    figure.update_xaxes(range=[-edge - 0.3, edge + 2])
+    return figure.update_layout(
+        xaxis_title="points of Spearman × 100 in the direction of the claim", height=200 + 28 * len(names), width=1080
+    )
+
+
+PAGES = (REFERENCE / "RESULTS.md", ROOT / "README.md")
+
+
+if __name__ == "__main__":
+    for path in PAGES:
+        path.write_text(filled(path.read_text(encoding="utf-8")), encoding="utf-8")
+    if "--figures" in sys.argv:
+        use_theme()
+        energies = {f"energy-{text}": energy_chart(everything(text).rows) for text in there()}
+        draw({"claims": claims_figure(), **energies}, REFERENCE / "results")
