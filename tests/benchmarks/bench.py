@@ -181,7 +181,7 @@ def peak_share(device: torch.device) -> dict:
     return found
 
 
-@benchmark("g")
+@benchmark("f")
 def memory(device: torch.device) -> dict:
     """(f) Resident memory of a process that trains from a corpus of a million sentences, over that of the loaded model."""
     program = Path(__file__).with_name("million.py")
