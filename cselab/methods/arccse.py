@@ -14,7 +14,7 @@ from cselab.methods.simcse import SimCSE
 class ArcCSE(SimCSE):
     """ArcCon (the shared term "arc") and a triplet of one sentence, itself, a fifth of it masked, two fifths masked."""
 
-    own_terms = ("masking",)
+    own_terms = text_terms = ("masking",)
     default_terms = ("arc", "masking:0.1")
     knobs = ("light:0.2", "heavy:0.4", "masking_margin:0.0")
 

@@ -40,7 +40,7 @@ class Method(nn.Module, ABC):
     keeps_apart: whether embeddings that all become alike are a failure; a student is to follow its teacher even then.
     spaces: the names under which `rows` gives sentence vectors; a shared term is summed over them.
     own_terms: terms that are methods of the class, of (vectors, context, ids); `default_terms` are trained where
-        `settings.terms` names none.
+        `settings.terms` names none. text_terms: those that read more of the text than the vectors of `spaces`.
     augment: names of `cselab.data.augment`, what changes each view's text; none where `()`. `settings.augment` goes first.
     knobs: numbers of the method's own, "name:value" with the paper's value; `self.knob` has them, or what `settings.knobs` says.
 
@@ -52,6 +52,7 @@ class Method(nn.Module, ABC):
     keeps_apart: ClassVar[bool] = True
     spaces: ClassVar[tuple[str, ...]] = ("sentence",)
     own_terms: ClassVar[tuple[str, ...]] = ()
+    text_terms: ClassVar[tuple[str, ...]] = ()
     default_terms: ClassVar[tuple[str, ...]] = ("nce",)
     augment: ClassVar[tuple[str, ...]] = ()
     knobs: ClassVar[tuple[str, ...]] = ()

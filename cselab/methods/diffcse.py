@@ -25,7 +25,7 @@ class DiffCSE(SimCSE):
     Simplified: the generator is the backbone's own checkpoint, where the paper has a smaller model.
     """
 
-    own_terms = ("rtd",)
+    own_terms = text_terms = ("rtd",)
     default_terms = ("nce", "rtd:0.005")
 
     def __init__(self, encoder: SentenceEncoder, settings: Settings, generator: nn.Module, discriminator: nn.Module):

@@ -17,7 +17,7 @@ class ESimCSE(SimCSE):
     """InfoNCE with a second view in which random words are repeated, and a queue of a momentum encoder's vectors of the last 2.5
     batches as further negatives."""
 
-    own_terms = ("queue",)
+    own_terms = text_terms = ("queue",)
     default_terms = ("queue",)
     augment = ("same", "repeat")
     knobs = ("momentum:0.995", "queue_batches:2.5")

@@ -26,7 +26,7 @@ class InfoCSE(SimCSE):
     Simplified: the extra layers start as copies of the backbone's last two, where the paper pretrains them first.
     """
 
-    own_terms = ("reconstruction",)
+    own_terms = text_terms = ("reconstruction",)
     default_terms = ("nce", "reconstruction:0.005")
 
     def __init__(self, encoder: SentenceEncoder, settings: Settings, language_model: nn.Module):

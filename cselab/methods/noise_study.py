@@ -18,7 +18,7 @@ class NoiseStudy(SimCSE):
     alone). `noise="less"` puts the mean of `noise_passes` dropout passes in each view's place; the gradient flows through all.
     """
 
-    own_terms = ("split",)
+    own_terms = text_terms = ("split",)
     default_terms = ("split",)
 
     def forward(self, batch: Batch) -> Vectors:

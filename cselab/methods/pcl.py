@@ -23,7 +23,7 @@ class PCL(SimCSE):
     Simplified: peers are two heads on one encoder, where the paper has two encoders.
     """
 
-    own_terms = ("peers",)
+    own_terms = text_terms = ("peers",)
     default_terms = ("peers",)
 
     def __init__(self, encoder: SentenceEncoder, settings: Settings):

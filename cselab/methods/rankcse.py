@@ -18,7 +18,7 @@ class RankCSE(SimCSE):
     cosines as cosine, so a pair of teachers is one target.
     """
 
-    own_terms = ("list_net", "list_mle")
+    own_terms = text_terms = ("list_net", "list_mle")
     default_terms = ("nce", "rank", "list_net")
     knobs = ("student_temperature:0.025", "teacher_temperature:0.05")
 

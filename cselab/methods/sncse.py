@@ -17,7 +17,7 @@ class SNCSE(PromptBERT):
     Simplified: the negation is a rule on words (`cselab.data.augment.negate`), where the paper parses.
     """
 
-    own_terms = ("soft_negative",)
+    own_terms = text_terms = ("soft_negative",)
     default_terms = ("nce", "soft_negative:0.001")
     knobs = ("least:0.1", "most:0.3")
 

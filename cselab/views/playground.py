@@ -9,6 +9,7 @@ import torch
 from plotly.subplots import make_subplots
 from torch import Tensor
 
+from cselab.errors import SettingsError
 from cselab.evaluation import alignment, uniformity
 from cselab.losses import modulus_surface
 from cselab.methods import Method, StepContext, Vectors
@@ -30,11 +31,20 @@ class LossPlayground(View):
         setting `terms` does. Points stand for the vectors of its `spaces`, and also for the poolers' outputs; a clean
         view (off-dropout) is the mean of the two.
     sentences: at most 7, one colour each. seed: of random points.
+
+    Raises SettingsError for a method that has not two views, or a term of it that reads more than points are (`text_terms`).
     """
 
     def __init__(self, method: Method, *, sentences: int = 5, seed: int = 0):
         self.method, self.sentences, self.seed = method, min(sentences, len(PALETTE)), seed
-        self.offered = tuple(dict.fromkeys((*method.own_terms, *SHARED)))
+        self.offered = tuple(
+            name for name in dict.fromkeys((*method.own_terms, *SHARED)) if name not in method.text_terms
+        )
+        if method.views != 2 or not method.terms.keys() <= set(self.offered):
+            raise SettingsError(
+                f"the playground moves two views of sentences as points; {type(method).__name__} has {method.views} views and the terms "
+                f"{', '.join(method.terms)}; give a method of two views, with terms among {', '.join(self.offered)}"
+            )
         self.controls = {
             "shape": widgets.Dropdown(options=list(SHAPES), description="points in"),
             **{

@@ -8,11 +8,13 @@ import pytest
 import torch
 
 from cselab.analysis import read_lengths, trace, vector_norms
+from cselab.errors import SettingsError
 from cselab.evaluation import compare_pairs, evaluate_sts, inference_cost, twin_training_cost
 from cselab.losses import info_nce, modulus_ratio
 from cselab.methods import Method, create
 from cselab.models import SentenceEncoder, TwinEncoder, remove_layer_norms
 from cselab.settings import Settings
+from cselab.systems import SINGLE
 from cselab.views import (
     AttentionInspector,
     CaelExplorer,
@@ -249,6 +251,25 @@ def test_every_offered_term_moves_points(playground):
         playground.descend()
         assert any(not torch.equal(before[space], rows) for space, rows in playground.points.items()), term
         assert set(playground.method.terms) == {term}
+
+
+@pytest.mark.parametrize("name", SINGLE)
+def test_any_method_of_two_views_is_played_with(small_pretrained, name):
+    """Prevents a method whose playground breaks when a slider is moved, and a term that reads a text which points have not."""
+    playground = LossPlayground(create(name, Settings.of("tiny", terms="nce"), [small_pretrained]))
+    for term in playground.offered:
+        playground.controls[term].value = 0.5
+    playground.descend()
+    playground.static()
+    assert set(playground.method.terms) == set(playground.offered)
+
+
+@pytest.mark.parametrize(
+    ("name", "said"), [("diffcse", "2 views and the terms nce, rtd"), ("simcse_supervised", "has 3 views")]
+)
+def test_what_points_cannot_show_is_said(small_pretrained, name, said):
+    with pytest.raises(SettingsError, match=said):
+        LossPlayground(create(name, Settings.of("tiny"), [small_pretrained]))
 
 
 def test_without_a_term_nothing_moves(playground):
