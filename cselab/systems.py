@@ -11,7 +11,7 @@ from cselab.errors import SettingsError, suggest
 from cselab.lab import Lab
 from cselab.models import Ensemble, Flowed, TwinEncoder, Whitened
 from cselab.settings import Settings
-from cselab.stages.training import NOT_OF_TOWERS, OF_DECODERS, OF_TWINS
+from cselab.stages.training import NOT_OF_TOWERS, OF_DECODERS, OF_TERMS, OF_TWINS
 
 SINGLE = (
     "simcse", "imsimcse", "tncse_single", "simcse_noise", "consert", "esimcse", "diffcse", "arccse", "infocse", "promptbert", "pcl",
@@ -60,7 +60,9 @@ def _joint(method: str) -> System:
 
 
 def _supervised(method: str) -> System:
-    return System(lambda lab: stages.supervised(lab, method).encoder, ignores=("stage2_*", "distil_*", *OF_TWINS))
+    return System(
+        lambda lab: stages.supervised(lab, method).encoder, ignores=("stage2_*", "distil_*", *OF_TERMS, *OF_TWINS)
+    )
 
 
 def _mapped(kind: type[Whitened] | type[Flowed]) -> Callable[[Lab], Encoder]:
@@ -82,8 +84,9 @@ def _jtcse(lab: Lab) -> TwinEncoder:
 
 
 def _uc(lab: Lab) -> Ensemble:
-    """A twin and an outsider that learned from triplets."""
-    return Ensemble.uc(_jtcse(lab), stages.supervised(lab, "simcse_supervised").encoder)
+    """A twin and an outsider that learned from triplets by its own terms; those that are set are the twin's."""
+    outsider = stages.supervised(lab, "simcse_supervised", **dict.fromkeys(OF_TERMS))
+    return Ensemble.uc(_jtcse(lab), outsider.encoder)
 
 
 def _distilled(name: str, teacher: Callable[[Lab], TwinEncoder | Ensemble]) -> Callable[[Lab], Encoder]:

@@ -131,6 +131,16 @@ def test_every_baseline_is_trained_and_found_again(open_lab, small_pretrained, n
     assert not torch.equal(weights(other), weights(first))
 
 
+def test_an_outsider_keeps_its_own_terms(open_lab, capsys):
+    """Prevents a twin's terms from reaching the outsider of UC, which has them not, and a sweep that trains it twice."""
+    shared = system("simcse_supervised")
+    lab = open_lab(terms="nce,icnce,ictm:0.1")
+    shared.build(open_lab(**shared.common(lab.settings).model_dump(include={"terms"})))
+    capsys.readouterr()
+    assert system("uc").build(lab).encode(["The dog is sleeping."]).isfinite().all()
+    assert not [line for line in capsys.readouterr().out.splitlines() if "supervised" in line and "computed" in line]
+
+
 def test_rankcse_learns_from_the_two_towers(open_lab, small_pretrained, capsys):
     """Prevents other teachers that leave the student as it was."""
     one = system("rankcse").build(open_lab(backbone=small_pretrained, sentences=40))

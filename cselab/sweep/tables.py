@@ -66,7 +66,10 @@ def read_tables(
     others = [label for label in dict.fromkeys(scores.label) if label not in numbers["scores"].index]
     if others and (scores.measure == "test").any():
         notes.append(f"Scores that notebooks recorded ({', '.join(others)}) are in tables/rows.csv.")
-    notes += _conditions(runs[runs.key.isin(scores.key)], runs[runs.state == "failed"])
+    finished = set(runs[runs.state == "done"].set_index(["label", "seed"]).index)
+    failed = [run for run in runs[runs.state == "failed"].itertuples() if (run.label, run.seed) not in finished]
+    notes += _conditions(runs[runs.key.isin(scores.key)])
+    notes += [f"FAILED: {run.label}, seed {run.seed}: {run.error}" for run in failed]
     texts = {name: _shown(table, DIGITS[name]) for name, table in numbers.items()}
     if claims:
         numbers["claims"] = check_claims(scores, read_claims(claims))
@@ -144,21 +147,19 @@ def _tables(scores: pandas.DataFrame, against: str) -> dict[str, pandas.DataFram
     return tables
 
 
-def _conditions(runs: pandas.DataFrame, failed: pandas.DataFrame) -> list[str]:
-    """Versions, hardware, time, what failed: a sentence each."""
+def _conditions(runs: pandas.DataFrame) -> list[str]:
+    """Versions, hardware, time: a sentence each."""
     environments = [json.loads(text) for text in runs.environment]
     facts = {
         key: ", ".join(sorted({str(found[key]) for found in environments if found.get(key)}))
         for key in ("hardware", "python", "torch", "transformers", "cselab", "commit", "source")
     }
     hours = runs.seconds.sum() / 3600
-    notes = [
+    return [
         "; ".join(f"{key} {value}" for key, value in facts.items() if value)
         + f"; data {', '.join(runs.data.unique())}.",
         f"{len(runs)} runs, {hours:.1f} hours of one worker in all, trainings that they share left out.",
     ]
-    notes += [f"FAILED: {run.label}, seed {run.seed}: {run.error}" for run in failed.itertuples()]
-    return notes
 
 
 def _shown(table: pandas.DataFrame, digits: int) -> pandas.DataFrame:

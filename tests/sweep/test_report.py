@@ -31,6 +31,7 @@ def store(tmp_path):
             what = label if label != "<b>" else "simcse"
             store.add(replace(RESULT, key=f"{label}{seed}", label=label, what=what, seed=seed, rows=rows))
     store.add(replace(RESULT, key="bad", label="simcse", seed=9, error="the loss is not finite", rows=[]))
+    store.add(replace(RESULT, key="was bad", label="jtcse", seed=1, error="no such term", rows=[]))
     return store
 
 
@@ -50,6 +51,7 @@ def test_tables_in_three_forms(store, tmp_path):
     assert "| jtcse | 59.75 |" in text
     assert "+1.25 | [+0.79, +1.71] | 0.125 | 0.250" in text
     assert "FAILED: simcse, seed 9: the loss is not finite" in text
+    assert "FAILED: jtcse" not in text  # done again since
     assert "&lt;b&gt;" in page
     assert "<th><b></th>" not in page
     assert not re.findall(r"<(?:script|link|img)[^>]+(?:src|href)\s*=\s*[\"']?https?:", page)
