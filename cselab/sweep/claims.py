@@ -26,6 +26,8 @@ from cselab.evaluation.methods import holm
 from cselab.evaluation.significance import paired_t_power, seeds_needed
 
 NO_RUNS = "no runs"
+POINTS = ("test", "dev", "phenomenon", "transfer")
+"""Measures that are correlations or accuracies x100."""
 
 
 class Claim(BaseModel):
@@ -110,10 +112,11 @@ def shown_claims(table: pandas.DataFrame) -> pandas.DataFrame:
 
     def one(row: pandas.Series) -> dict[str, str]:
         ran = row.verdict != NO_RUNS
-        known = pandas.notna(row.power)
+        known, digits = pandas.notna(row.power), 2 if row.measure in POINTS else 4
         return {
             "rows": f"{row.better} − {row.than}", "paper": "" if pandas.isna(row.gap) else f"{row.gap:+.2f}",
-            "here": f"{row.difference:+.2f}" if ran else "", "95 % interval": f"[{row.low:+.2f}, {row.high:+.2f}]" if ran else "",
+            "here": f"{row.difference:+.{digits}f}" if ran else "",
+            "95 % interval": f"[{row.low:+.{digits}f}, {row.high:+.{digits}f}]" if ran else "",
             "p": f"{row.p:.3f}" if ran else "", "p (Holm)": f"{row.p_holm:.3f}" if ran else "", "seeds": str(row.seeds),
             "power": f"{row.power:.0%}" if known else "", "seeds for 80 %": f"{row.seeds_needed:.0f}" if known else "",
             "verdict": row.verdict, "source": row.source,

@@ -31,6 +31,10 @@ PRINTED = {
     "TNCSE D": "TNCSE D", "JTCSE D": "JTCSE D", "JTCSE UC": "JTCSE+UC", "JTCSE UC D": "JTCSE+UC D", "whitened (cls)": "BERT-whitening",
 }  # fmt: skip
 """Labels of the main table by their rows in JTCSE's Table I or ImSimCSE's Table 3."""
+HEADLINE = [
+    "untrained (cls)", "SimCSE", "ImSimCSE", "SimCSE, I + II", "EDFSE (4 pivots)", "TNCSE", "JTCSE, parallel", "TNCSE D", "JTCSE D",
+    "SimCSE, supervised",
+]  # fmt: skip
 SHOWN = ["average", "sd", "seeds", "dev", "difference", "95 % interval", "p (Holm)", "seeds for 80 % power"]
 STUDIES = {
     "losses": ("SimCSE, I + II", ["JTCSE: *", "JTCSE, parallel"]),
@@ -90,6 +94,16 @@ def printed(label: str) -> str:
     return f"{_printed()[PRINTED[label]]:.2f}" if label in PRINTED else ""
 
 
+def headline() -> pandas.DataFrame:
+    """Mean and spread on either text and the difference from SimCSE, of the rows that a reader looks for first."""
+    table = pandas.DataFrame(index=HEADLINE)
+    for text in there():
+        found = main_table(text).reindex(HEADLINE)
+        table[f"{text}: mean ± sd"] = found.average + " ± " + found.sd
+        table[f"{text}: − SimCSE"] = (found.difference + " " + found["95 % interval"]).str.strip()
+    return table.assign(**{"paper's BERT-base": [printed(label) for label in HEADLINE]})
+
+
 def other(text: str, name: str) -> pandas.DataFrame:
     """Phenomena, geometry or transfer of the main table's rows."""
     labels = declared(f"{text}.toml")
@@ -109,7 +123,7 @@ def verdicts() -> pandas.DataFrame:
     for text in there():
         found = everything(text).texts["claims"]
         table["paper"] = found.paper
-        table[f"{text}: here"] = found.here + " " + found["95 % interval"]
+        table[f"{text}: here"] = (found.here + " " + found["95 % interval"]).str.strip()
         table[f"{text}: verdict"] = found.verdict
     return table
 
@@ -148,7 +162,7 @@ def baselines(text: str) -> pandas.DataFrame:
 
 
 KINDS = {
-    "verdicts": verdicts, "counts": counts, "main": main_table, "other": other, "study": study, "evidence": evidence,
+    "headline": headline, "verdicts": verdicts, "counts": counts, "main": main_table, "other": other, "study": study, "evidence": evidence,
     "baselines": baselines,
 }  # fmt: skip
 
@@ -190,6 +204,12 @@ def claims_figure() -> go.Figure:
     )
 
 
+def trained(text: str) -> pandas.DataFrame:
+    """Rows of what was trained: an untrained model has one energy and as many scores as poolings."""
+    rows = everything(text).rows
+    return rows[~rows.what.isin(["sif", "untrained", "whitened"])]
+
+
 PAGES = (REFERENCE / "RESULTS.md", ROOT / "README.md")
 
 
@@ -198,5 +218,5 @@ if __name__ == "__main__":
         path.write_text(filled(path.read_text(encoding="utf-8")), encoding="utf-8")
     if "--figures" in sys.argv:
         use_theme()
-        energies = {f"energy-{text}": energy_chart(everything(text).rows) for text in there()}
-        draw({"claims": claims_figure(), **energies}, REFERENCE / "results")
+        energies = {f"energy-{text}": energy_chart(trained(text)) for text in there()}
+        draw({"claims": claims_figure(), **energies}, REFERENCE / "figures")

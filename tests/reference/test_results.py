@@ -1,0 +1,37 @@
+"""The committed pages of results say what the committed stores have."""
+
+import re
+
+import pytest
+import results
+
+
+@pytest.mark.parametrize("page", results.PAGES, ids=lambda path: path.name)
+def test_the_tables_of_a_page_are_its_stores(page):
+    """Prevents a store that is replaced without its tables, and a figure typed by hand."""
+    text = page.read_text(encoding="utf-8")
+    assert "<!-- table: " in text
+    assert results.filled(text) == text
+
+
+def test_every_picture_of_the_results_is_there():
+    text = (results.REFERENCE / "RESULTS.md").read_text(encoding="utf-8")
+    pictures = re.findall(r"!\[[^]]*\]\(([^)]+)\)", text)
+    assert pictures
+    for name in pictures:
+        assert (results.REFERENCE / name).is_file(), name
+
+
+def test_every_label_of_a_claim_is_in_a_grid():
+    """Prevents a claim that no run can ever answer, for a label was renamed."""
+    grids = (*(f"{text}{part}.toml" for text in results.TEXTS for part in ("", "-studies")), "bellm.toml")
+    known = {
+        label for grid in grids if (results.REFERENCE / "grids" / grid).is_file() for label in results.declared(grid)
+    }
+    missing = {
+        label
+        for claim in results.read_claims(results.CLAIMS)
+        for label in (claim.better, claim.than)
+        if label not in known
+    }
+    assert {label for label in missing if not label.startswith("BeLLM") and "SICK-R" not in label} == set()
