@@ -104,7 +104,7 @@ def headline() -> pandas.DataFrame:
     return table.assign(**{"paper's BERT-base": [printed(label) for label in HEADLINE]})
 
 
-def other(text: str, name: str) -> pandas.DataFrame:
+def means(text: str, name: str) -> pandas.DataFrame:
     """Phenomena, geometry or transfer of the main table's rows."""
     labels = declared(f"{text}.toml")
     return ordered(compared(text, "SimCSE", tuple(labels)).texts[name], labels)
@@ -162,7 +162,7 @@ def baselines(text: str) -> pandas.DataFrame:
 
 
 KINDS = {
-    "headline": headline, "verdicts": verdicts, "counts": counts, "main": main_table, "other": other, "study": study, "evidence": evidence,
+    "headline": headline, "verdicts": verdicts, "counts": counts, "main": main_table, "means": means, "study": study, "evidence": evidence,
     "baselines": baselines,
 }  # fmt: skip
 
