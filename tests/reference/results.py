@@ -14,11 +14,10 @@ import pandas
 import plotly.graph_objects as go
 from pictures import draw
 
-from cselab.reported import sts
-from cselab.sweep.claims import NO_RUNS, check_claims, read_claims
+from cselab.sweep.claims import NO_RUNS, read_claims
 from cselab.sweep.grid import expand, read_grid
 from cselab.sweep.report import energy_chart
-from cselab.sweep.tables import Tables, markdown, read_tables
+from cselab.sweep.tables import Tables, markdown, printed_averages, read_tables
 from cselab.views.theme import PALETTE, use_theme
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -79,19 +78,14 @@ def ordered(table: pandas.DataFrame, labels: list[str]) -> pandas.DataFrame:
     return table.reindex([label for label in labels if label in table.index])
 
 
-def main_table(text: str, columns: list[str] | None = None) -> pandas.DataFrame:
+def main_table(text: str) -> pandas.DataFrame:
     labels = declared(f"{text}.toml")
-    table = ordered(compared(text, "SimCSE", tuple(labels)).texts["scores"], labels)[columns or SHOWN]
+    table = ordered(compared(text, "SimCSE", tuple(labels)).texts["scores"], labels)[SHOWN]
     return table.assign(**{"paper's BERT-base": [printed(label) for label in table.index]})
 
 
-@cache
-def _printed() -> dict[str, float]:
-    return {**sts("imsimcse", "3").average, **sts("jtcse", "I").average}
-
-
 def printed(label: str) -> str:
-    return f"{_printed()[PRINTED[label]]:.2f}" if label in PRINTED else ""
+    return f"{printed_averages()[PRINTED[label]]:.2f}" if label in PRINTED else ""
 
 
 def headline() -> pandas.DataFrame:
@@ -134,9 +128,7 @@ def evidence(text: str) -> pandas.DataFrame:
 
 def counts() -> pandas.DataFrame:
     """How many claims have which verdict."""
-    columns = {
-        text: check_claims(everything(text).rows, read_claims(CLAIMS)).verdict.value_counts() for text in there()
-    }
+    columns = {text: everything(text).numbers["claims"].verdict.value_counts() for text in there()}
     table = pandas.DataFrame(columns).fillna(0).astype(int).astype(str)
     return table.reindex(
         [name for name in ("held", "reversed", "not seen", "under-powered", "no runs") if name in table.index]
@@ -182,8 +174,8 @@ def claims_figure() -> go.Figure:
     claims, edge = [claim for claim in read_claims(CLAIMS) if claim.measure == "test"], 6.0
     names, figure = [claim.claim for claim in claims], go.Figure()
     for place, (text, colour) in enumerate(zip(there(), PALETTE, strict=False)):
-        found = check_claims(everything(text).rows, claims)
-        shown = found[found.verdict != NO_RUNS]
+        found = everything(text).numbers["claims"]
+        shown = found[(found.measure == "test") & (found.verdict != NO_RUNS)]
         x = shown.difference.clip(-edge, edge)
         figure.add_scatter(
             x=x, y=[names.index(claim) + 0.22 * place for claim in shown.claim], mode="markers", name=f"{text}: 95 % interval",
