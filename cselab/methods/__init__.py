@@ -18,12 +18,13 @@ from cselab.methods.pcl import PCL
 from cselab.methods.promcse import PromCSE
 from cselab.methods.prompted import PromptBERT
 from cselab.methods.rankcse import RankCSE
-from cselab.methods.shared_terms import SCD, WhitenedCSE
+from cselab.methods.scd import SCD
 from cselab.methods.simcse import SimCSE
 from cselab.methods.single_tower import SingleTowerTNCSE
 from cselab.methods.sncse import SNCSE
 from cselab.methods.supervised import SupervisedSimCSE
 from cselab.methods.tncse import TNCSE
+from cselab.methods.whitenedcse import WhitenedCSE
 
 __all__ = [
     "ISCSE",

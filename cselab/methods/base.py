@@ -94,9 +94,13 @@ class Method(nn.Module, ABC):
         vectors = {name: rearrange(rows, "(v n) d -> v n d", v=self.views) for name, rows in self.rows(seen).items()}
         if NEED_CLEAN & self.terms.keys():
             with evaluating(self):
-                clean = self.rows(self.texts(batch))
+                clean = self.clean(batch)
             vectors |= {f"{space}_clean": rearrange(clean[space], "n d -> 1 n d") for space in self.spaces}
         return vectors
+
+    def clean(self, batch: Batch) -> dict[str, Float[Tensor, "N d"]]:
+        """What `rows` gives of the first views' text; called without dropout. Override it where views differ in more than text."""
+        return self.rows(self.texts(batch))
 
     def texts(self, batch: Batch, view: int = 0) -> Batch:
         """The sentences of one view, as the batch has them."""

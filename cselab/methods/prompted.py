@@ -32,6 +32,9 @@ class PromptBERT(Method):
         both = [self.denoised(self.texts(batch, view), text) for view, text in enumerate(TEMPLATES)]
         return {"sentence": torch.cat(both)}
 
+    def clean(self, batch: Batch) -> dict[str, Float[Tensor, "N d"]]:
+        return {"sentence": self.denoised(self.texts(batch), TEMPLATES[0])}
+
     def denoised(self, texts: Batch, template: str) -> Float[Tensor, "N d"]:
         """[MASK] of the texts in the template, less [MASK] of the template alone with its words at the same positions."""
         before, _ = self._parts(template)

@@ -90,7 +90,7 @@ def whitened(space: SpaceViews) -> Float[Tensor, ""]:
 
 
 def self_contrast(space: SpaceViews) -> Float[Tensor, ""]:
-    """SCD: the mean cosine of a sentence's two views, which is to be small; "barlow" keeps them from falling apart."""
+    """SCD: the mean cosine of a sentence's two views, which is to be small; another term keeps them from falling apart."""
     return torch.cosine_similarity(*space.views, dim=-1).mean()
 
 

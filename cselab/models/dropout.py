@@ -1,6 +1,9 @@
 """Dropout that a CPU can afford: torch draws one random number an element, one after the other, and that is up to half of a step
 of a small model."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 import numpy as np
 import torch
 import torch.nn.functional as F
@@ -66,3 +69,16 @@ def use_fast_dropout(model: nn.Module) -> None:
         for name, child in module.named_children():
             if type(child) is nn.Dropout:
                 setattr(module, name, FastDropout(child.p).train(child.training))
+
+
+@contextmanager
+def dropout_rate(model: nn.Module, p: float) -> Iterator[None]:
+    """Every dropout inside `model`, attention's too, has the rate p until the block ends."""
+    found = {module: module.p for module in model.modules() if isinstance(module, nn.Dropout)}
+    for module in found:
+        module.p = p
+    try:
+        yield
+    finally:
+        for module, before in found.items():
+            module.p = before

@@ -14,6 +14,7 @@ from cselab.methods.memory import Momentum, Queue
 from cselab.methods.prompted import TEMPLATES
 from cselab.methods.terms import SHARED
 from cselab.models import SentenceEncoder
+from cselab.models.encode import evaluating
 from cselab.settings import Settings
 from cselab.training.large_batch import cached_backward
 
@@ -31,7 +32,8 @@ def batch(word_tokenizer):
 
 
 def build(name, folder, **settings) -> Method:
-    settings = {"dropout": 0.0, "knobs": "whitening_size:2", **settings}
+    knobs = "whitening_size:2" + (",projection:16" if name == "scd" else "")
+    settings = {"dropout": 0.0, "knobs": knobs, **settings}
     return create(name, Settings.of("tiny", **settings), [folder])
 
 
@@ -161,6 +163,14 @@ def test_the_prompt_is_the_same_in_training_and_at_inference(small_pretrained, b
         method.encoder(one)
 
 
+def test_the_clean_vectors_of_a_prompted_method_are_all_of_one_template(small_pretrained, batch):
+    """Prevents a second template for half of the negatives of "off_info"."""
+    method = build("promptbert", small_pretrained, terms="nce,off_info", dropout=0.1).train()
+    clean = method(batch)["sentence_clean"][0]
+    with evaluating(method):
+        torch.testing.assert_close(clean, method.denoised(method.texts(batch), TEMPLATES[0]))
+
+
 def test_sncse_reads_the_negated_first_view(small_pretrained, batch):
     from cselab.data.augment import negate
 
@@ -249,6 +259,29 @@ def test_pcl_contrasts_across_its_peers(small_pretrained, batch):
     expected = torch.stack([info_nce(a, b) for a, b in pairs]).mean()
     torch.testing.assert_close(method.compare(vectors, STEP)["peers"], expected)
     torch.testing.assert_close(one[0], method.peer[0](method.encoder(method.texts(batch))))
+
+
+def test_scds_views_have_their_own_dropout(small_pretrained, batch):
+    """Prevents two views under one rate, and a rate that stays when the view is done."""
+    method = build("scd", small_pretrained, knobs="low_dropout:0,high_dropout:0.5,projection:16", dropout=0.1).train()
+    low, high = method(batch)["sentence"]
+    torch.testing.assert_close(low, method.encoder.eval().embed(method.texts(batch)))
+    assert (high - low).abs().max() > 0.1
+    assert {module.p for module in method.encoder.modules() if isinstance(module, torch.nn.Dropout)} == {0.1}
+
+
+def test_scds_decorrelation_is_barlow_twins_of_the_projection(small_pretrained, batch):
+    """By hand: standardised features, their products over the batch, and the identity. Prevents the vectors' own correlation."""
+    method = build("scd", small_pretrained).train()
+    vectors = method(batch)
+    loss = method.compare(vectors, STEP)["decorrelation"]
+    a, b = ((x - x.mean(0)) / x.std(0, correction=0) for x in vectors["projected"])
+    total = 0.0
+    for c in range(16):
+        for d in range(16):
+            product = (a[:, c] * b[:, d]).mean()
+            total += (1 - product) ** 2 if c == d else 0.013 * product**2
+    torch.testing.assert_close(loss, 0.005 * total, rtol=1e-3, atol=1e-5)
 
 
 def test_iscse_smooths_over_its_nearest_memories(small_pretrained, batch):

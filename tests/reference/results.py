@@ -17,7 +17,7 @@ from pictures import draw
 from cselab.sweep.claims import NO_RUNS, read_claims
 from cselab.sweep.grid import expand, read_grid
 from cselab.sweep.report import energy_chart
-from cselab.sweep.tables import Tables, markdown, printed_averages, read_tables
+from cselab.sweep.tables import PAPERS, Tables, markdown, printed_averages, read_tables
 from cselab.views.theme import PALETTE, use_theme
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -28,8 +28,9 @@ PRINTED = {
     "untrained (first_last)": "BERT-base", "SimCSE": "SimCSE", "off-dropout": "ImSimCSE (+Off-Info)", "SimCSE + DCL": "ImSimCSE (+DCL)",
     "ImSimCSE": "ImSimCSE", "EDFSE (4 pivots)": "EDFSE", "TNCSE": "TNCSE", "JTCSE, parallel": "JTCSE", "EDFSE D": "EDFSE D",
     "TNCSE D": "TNCSE D", "JTCSE D": "JTCSE D", "JTCSE UC": "JTCSE+UC", "JTCSE UC D": "JTCSE+UC D", "whitened (cls)": "BERT-whitening",
+    "first-last average": "BERT-base", **PAPERS,
 }  # fmt: skip
-"""Labels of the main table by their rows in JTCSE's Table I or ImSimCSE's Table 3."""
+"""Labels of the main table and of the baselines' by their rows in JTCSE's Table I or ImSimCSE's Table 3."""
 HEADLINE = [
     "untrained (cls)", "SimCSE", "ImSimCSE", "SimCSE, I + II", "EDFSE (4 pivots)", "TNCSE", "JTCSE, parallel", "TNCSE D", "JTCSE D",
     "SimCSE, supervised",
@@ -145,11 +146,11 @@ def baselines(text: str) -> pandas.DataFrame:
     found = read_tables(REFERENCE / "results" / f"baselines-{text}.sqlite", against="simcse")
     table = ordered(found.texts["scores"], labels)
     costs = json.loads((REFERENCE / "benchmarks.json").read_text())["cpu"]["figures"]
-    speeds = {name.removesuffix(" step"): cost for name, cost in costs.items() if cost["benchmark"] == "g"}
-    table["sentences/s"] = [
-        f"{64 / speeds[label]['ours_s']:.0f} ({speeds[label]['times']:.2f})" if label in speeds else ""
-        for label in table.index
-    ]
+    costs = {name.removesuffix(" step"): cost for name, cost in costs.items() if cost["benchmark"] == "g"}
+    speeds = {name: f"{64 / cost['ours_s']:.0f} ({cost['times']:.2f})" for name, cost in costs.items()}
+    speeds["simcse"] = f"{64 / min(cost['peer_s'] for cost in costs.values()):.0f} (1.00)"
+    table["sentences/s"] = [speeds.get(name, "") for name in table.index]
+    table["paper's BERT-base"] = [printed(name) for name in table.index]
     return table[[*SHOWN, "sentences/s", "paper's BERT-base"]]
 
 
