@@ -20,7 +20,8 @@ class SCD(SimCSE):
     """A sentence's views under little and under much dropout are pushed apart (the shared term "self_contrast"), while each feature of
     a wide projection is held to itself in the other view, and away from the other features.
 
-    Rates, weights and the projector are the paper's for BERT-base. The encoder runs once a rate.
+    Rates, weights and the projector are those for BERT-base; the released code divides the cosine by the temperature as well. The
+    encoder runs once a rate.
     """
 
     own_terms = text_terms = ("decorrelation",)
