@@ -12,7 +12,7 @@ import datasets
 import torch
 from transformers import PrinterCallback, TrainingArguments
 
-from cselab.errors import DataError
+from cselab.errors import DataError, SettingsError
 from cselab.methods import Method
 from cselab.settings import Schedule
 from cselab.training.checkpoints import MarkWhole, last_whole, read_history
@@ -68,13 +68,18 @@ def fit(
     every one sees the negatives of all. One process uses one device: torch's DataParallel, which would keep the
     negatives of its devices apart, is never used.
 
-    Raises DataError when the corpus is smaller than a batch, and DivergenceError when the loss is not finite or the
-    embeddings collapse.
+    Raises DataError when the corpus is smaller than a batch, SettingsError for a method with a batch norm whose batch would be computed
+    in parts (`schedule.chunk`, several processes), and DivergenceError when the loss is not finite or the embeddings collapse.
     """
     if len(corpus) < schedule.batch_size:
         raise DataError(
             f"the corpus has {len(corpus)} sentences, fewer than one batch of {schedule.batch_size}; "
             "give more sentences or a smaller batch"
+        )
+    in_parts = schedule.chunk or rank_and_world()[1] > 1
+    if in_parts and any(isinstance(module, torch.nn.BatchNorm1d) for module in method.modules()):
+        raise SettingsError(
+            f"{type(method).__name__} has a batch norm, for which a batch in parts is not the batch; set chunk=0 and use one process"
         )
     device, logs = torch.device(device), logs and Path(logs)
     torch.set_flush_denormal(True)  # the gradients of DCL underflow, and a CPU computes such numbers far slower

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from cselab.data.corpus import load_corpus, tokenize_corpus
-from cselab.errors import DataError, DivergenceError
+from cselab.errors import DataError, DivergenceError, SettingsError
 from cselab.methods import create
 from cselab.models import SentenceEncoder
 from cselab.settings import Schedule, Settings
@@ -185,6 +185,15 @@ def test_a_loss_that_is_not_finite_stops_with_its_terms(towers, corpus):
 def test_fewer_sentences_than_a_batch(towers, corpus):
     with pytest.raises(DataError, match="30 sentences, fewer than one batch of 31; give more sentences or a smaller"):
         train(build("simcse", towers), corpus, schedule(batch_size=31))
+
+
+def test_a_batch_norm_sees_whole_batches_or_none(towers, corpus):
+    """Prevents `chunk`, which changes memory and not the method, from changing a method that normalises over the batch."""
+    scd = build("scd", towers, knobs="projection:8")
+    with pytest.raises(SettingsError, match="SCD has a batch norm.*; set chunk=0 and use one process"):
+        train(scd, corpus, schedule(chunk=4))
+    train(scd, corpus, schedule())
+    train(build("simcse", towers), corpus, schedule(chunk=4))
 
 
 def test_no_checkpoint_is_left_behind(towers, corpus, tmp_path, monkeypatch):
