@@ -14,6 +14,7 @@ import pandas
 import plotly.graph_objects as go
 from pictures import draw
 
+from cselab.data.sts import STS7
 from cselab.sweep.claims import NO_RUNS, read_claims
 from cselab.sweep.grid import expand, read_grid
 from cselab.sweep.report import energy_chart
@@ -140,23 +141,37 @@ def there() -> list[str]:
     return [text for text in TEXTS if store(text).is_file()]
 
 
+@cache
+def baseline_tables(text: str) -> Tables:
+    return read_tables(REFERENCE / "results" / f"baselines-{text}.sqlite", against="simcse")
+
+
 def baselines(text: str) -> pandas.DataFrame:
     """Every method of the grid of baselines, with what a step of its training costs (`tests/benchmarks/bench.py --only g`)."""
     labels = declared(f"baselines-{text}.toml")
-    found = read_tables(REFERENCE / "results" / f"baselines-{text}.sqlite", against="simcse")
-    table = ordered(found.texts["scores"], labels)
+    table = ordered(baseline_tables(text).texts["scores"], labels)
     costs = json.loads((REFERENCE / "benchmarks.json").read_text())["cpu"]["figures"]
     costs = {name.removesuffix(" step"): cost for name, cost in costs.items() if cost["benchmark"] == "g"}
-    speeds = {name: f"{64 / cost['ours_s']:.0f} ({cost['times']:.2f})" for name, cost in costs.items()}
-    speeds["simcse"] = f"{64 / min(cost['peer_s'] for cost in costs.values()):.0f} (1.00)"
+    base = 64 / min(cost["peer_s"] for cost in costs.values())  # SimCSE's; ratios hold from run to run, seconds do not
+    shares = {"simcse": 1.0, **{name: cost["times"] for name, cost in costs.items()}}
+    speeds = {name: f"{share * base:.0f} ({share:.2f})" for name, share in shares.items()}
     table["sentences/s"] = [speeds.get(name, "") for name in table.index]
     table["paper's BERT-base"] = [printed(name) for name in table.index]
-    return table[[*SHOWN, "sentences/s", "paper's BERT-base"]]
+    return table[[*(task for task in STS7 if task in table), *SHOWN, "sentences/s", "paper's BERT-base"]]
+
+
+def orders() -> pandas.DataFrame:
+    """Do methods that are trained come in one order here and in the papers? Spearman over those that the papers print."""
+    averages = {text: baseline_tables(text).numbers["scores"].average for text in TEXTS}
+    table = pandas.DataFrame(averages).drop(["flow", "whitened", "first-last average"])
+    table["papers"] = [float(printed(name) or "nan") for name in table.index]
+    found = table.dropna().corr(method="spearman")
+    return found.map("{:+.2f}".format).rename(columns={"papers": f"papers ({len(table.dropna())} methods)"})
 
 
 KINDS = {
     "headline": headline, "verdicts": verdicts, "counts": counts, "main": main_table, "means": means, "study": study, "evidence": evidence,
-    "baselines": baselines,
+    "baselines": baselines, "orders": orders,
 }  # fmt: skip
 
 
