@@ -39,14 +39,12 @@ class SCD(SimCSE):
         views = []
         for view, rate in enumerate(("low_dropout", "high_dropout")):
             with dropout_rate(self.encoder, self.knob[rate]):
-                views.append(self.head(self.encoder(self.texts(batch, view))))
-        vectors = {"sentence": torch.cat(views)}
-        return (
-            vectors | {"projected": self.projector(vectors["sentence"])} if "decorrelation" in self.terms else vectors
-        )
+                views.append(super().rows(self.texts(batch, view))["sentence"])
+        read = {"sentence": torch.cat(views)}
+        return read | ({"projected": self.projector(read["sentence"])} if "decorrelation" in self.terms else {})
 
     def clean(self, batch: Batch) -> dict[str, Float[Tensor, "N d"]]:
-        return {"sentence": self.head(self.encoder(self.texts(batch)))}
+        return super().rows(self.texts(batch))
 
     def decorrelation(self, vectors: Vectors, context: StepContext, ids: Ids) -> Float[Tensor, ""]:
         """Barlow Twins on the projection."""

@@ -164,7 +164,7 @@ def orders() -> pandas.DataFrame:
     """Do methods that are trained come in one order here and in the papers? Spearman over those that the papers print."""
     averages = {text: baseline_tables(text).numbers["scores"].average for text in TEXTS}
     table = pandas.DataFrame(averages).drop(["flow", "whitened", "first-last average"])
-    table["papers"] = [float(printed(name) or "nan") for name in table.index]
+    table["papers"] = table.index.map(PRINTED).map(printed_averages())
     found = table.dropna().corr(method="spearman")
     return found.map("{:+.2f}".format).rename(columns={"papers": f"papers ({len(table.dropna())} methods)"})
 
