@@ -42,6 +42,9 @@ _COUNTS = {
 }
 """Official numbers of pairs."""
 
+CAPTIONS = ("MSRvid", "images", "track5.en-en")
+"""Subsets that are captions: of videos (STS12), of pictures (STS14, STS15), and SNLI's (SemEval 2017, in STSBenchmark)."""
+
 
 @dataclass(frozen=True)
 class StsData:
@@ -64,10 +67,21 @@ class StsData:
 
     def thinned(self, most: int) -> "StsData":
         """At most so many of the pairs, evenly spread over the split, in their order."""
-        kept = np.unique(np.linspace(0, len(self) - 1, min(most, len(self))).round().astype(int))
+        return self.rows(np.unique(np.linspace(0, len(self) - 1, min(most, len(self))).round().astype(int)))
+
+    def rows(self, kept: np.ndarray) -> "StsData":
+        """The pairs of these row numbers."""
         one, two = ([side[i] for i in kept] for side in (self.sentences1, self.sentences2))
         subsets = None if self.subsets is None else [self.subsets[i] for i in kept]
         return replace(self, sentences1=one, sentences2=two, scores=self.scores[kept], subsets=subsets)
+
+    @property
+    def captions(self) -> np.ndarray:
+        """Which pairs, (n,) bool, are captions: their near-duplicates are in every corpus of captions and in SNLI. A copy without
+        subsets cannot tell, and has none."""
+        if self.task == "SICK-R":
+            return np.ones(len(self), dtype=bool)
+        return np.array([subset.rpartition("/")[2] in CAPTIONS for subset in self.subsets or [""] * len(self)])
 
     @property
     def fingerprint(self) -> str:

@@ -58,6 +58,18 @@ class StsReport:
         """Spearman x100 within each subset of `task`; the subsets of World are what its pairs probe."""
         return self.tasks[task].by_subset
 
+    def without_captions(self) -> "StsReport":
+        """Scores of the same similarities over the pairs that are no captions (`StsData.captions`), without intervals; a task of captions
+        alone is left out."""
+        kept = {task: np.flatnonzero(~score.data.captions) for task, score in self.tasks.items()}
+        return StsReport(
+            {
+                task: score_pairs(score.data.rows(kept[task]), score.similarities[kept[task]], resamples=0)
+                for task, score in self.tasks.items()
+                if len(kept[task])
+            }
+        )
+
     def to_rows(self) -> list[dict[str, Any]]:
         """A result row a task: score, interval, the other correlations, pairs, and which data it was."""
         return [

@@ -26,7 +26,7 @@ from cselab.evaluation.methods import holm
 from cselab.evaluation.significance import paired_t_power, seeds_needed
 
 NO_RUNS = "no runs"
-POINTS = ("test", "dev", "phenomenon", "transfer")
+POINTS = ("test", "no captions", "dev", "phenomenon", "transfer")
 """Measures that are correlations or accuracies x100."""
 
 

@@ -6,14 +6,14 @@ from typing import NamedTuple
 
 from cselab import stages
 from cselab.analysis import cls_energy
-from cselab.evaluation import evaluate_transfer, score_data
+from cselab.evaluation import StsReport, evaluate_transfer, score_data
 from cselab.lab import Lab
 from cselab.systems import Encoder
 
 
 class Row(NamedTuple):
-    """One number. measure: "test", "dev", "phenomenon", "alignment", "uniformity", "energy" or "transfer"; task: of which data;
-    n: pairs or sentences, 0 where it is not counted. Correlations and accuracies are x100."""
+    """One number. measure: "test", "no captions", "dev", "phenomenon", "alignment", "uniformity", "energy" or "transfer"; task: of which
+    data; n: pairs or sentences, 0 where it is not counted. Correlations and accuracies are x100."""
 
     measure: str
     task: str
@@ -22,12 +22,18 @@ class Row(NamedTuple):
 
 
 def _sts(lab: Lab, encoder: Encoder) -> Iterable[Row]:
-    """Spearman of each test task and their mean, and of the dev split, which alone may choose anything."""
+    """Spearman of each test task and their mean, the same without captions, and of the dev split, which alone may choose anything."""
     report = score_data(encoder.encode, stages.test_data(lab), resamples=0)
-    pairs = {task: len(score.data) for task, score in report.tasks.items()}
-    yield from (Row("test", task, value, pairs[task]) for task, value in report.scores.items())
-    yield Row("test", "average", report.average, sum(pairs.values()))
+    yield from _scores("test", report)
+    if any(score.data.captions.any() for score in report.tasks.values()):
+        yield from _scores("no captions", report.without_captions())
     yield from _dev(lab, encoder)
+
+
+def _scores(measure: str, report: StsReport) -> Iterable[Row]:
+    pairs = {task: len(score.data) for task, score in report.tasks.items()}
+    yield from (Row(measure, task, value, pairs[task]) for task, value in report.scores.items())
+    yield Row(measure, "average", report.average, sum(pairs.values()))
 
 
 def _dev(lab: Lab, encoder: Encoder) -> Iterable[Row]:

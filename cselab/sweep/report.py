@@ -77,8 +77,8 @@ def energy_chart(scores: pandas.DataFrame) -> go.Figure:
 
 
 TITLES = {
-    "claims": "Claims", "scores": "Test scores", "phenomena": "Phenomena of the generated world",
-    "geometry": "Geometry, and energy of [CLS]", "transfer": "Transfer, accuracy × 100",
+    "claims": "Claims", "scores": "Test scores", "prose": "Test scores without captions",
+    "phenomena": "Phenomena of the generated world", "geometry": "Geometry, and energy of [CLS]", "transfer": "Transfer, accuracy × 100",
 }  # fmt: skip
 
 

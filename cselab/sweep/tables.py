@@ -28,7 +28,7 @@ HEADS = {
     "average": "average", "sd": "sd", "seeds": "seeds", "dev": "dev", "difference": "difference", "interval": "95 % interval", "p": "p",
     "p_holm": "p (Holm)", "seeds_needed": "seeds for 80 % power", "paper": "paper's BERT-base",
 }  # fmt: skip
-DIGITS = {"scores": 2, "phenomena": 1, "geometry": 3, "transfer": 1}
+DIGITS = {"scores": 2, "prose": 2, "phenomena": 1, "geometry": 3, "transfer": 1}
 
 
 class Tables(NamedTuple):
@@ -45,7 +45,7 @@ class Tables(NamedTuple):
 def read_tables(
     store: Path, *, against: str | None = None, only: Sequence[str] = ("*",), claims: Path | None = None
 ) -> Tables:
-    """ "claims", "scores", "phenomena", "geometry", "transfer": as many as were measured.
+    """ "claims", "scores", "prose", "phenomena", "geometry", "transfer": as many as were measured.
 
     against: a label, the first of the store by default. only: labels, * and ? as in a shell. claims: a file of papers' claims, checked
     against the rows (`cselab.sweep.claims`).
@@ -116,7 +116,8 @@ def _same_data(scores: pandas.DataFrame, runs: pandas.DataFrame, store: Path) ->
 
 
 def _tables(scores: pandas.DataFrame, against: str) -> dict[str, pandas.DataFrame]:
-    """By name: scores; then, where they were measured, phenomena, geometry and transfer. Labels are rows, means over seeds."""
+    """By name: scores; then, where they were measured, scores without captions, phenomena, geometry and transfer. Labels are rows, means
+    over seeds."""
     test = scores[scores.measure == ("test" if (scores.measure == "test").any() else "dev")]
     if test.empty:  # notebooks record under their methods' names
         test = scores.assign(label=scores.label + ": " + scores.measure, measure="test")
@@ -140,6 +141,7 @@ def _tables(scores: pandas.DataFrame, against: str) -> dict[str, pandas.DataFram
         table["paper"] = systems.map(PAPERS).map(printed_averages()).reindex(table.index)
     tables = {"scores": table.reindex(list(dict.fromkeys(test.label)))}
     for name, measures in {
+        "prose": ["no captions"],
         "phenomena": ["phenomenon"],
         "geometry": ["uniformity", "alignment", "energy"],
         "transfer": ["transfer"],

@@ -232,6 +232,21 @@ def test_every_multilingual_task_of_the_real_folder(data_dir):
     )
 
 
+def test_captions_are_the_official_parts(data_dir):
+    """Prevents a subset of captions under another file's spelling (STS-B's have a genre before the name)."""
+    found = {task: int(load_sts(task, folder=data_dir).captions.sum()) for task in STS7}
+    assert found == {
+        "STS12": 750,
+        "STS13": 0,
+        "STS14": 750,
+        "STS15": 750,
+        "STS16": 0,
+        "STSBenchmark": 625,
+        "SICK-R": 4927,
+    }
+    assert not load_sts("World").captions.any()
+
+
 def test_a_thinned_split_is_spread_over_the_whole():
     """Prevents checkpoints picked on the first phenomenon only, and a pair with another's rating."""
     whole = load_sts("World", "dev")

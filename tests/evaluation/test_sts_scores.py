@@ -11,7 +11,7 @@ from scipy.stats import spearmanr
 from cselab.data.sources import Source
 from cselab.data.sts import StsData
 from cselab.errors import DataError
-from cselab.evaluation import evaluate_sts, score_pairs
+from cselab.evaluation import StsReport, evaluate_sts, score_pairs
 
 
 def pairs(scores, subsets=None, task="T", sentences=None):
@@ -196,3 +196,22 @@ def test_the_seven_tasks_from_bags_of_words(data_dir):
     assert len(lower.tasks["SICK-R"].data) == 9927
     assert lower.scores["STSBenchmark"] == report.scores["STSBenchmark"]
     assert lower.scores["STS12"] != report.scores["STS12"]
+
+
+def test_scores_without_captions_are_those_of_the_other_pairs():
+    """Prevents a caption that still counts, a pair with another's cosine, and a task of captions alone with a score."""
+    random = np.random.default_rng(0)
+    gold, cosines = random.integers(0, 6, 40) / 1.0, random.normal(size=40)
+    subsets = (["images", "main-captions/MSRvid", "headlines", "main-news/headlines"] * 10)[:40]
+    other = np.array([name.endswith("headlines") for name in subsets])
+    report = StsReport(
+        {
+            "STS14": score_pairs(pairs(gold, subsets, "STS14"), cosines, resamples=0),
+            "SICK-R": score_pairs(pairs(gold, None, "SICK-R"), cosines, resamples=0),
+            "STS16": score_pairs(pairs(gold, None, "STS16"), cosines, resamples=0),
+        }
+    ).without_captions()
+    assert list(report.tasks) == ["STS14", "STS16"]
+    assert len(report.tasks["STS14"].data) == 20
+    assert report.scores["STS14"] == pytest.approx(100 * spearmanr(cosines[other], gold[other]).statistic)
+    assert report.scores["STS16"] == pytest.approx(100 * spearmanr(cosines, gold).statistic)

@@ -60,6 +60,19 @@ def test_a_sweep_trains_what_is_shared_once_and_nothing_twice(client, runs, tmp_
     assert "stage jtcse: computed" in logs
 
 
+def test_real_text_is_measured_without_captions_too(client, runs, data_dir, tmp_path):
+    """Prevents a gain on captions alone, whose like the training text may hold, from being a gain."""
+    sweep(
+        client,
+        runs(methods=["sif"], data_dir=str(data_dir), tasks=["STS14", "SICK-R"]),
+        tmp_path / "s.sqlite",
+        tmp_path,
+    )
+    found = Store(tmp_path / "s.sqlite").scores().set_index(["measure", "task"])
+    assert found.n["test"].to_dict() == {"STS14": 3750, "SICK-R": 4927, "average": 8677}
+    assert found.n["no captions"].to_dict() == {"STS14": 3000, "average": 3000}
+
+
 def test_what_makes_another_run(client, runs, tmp_path, monkeypatch):
     """Prevents a stale row after a change of settings, of the data, of what is measured, or of the library."""
     (run,) = runs(methods=["sif"])
