@@ -15,7 +15,8 @@ import plotly.graph_objects as go
 from pictures import draw
 
 from cselab.data.sts import STS7
-from cselab.sweep.claims import NO_RUNS, read_claims
+from cselab.evaluation import compare_methods
+from cselab.sweep.claims import NO_RUNS, check_claims, read_claims, shown_claims
 from cselab.sweep.grid import expand, read_grid
 from cselab.sweep.report import energy_chart
 from cselab.sweep.tables import PAPERS, Tables, markdown, printed_averages, read_tables
@@ -141,6 +142,40 @@ def there() -> list[str]:
     return [text for text in TEXTS if store(text).is_file()]
 
 
+def captions(text: str) -> pandas.DataFrame:
+    """The main table's rows over all pairs of the seven tasks, and over those of six that are no captions."""
+    labels, table = declared(f"{text}.toml"), {}
+    for name, measure in {"all pairs": "test", "no captions": "no captions"}.items():
+        rows = everything(text).rows.rename(columns={"label": "method", "value": "average"})
+        some = rows[(rows.measure == measure) & (rows.task == "average") & rows.method.isin(labels)]
+        found = compare_methods(some[["method", "seed", "average"]], "SimCSE")
+        table[name] = found.average.map("{:.2f}".format)
+        table[f"{name}: − SimCSE"] = [
+            f"{row.difference:+.2f} [{row.low:+.2f}, {row.high:+.2f}]" if pandas.notna(row.difference) else ""
+            for row in found.itertuples()
+        ]
+    return ordered(pandas.DataFrame(table), labels)
+
+
+def changed(text: str) -> pandas.DataFrame:
+    """Claims whose verdict is another one without captions."""
+    claims = [claim for claim in read_claims(CLAIMS) if claim.measure == "test"]
+    without = [claim.model_copy(update={"measure": "no captions"}) for claim in claims]
+    found = {
+        name: shown_claims(check_claims(everything(text).rows, some))
+        for name, some in {"all pairs": claims, "no captions": without}.items()
+    }
+    table = pandas.concat(
+        {
+            f"{name}: {column}": some[column]
+            for name, some in found.items()
+            for column in ("here", "95 % interval", "verdict")
+        },
+        axis=1,
+    )
+    return table[table["all pairs: verdict"] != table["no captions: verdict"]]
+
+
 @cache
 def baseline_tables(text: str) -> Tables:
     return read_tables(REFERENCE / "results" / f"baselines-{text}.sqlite", against="simcse")
@@ -171,7 +206,7 @@ def orders() -> pandas.DataFrame:
 
 KINDS = {
     "headline": headline, "verdicts": verdicts, "counts": counts, "main": main_table, "means": means, "study": study, "evidence": evidence,
-    "baselines": baselines, "orders": orders,
+    "baselines": baselines, "orders": orders, "captions": captions, "changed": changed,
 }  # fmt: skip
 
 
