@@ -64,13 +64,19 @@ def test_real_text_is_measured_without_captions_too(client, runs, data_dir, tmp_
     """Prevents a gain on captions alone, whose like the training text may hold, from being a gain."""
     sweep(
         client,
-        runs(methods=["sif"], data_dir=str(data_dir), tasks=["STS14", "SICK-R"]),
+        runs(methods=["sif"], data_dir=str(data_dir), tasks="STS14,SICK-R"),
         tmp_path / "s.sqlite",
         tmp_path,
     )
     found = Store(tmp_path / "s.sqlite").scores().set_index(["measure", "task"])
     assert found.n["test"].to_dict() == {"STS14": 3750, "SICK-R": 4927, "average": 8677}
     assert found.n["no captions"].to_dict() == {"STS14": 3000, "average": 3000}
+
+
+def test_captions_alone_have_no_score_without_captions(client, runs, data_dir, tmp_path):
+    """Prevents the mean of no tasks, which is no number, in a store."""
+    sweep(client, runs(methods=["sif"], data_dir=str(data_dir), tasks="SICK-R"), tmp_path / "s.sqlite", tmp_path)
+    assert set(Store(tmp_path / "s.sqlite").scores().measure) == {"test", "dev"}
 
 
 def test_what_makes_another_run(client, runs, tmp_path, monkeypatch):
