@@ -12,6 +12,8 @@ from cselab.evaluation.sts import TaskScore
 
 EXACT_UP_TO = 16
 """Seeds up to which all 2^n sign patterns are counted; above, that many thousand are drawn."""
+MOST = 100_000
+"""Seeds that nobody has: what more would take counts as so many."""
 
 
 @dataclass(frozen=True)
@@ -35,6 +37,8 @@ class SeedComparison:
     seeds_needed: int
 
     def __str__(self) -> str:
+        if self.power == 0:
+            return f"the same score at each of {self.n} seeds; no number of them would show a difference."
         text = (
             f"{self.mean:+.2f} points, 95 % interval [{self.low:+.2f}, {self.high:+.2f}] over {self.n} seeds (sd {self.sd:.2f}); "
             f"p = {self.p_permutation:.3f} (sign-flip permutation), {self.p_wilcoxon:.3f} (Wilcoxon); effect size d = {self.effect:.2f}."
@@ -60,10 +64,10 @@ def compare_seeds(a: ArrayLike, b: ArrayLike) -> SeedComparison:
     difference = a - b
     n, mean, sd = len(a), difference.mean(), difference.std(ddof=1)
     if sd < 1e-12:
-        certain = float(abs(mean) > 1e-12)
+        if abs(mean) < 1e-12:
+            return SeedComparison(n, 0.0, 0.0, 0.0, 0.0, 1.0, 1.0, 0.0, 0.0, MOST)
         exact = _sign_flips(difference)
-        return SeedComparison(n, mean, 0.0, mean, mean, exact, exact, math.copysign(math.inf, mean) if certain else 0.0,
-                              certain, 3 if certain else 2**31)  # fmt: skip
+        return SeedComparison(n, mean, 0.0, mean, mean, exact, exact, math.copysign(math.inf, mean), 1.0, 3)
     half = stats.t.ppf(0.975, n - 1) * sd / math.sqrt(n)
     effect = mean / sd
     return SeedComparison(
@@ -80,7 +84,7 @@ def paired_t_power(effect: float, n: int, *, level: float = 0.05) -> float:
     return float(power) if math.isfinite(power) else 1.0  # scipy gives NaN for a shift far outside
 
 
-def seeds_needed(effect: float, *, power: float = 0.8, most: int = 100_000) -> int:
+def seeds_needed(effect: float, *, power: float = 0.8, most: int = MOST) -> int:
     """The fewest seeds, 3 or more, at which `paired_t_power` reaches `power`; `most` if that is not enough."""
     if paired_t_power(effect, most) < power:
         return most

@@ -58,6 +58,15 @@ def test_tables_in_three_forms(store, tmp_path):
     assert pandas.read_csv(tmp_path / "r" / "tables" / "rows.csv").key.nunique() == 12
 
 
+def test_a_system_that_is_another_one_has_no_number_of_seeds(store, tmp_path):
+    for seed, value in enumerate(SCORES["towers"], 1):
+        rows = [("test", "average", value, 70)]
+        store.add(replace(RESULT, key=f"same{seed}", label="same", what="towers", seed=seed, rows=rows))
+    write_report(store.path, tmp_path / "r", against="towers")
+    row = re.search(r"\| same \|.*", (tmp_path / "r" / "report.md").read_text())[0]
+    assert "| +0.00 | [+0.00, +0.00] | 1.000 | 1.000 | no number |" in row
+
+
 def test_claims_and_energy_are_in_the_report(store, tmp_path):
     """Prevents a verdict on other rows than the claim names."""
     (tmp_path / "c.toml").write_text(
