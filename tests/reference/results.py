@@ -102,9 +102,28 @@ def headline() -> pandas.DataFrame:
 
 
 def means(text: str, name: str) -> pandas.DataFrame:
-    """Phenomena, geometry or transfer of the main table's rows."""
+    """Phenomena or geometry of the main table's rows."""
     labels = declared(f"{text}.toml")
     return ordered(compared(text, "SimCSE", tuple(labels)).texts[name], labels)
+
+
+def transfer(text: str) -> pandas.DataFrame:
+    """Accuracy on the transfer tasks, and the average's difference from SimCSE, of runs measured by nothing else."""
+    tables = read_tables(store(f"{text}-transfer"), against="SimCSE")
+    rows = tables.rows[tables.rows.task == "average"].rename(columns={"label": "method", "value": "average"})
+    found, texts = compare_methods(rows[["method", "seed", "average"]], "SimCSE"), tables.texts["transfer"]
+    found = found.reindex(texts.index)
+    texts["sd"], texts["seeds"] = found.sd.map("{:.2f}".format), found.seeds.map(str)
+    texts["average − SimCSE"] = differences(found)
+    return ordered(texts, declared(f"{text}.toml"))
+
+
+def differences(found: pandas.DataFrame) -> list[str]:
+    """Differences of `compare_methods` with their intervals."""
+    return [
+        f"{row.difference:+.2f} [{row.low:+.2f}, {row.high:+.2f}]" if pandas.notna(row.difference) else ""
+        for row in found.itertuples()
+    ]
 
 
 def study(text: str, name: str) -> pandas.DataFrame:
@@ -150,10 +169,7 @@ def captions(text: str) -> pandas.DataFrame:
         some = rows[(rows.measure == measure) & (rows.task == "average") & rows.method.isin(labels)]
         found = compare_methods(some[["method", "seed", "average"]], "SimCSE")
         table[name] = found.average.map("{:.2f}".format)
-        table[f"{name}: − SimCSE"] = [
-            f"{row.difference:+.2f} [{row.low:+.2f}, {row.high:+.2f}]" if pandas.notna(row.difference) else ""
-            for row in found.itertuples()
-        ]
+        table[f"{name}: − SimCSE"] = differences(found)
     return ordered(pandas.DataFrame(table), labels)
 
 
@@ -207,6 +223,7 @@ def orders() -> pandas.DataFrame:
 KINDS = {
     "headline": headline, "verdicts": verdicts, "counts": counts, "main": main_table, "means": means, "study": study, "evidence": evidence,
     "baselines": baselines, "orders": orders, "captions": captions, "changed": changed,
+    "transfer": transfer,
 }  # fmt: skip
 
 
