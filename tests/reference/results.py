@@ -34,7 +34,7 @@ PRINTED = {
 }  # fmt: skip
 """Labels of the main table and of the baselines' by their rows in JTCSE's Table I or ImSimCSE's Table 3."""
 HEADLINE = [
-    "untrained (cls)", "SimCSE", "ImSimCSE", "SimCSE, I + II", "EDFSE (4 pivots)", "TNCSE", "JTCSE, parallel", "TNCSE D", "JTCSE D",
+    "untrained (cls)", "SimCSE", "ImSimCSE", "DCL alone", "SimCSE, I + II", "EDFSE (4 pivots)", "TNCSE", "JTCSE, parallel", "TNCSE D", "JTCSE D",
     "SimCSE, supervised",
 ]  # fmt: skip
 SHOWN = ["average", "sd", "seeds", "dev", "difference", "95 % interval", "p (Holm)", "seeds for 80 % power"]
@@ -246,7 +246,9 @@ def claims_figure() -> go.Figure:
         shown = found[(found.measure == "test") & (found.verdict != NO_RUNS)]
         x = shown.difference.clip(-edge, edge)
         figure.add_scatter(
-            x=x, y=[names.index(claim) + 0.22 * place for claim in shown.claim], mode="markers", name=f"{text}: 95 % interval",
+            x=x, y=[names.index(claim) + 0.22 * place for claim in shown.claim], mode="markers+text", name=f"{text}: 95 % interval",
+            text=[f"→ {value:.1f}" if value > edge else "" for value in shown.difference], textposition="middle right",
+            textfont=dict(color=colour),
             marker=dict(color=colour, size=8, symbol=("circle", "diamond")[place]),
             error_x=dict(array=shown.high.clip(-edge, edge) - x, arrayminus=x - shown.low.clip(-edge, edge), thickness=1.5),
         )  # fmt: skip
@@ -258,7 +260,7 @@ def claims_figure() -> go.Figure:
     )  # fmt: skip
     figure.add_vline(x=0, line=dict(color="#888", dash="dot"))
     figure.update_yaxes(range=[len(names), -0.8], tickvals=list(range(len(names))), ticktext=names, showgrid=False)
-    figure.update_xaxes(range=[-edge - 0.3, edge + 2])
+    figure.update_xaxes(range=[-edge - 0.3, edge + 2], tickvals=list(range(-6, 7)))
     return figure.update_layout(
         xaxis_title="points of Spearman × 100 in the direction of the claim", height=200 + 28 * len(names), width=1080
     )
