@@ -39,7 +39,7 @@ HEADLINE = [
 ]  # fmt: skip
 SHOWN = ["average", "sd", "seeds", "dev", "difference", "95 % interval", "p (Holm)", "seeds for 80 % power"]
 STUDIES = {
-    "losses": ("SimCSE, I + II", ["JTCSE: *", "JTCSE, parallel"]),
+    "losses": ("SimCSE, I + II", ["SimCSE, I + II, 260 steps", "JTCSE: *", "JTCSE, parallel"]),
     "caels": ("JTCSE, parallel", ["JTCSE, * CAELs, *", "TNCSE"]),
     "norms": ("JTCSE, h^L, 0 without LayerNorm", ["JTCSE, h^L, *", "JTCSE, parallel"]),
     "released": ("JTCSE, parallel", ["JTCSE, released *"]),
