@@ -4,11 +4,13 @@ import json
 import os
 import random
 import signal
+import threading
 import time
 
 import pytest
 import torch
 from test_fit import Scores, build, corpus, same, schedule, towers  # noqa: F401  fixtures
+from tqdm import tqdm
 
 from cselab.training import checkpoints, fit
 
@@ -78,6 +80,8 @@ def test_twenty_kills(towers, corpus, tmp_path):  # noqa: F811
     while not result.exists():
         child = os.fork()
         if child == 0:
+            # tqdm's own lock is one for all forks: a child that is killed with it would stop the others for ever
+            tqdm.set_lock(threading.RLock())
             method = build("jtcse", towers)
             done = fit(method, corpus, plan, dev=still_to_come(folder, scores), seed=7, checkpoints=folder)
             torch.save({"weights": method.state_dict(), "history": json.dumps(done.history)}, tmp_path / "part.pt")
