@@ -12,8 +12,6 @@ from cselab.evaluation.sts import TaskScore
 
 EXACT_UP_TO = 16
 """Seeds up to which all 2^n sign patterns are counted; above, that many thousand are drawn."""
-MOST = 100_000
-"""Seeds that nobody has: what more would take counts as so many."""
 
 
 @dataclass(frozen=True)
@@ -22,7 +20,8 @@ class SeedComparison:
 
     low, high: 95 % t interval of the mean difference. p_permutation: sign flips of the differences, two-sided.
     p_wilcoxon: signed-rank test. effect: Cohen's d of paired differences (mean / sd). power: chance that a paired t test at
-    5 % sees a true difference as large as the observed one with so many seeds. seeds_needed: how many would give 80 %.
+    5 % sees a true difference as large as the observed one with so many seeds, 0 where the scores are the same at every seed.
+    seeds_needed: how many would give 80 %.
     """
 
     n: int
@@ -65,7 +64,7 @@ def compare_seeds(a: ArrayLike, b: ArrayLike) -> SeedComparison:
     n, mean, sd = len(a), difference.mean(), difference.std(ddof=1)
     if sd < 1e-12:
         if abs(mean) < 1e-12:
-            return SeedComparison(n, 0.0, 0.0, 0.0, 0.0, 1.0, 1.0, 0.0, 0.0, MOST)
+            return SeedComparison(n, 0.0, 0.0, 0.0, 0.0, 1.0, 1.0, 0.0, 0.0, seeds_needed(0.0))
         exact = _sign_flips(difference)
         return SeedComparison(n, mean, 0.0, mean, mean, exact, exact, math.copysign(math.inf, mean), 1.0, 3)
     half = stats.t.ppf(0.975, n - 1) * sd / math.sqrt(n)
@@ -84,7 +83,7 @@ def paired_t_power(effect: float, n: int, *, level: float = 0.05) -> float:
     return float(power) if math.isfinite(power) else 1.0  # scipy gives NaN for a shift far outside
 
 
-def seeds_needed(effect: float, *, power: float = 0.8, most: int = MOST) -> int:
+def seeds_needed(effect: float, *, power: float = 0.8, most: int = 100_000) -> int:
     """The fewest seeds, 3 or more, at which `paired_t_power` reaches `power`; `most` if that is not enough."""
     if paired_t_power(effect, most) < power:
         return most

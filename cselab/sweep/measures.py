@@ -25,8 +25,8 @@ def _sts(lab: Lab, encoder: Encoder) -> Iterable[Row]:
     """Spearman of each test task and their mean, the same without captions, and of the dev split, which alone may choose anything."""
     report = score_data(encoder.encode, stages.test_data(lab), resamples=0)
     yield from _scores("test", report)
-    rest = report.without_captions()
-    if rest.tasks and any(score.data.captions.any() for score in report.tasks.values()):
+    some = any(score.data.captions.any() for score in report.tasks.values())
+    if some and (rest := report.without_captions()).tasks:
         yield from _scores("no captions", rest)
     yield from _dev(lab, encoder)
 

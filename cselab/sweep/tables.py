@@ -12,7 +12,6 @@ from cselab import reported
 from cselab.data.sts import STS7
 from cselab.errors import DataError
 from cselab.evaluation import compare_methods
-from cselab.evaluation.significance import MOST
 from cselab.sweep.claims import check_claims, read_claims, shown_claims
 from cselab.sweep.store import Store
 
@@ -183,8 +182,8 @@ def _shown(table: pandas.DataFrame, digits: int) -> pandas.DataFrame:
         for name in ("p", "p_holm"):
             table[name] = [f"{value:.3f}" if k else "" for value, k in zip(table[name], known, strict=True)]
         table["seeds_needed"] = [
-            (f"{value:,.0f}" if value < MOST else "no number") if k else ""
-            for value, k in zip(table.seeds_needed, known, strict=True)
+            (f"{value:,.0f}" if power else "no number") if k else ""
+            for value, power, k in zip(table.seeds_needed, table.power, known, strict=True)
         ]
         order = [name for name in HEADS if name in table]
         rest = [name for name in table.columns if name not in (*HEADS, "low", "high", "power")]

@@ -239,7 +239,7 @@ def filled(page: str) -> str:
 
 def claims_figure() -> go.Figure:
     """Claims of scores: what the paper prints, and our difference on either text with its interval; beyond the axis: at its edge."""
-    claims, edge = [claim for claim in read_claims(CLAIMS) if claim.measure == "test"], 6.0
+    claims, edge = [claim for claim in read_claims(CLAIMS) if claim.measure == "test"], 6
     names, figure = [claim.claim for claim in claims], go.Figure()
     for place, (text, colour) in enumerate(zip(there(), PALETTE, strict=False)):
         found = everything(text).numbers["claims"]
@@ -260,7 +260,7 @@ def claims_figure() -> go.Figure:
     )  # fmt: skip
     figure.add_vline(x=0, line=dict(color="#888", dash="dot"))
     figure.update_yaxes(range=[len(names), -0.8], tickvals=list(range(len(names))), ticktext=names, showgrid=False)
-    figure.update_xaxes(range=[-edge - 0.3, edge + 2], tickvals=list(range(-6, 7)))
+    figure.update_xaxes(range=[-edge - 0.3, edge + 2], tickvals=list(range(-edge, edge + 1)))
     return figure.update_layout(
         xaxis_title="points of Spearman × 100 in the direction of the claim", height=200 + 28 * len(names), width=1080
     )

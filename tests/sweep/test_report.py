@@ -59,6 +59,7 @@ def test_tables_in_three_forms(store, tmp_path):
 
 
 def test_a_system_that_is_another_one_has_no_number_of_seeds(store, tmp_path):
+    """Prevents a number of seeds, billions of them, beside a difference that no number would show."""
     for seed, value in enumerate(SCORES["towers"], 1):
         rows = [("test", "average", value, 70)]
         store.add(replace(RESULT, key=f"same{seed}", label="same", what="towers", seed=seed, rows=rows))
