@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_serializer, model_validator
 
 from cselab.errors import SettingsError, suggest
 
@@ -163,6 +163,11 @@ class Settings(BaseModel):
     # D: an ensemble into one fresh tower.
     distil_steps: int = Field(..., ge=1)
     distil_learning_rate: float = Field(1e-5, gt=0)  # TNCSE Table: +D 1e-5, +UC D 1.5e-5
+
+    @field_serializer("released_rows")
+    def _in_order(self, rows: frozenset[str]) -> list[str]:
+        """A set's order differs from process to process; a hash of the settings must not."""
+        return sorted(rows)
 
     @model_validator(mode="after")
     def _known_rows(self) -> "Settings":

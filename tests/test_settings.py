@@ -1,5 +1,9 @@
 """Settings: strict names, frozen values, profiles that build."""
 
+import os
+import subprocess
+import sys
+
 import pytest
 from pydantic import ValidationError
 
@@ -57,6 +61,18 @@ def test_hash_follows_what_changes_a_result_and_nothing_else(tmp_path):
     base = settings_hash(Settings.of("tiny"))
     assert base == settings_hash(Settings.of("tiny", outputs=tmp_path))
     assert base != settings_hash(Settings.of("tiny", temperature=0.1))
+
+
+def test_another_process_writes_the_same_settings():
+    """Prevents a sweep from running anew what its store has: a set of strings has another order in every process."""
+    code = "from cselab.settings import Settings; print(Settings.of('tiny', released_rows='all').model_dump_json())"
+    written = {
+        subprocess.run(
+            [sys.executable, "-c", code], env={**os.environ, "PYTHONHASHSEED": seed}, capture_output=True, check=True
+        ).stdout
+        for seed in "123"
+    }
+    assert len(written) == 1
 
 
 def test_the_two_towers_differ_and_stage_2_is_the_released_optimiser():
