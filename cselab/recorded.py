@@ -1,28 +1,54 @@
-"""What this project's own longer runs gave, kept in outputs/reference: every system with three seeds, on real text and in the world."""
+"""What this project's own studies gave, kept in outputs/reference/results: systems over seeds, in the world and on real text."""
 
-import json
 from collections.abc import Sequence
-from typing import Literal
+from fnmatch import fnmatchcase
+from pathlib import Path
 
 import pandas
 
-from cselab.errors import DataError
-from cselab.evaluation import compare_methods
+from cselab.errors import DataError, suggest
 from cselab.lab import project_path
+from cselab.sweep.store import Store
+from cselab.sweep.tables import read_tables
+
+TEXTS = ("world", "real")
+UNTRAINED = ["sif", "untrained", "whitened"]
 
 
-def systems(text: Literal["real", "world"]) -> pandas.DataFrame:
-    """One row a method and seed: test score of each task and their average, dev score, settings (Spearman x100).
+def store(text: str) -> Path:
+    """The results of one kind of text, "world" or "real"."""
+    return project_path("outputs/reference/results") / f"{text}.sqlite"
 
-    Raises DataError where outputs/reference/systems has no such rows.
-    """
-    folder = project_path("outputs/reference/systems")
-    files = sorted(folder.glob(f"{text}-*.jsonl"))
-    if not files:
-        raise DataError(f"no recorded runs {text}-*.jsonl in {folder}; expected the ones that come with the project")
-    return pandas.DataFrame([json.loads(line) for path in files for line in path.read_text().splitlines()])
+
+def there() -> list[str]:
+    """The kinds of text that have results."""
+    return [text for text in TEXTS if store(text).is_file()]
 
 
 def tables(against: str, only: Sequence[str]) -> dict[str, pandas.DataFrame]:
-    """`compare_methods` on either kind of text, by its name: what `views.difference_chart` draws."""
-    return {f"{text} text": compare_methods(systems(text), against, only) for text in ("real", "world")}
+    """The chosen labels of RESULTS.md, * and ? as in a shell, compared with one of them by `evaluation.compare_methods` (Spearman x100);
+    by the name of the text, of those in which that one was run: what `views.difference_chart` draws. Rows are in the order of `only`,
+    and of their names.
+
+    Raises DataError for a label that was run in neither.
+    """
+    labels = {text: list(dict.fromkeys(Store(store(text)).runs().label)) for text in there()}
+    if not any(against in some for some in labels.values()):
+        known = dict.fromkeys(label for some in labels.values() for label in some)
+        raise DataError(f"no recorded runs of {against!r}; {suggest(against, list(known))}")
+
+    def place(label: str) -> tuple[int, str]:
+        return next((i for i, one in enumerate(only) if fnmatchcase(label, one)), -1), label
+
+    found = {text: read_tables(store(text), against=against, only=only) for text in labels if against in labels[text]}
+    scores = {text: tables.numbers["scores"] for text, tables in found.items()}
+    return {f"{text} text": table.loc[sorted(table.index, key=place)] for text, table in scores.items()}
+
+
+def trained(text: str) -> pandas.DataFrame:
+    """Rows of what was trained, one a run and measure: `cselab.sweep.report.energy_chart` draws them.
+
+    An untrained model has one energy and as many scores as poolings, so it belongs in no correlation of the two.
+    """
+    rows = read_tables(store(text)).rows
+    return rows[~rows.what.isin(UNTRAINED)]

@@ -10,7 +10,7 @@ from plotly.offline import get_plotlyjs
 
 from cselab.batch.page import write_html
 from cselab.sweep.tables import Tables, markdown, read_tables
-from cselab.views.figures import difference_chart, score_heatmap
+from cselab.views.figures import difference_chart, energy_chart, score_heatmap
 from cselab.views.theme import use_theme
 
 
@@ -58,21 +58,6 @@ def _seeds(scores: pandas.DataFrame) -> go.Figure:
     )
     return figure.update_layout(
         xaxis_title="test average, Spearman × 100: a point a seed", height=190 + 34 * len(labels)
-    )
-
-
-def energy_chart(scores: pandas.DataFrame) -> go.Figure:
-    """A point a label: mean energy and mean test average, with the rank correlation over labels that JTCSE claims to be positive."""
-    test = scores[(scores.measure == "test") & (scores.task == "average")].groupby("label", sort=False).value.mean()
-    energy = scores[scores.measure == "energy"].groupby("label", sort=False).value.mean()
-    both = pandas.DataFrame({"energy": energy, "test": test}).dropna()
-    rank = both.corr(method="spearman").iloc[0, 1]
-    figure = go.Figure(
-        go.Scatter(x=both.energy, y=both.test, mode="markers", text=both.index, marker=dict(size=9, opacity=0.7))
-    )
-    return figure.update_layout(
-        xaxis_title=f"energy of [CLS], mean over layers; {len(both)} labels, Spearman {rank:+.2f}",
-        yaxis_title="test average, Spearman × 100",
     )
 
 

@@ -71,6 +71,22 @@ def difference_chart(tables: Mapping[str, pandas.DataFrame], against: str, title
     )  # fmt: skip
 
 
+def energy_chart(scores: pandas.DataFrame) -> go.Figure:
+    """A point a label: mean energy and mean test average, with the rank correlation over labels that JTCSE claims to be positive.
+    scores: rows of a sweep's store (`cselab.sweep.store.Store.scores`)."""
+    test = scores[(scores.measure == "test") & (scores.task == "average")].groupby("label", sort=False).value.mean()
+    energy = scores[scores.measure == "energy"].groupby("label", sort=False).value.mean()
+    both = pandas.DataFrame({"energy": energy, "test": test}).dropna()
+    rank = both.corr(method="spearman").iloc[0, 1]
+    figure = go.Figure(
+        go.Scatter(x=both.energy, y=both.test, mode="markers", text=both.index, marker=dict(size=9, opacity=0.7))
+    )
+    return figure.update_layout(
+        xaxis_title=f"energy of [CLS], mean over layers; {len(both)} labels, Spearman {rank:+.2f}",
+        yaxis_title="test average, Spearman × 100",
+    )
+
+
 def score_heatmap(scores: Mapping[str, Mapping[str, float]], title: str = "", x_title: str = "") -> go.Figure:
     """`scores[row][column]` in Spearman × 100 as coloured cells with their numbers."""
     rows, columns = list(scores), list(next(iter(scores.values())))

@@ -16,15 +16,15 @@ from pictures import draw
 
 from cselab.data.sts import STS7
 from cselab.evaluation import compare_methods
+from cselab.recorded import TEXTS, store, there, trained
 from cselab.sweep.claims import NO_RUNS, check_claims, read_claims, shown_claims
 from cselab.sweep.grid import expand, read_grid
-from cselab.sweep.report import energy_chart
 from cselab.sweep.tables import PAPERS, Tables, markdown, printed_averages, read_tables
+from cselab.views.figures import energy_chart
 from cselab.views.theme import PALETTE, use_theme
 
 ROOT = Path(__file__).resolve().parents[2]
 REFERENCE = ROOT / "outputs" / "reference"
-TEXTS = ("world", "real")
 CLAIMS = REFERENCE / "claims.toml"
 PRINTED = {
     "untrained (first_last)": "BERT-base", "SimCSE": "SimCSE", "off-dropout": "ImSimCSE (+Off-Info)", "SimCSE + DCL": "ImSimCSE (+DCL)",
@@ -55,10 +55,6 @@ STUDIES = {
     "bellm-last": ("BeLLM none, last_token", ["BeLLM *, last_token"]),
 }  # fmt: skip
 """By name: the row that others are compared with, and these."""
-
-
-def store(text: str) -> Path:
-    return REFERENCE / "results" / f"{text}.sqlite"
 
 
 @cache
@@ -155,10 +151,6 @@ def counts() -> pandas.DataFrame:
     return table.reindex(
         [name for name in ("held", "reversed", "not seen", "under-powered", "no runs") if name in table.index]
     )
-
-
-def there() -> list[str]:
-    return [text for text in TEXTS if store(text).is_file()]
 
 
 def captions(text: str) -> pandas.DataFrame:
@@ -264,12 +256,6 @@ def claims_figure() -> go.Figure:
     return figure.update_layout(
         xaxis_title="points of Spearman × 100 in the direction of the claim", height=200 + 28 * len(names), width=1080
     )
-
-
-def trained(text: str) -> pandas.DataFrame:
-    """Rows of what was trained: an untrained model has one energy and as many scores as poolings."""
-    rows = everything(text).rows
-    return rows[~rows.what.isin(["sif", "untrained", "whitened"])]
 
 
 PAGES = (REFERENCE / "RESULTS.md", ROOT / "README.md")

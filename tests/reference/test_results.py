@@ -5,6 +5,8 @@ import re
 import pytest
 import results
 
+from cselab.recorded import TEXTS
+
 
 @pytest.mark.parametrize("page", results.PAGES, ids=lambda path: path.name)
 def test_the_tables_of_a_page_are_its_stores(page):
@@ -24,7 +26,7 @@ def test_every_picture_of_the_results_is_there():
 
 def test_every_label_of_a_claim_is_in_a_grid():
     """Prevents a claim that no run can ever answer, for a label was renamed."""
-    grids = (*(f"{text}{part}.toml" for text in results.TEXTS for part in ("", "-studies")), "bellm.toml")
+    grids = (*(f"{text}{part}.toml" for text in TEXTS for part in ("", "-studies")), "bellm.toml")
     known = {
         label for grid in grids if (results.REFERENCE / "grids" / grid).is_file() for label in results.declared(grid)
     }
