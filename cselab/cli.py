@@ -147,7 +147,7 @@ def sweep(
     \b
     cselab sweep -m simcse -m jtcse --seeds 1-4                    eight runs of the tiny profile
     cselab sweep -m jtcse --seeds 1-5 -p "caels=1|2|3|6"           an axis
-    cselab sweep outputs/reference/grids/systems.toml --seeds 1-3 --only "JTCSE*"
+    cselab sweep outputs/reference/grids/world.toml --seeds 1-3 --only "JTCSE*"
     cselab sweep grid.toml --scheduler tcp://host:8786             on SLURM, Kubernetes, SSH: see the README
     cselab report                                                  what came out
     """

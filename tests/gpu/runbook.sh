@@ -7,8 +7,9 @@
 #   unit      the fast tests of losses, models, methods and training, and those that need a GPU
 #   bench     every benchmark on the GPU, into $OUT/benchmarks.json
 #   pretrain  a BERT of 12 x 384, into $OUT/gpu-bert: weights in pieces under 15 MB, card and curve
-#   study     SEEDS (default 1-3), WORKERS (4) at a time: the systems of GRID (default outputs/reference/grids/systems.toml) on BACKBONE, or
-#             those whose labels are in ONLY (one a line), into the store $OUT/study.sqlite
+#   study     SEEDS (default 1-3), WORKERS (4) at a time: the systems of GRID (default outputs/reference/grids/real.toml) on BACKBONE, or
+#             those whose labels are in ONLY (one a line), into the store $OUT/study.sqlite. The grid's rates are the shipped backbone's:
+#             for another one tune first, GRID=outputs/reference/grids/real-tune.toml SEEDS=7, and write its own grid
 #
 # Each step runs alone. `pretrain` needs `pack`; `study` takes any BACKBONE (default $OUT/gpu-bert if it is there, else the
 # shipped one) and skips the runs that $OUT/study.sqlite already has, so put back what an earlier call brought.
@@ -55,7 +56,7 @@ study)
 	default=tiny-bert
 	[ -d "$OUT/gpu-bert" ] && default=$OUT/gpu-bert
 	mapfile -t only < <(printf '%s' "${ONLY:-}")
-	timeout 530 "$PYTHON" -m cselab sweep "${GRID:-outputs/reference/grids/systems.toml}" --seeds "${SEEDS:-1-3}" --workers "${WORKERS:-4}" \
+	timeout 530 "$PYTHON" -m cselab sweep "${GRID:-outputs/reference/grids/real.toml}" --seeds "${SEEDS:-1-3}" --workers "${WORKERS:-4}" \
 		--store "$OUT/study.sqlite" --outputs "$OUT" -p profile=small -p bf16=True -p backbone="${BACKBONE:-$default}" \
 		-p stage1_steps=800 -p stage1_batch_size=128 -p stage2_steps=400 -p stage2_batch_size=128 -p stage1_eval_every=50 \
 		-p stage2_eval_every=50 ${only:+"${only[@]/#/--only=}"}
