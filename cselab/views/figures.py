@@ -72,19 +72,26 @@ def difference_chart(tables: Mapping[str, pandas.DataFrame], against: str, title
 
 
 def energy_chart(scores: pandas.DataFrame) -> go.Figure:
-    """A point a label: mean energy and mean test average, with the rank correlation over labels that JTCSE claims to be positive.
-    scores: rows of a sweep's store (`cselab.sweep.store.Store.scores`)."""
-    test = scores[(scores.measure == "test") & (scores.task == "average")].groupby("label", sort=False).value.mean()
-    energy = scores[scores.measure == "energy"].groupby("label", sort=False).value.mean()
-    both = pandas.DataFrame({"energy": energy, "test": test}).dropna()
-    rank = both.corr(method="spearman").iloc[0, 1]
-    figure = go.Figure(
-        go.Scatter(x=both.energy, y=both.test, mode="markers", text=both.index, marker=dict(size=9, opacity=0.7))
-    )
+    """A point a label, a colour and shape a system: mean energy and mean test average, with the rank correlation over labels that JTCSE
+    claims to be positive. scores: rows of a sweep's store (`cselab.sweep.store.Store.scores`)."""
+    labels = scores.groupby("label", sort=False)
+    both = pandas.DataFrame({
+        "what": labels.what.first(),
+        "energy": scores[scores.measure == "energy"].groupby("label").value.mean(),
+        "test": scores[(scores.measure == "test") & (scores.task == "average")].groupby("label").value.mean(),
+    }).dropna()  # fmt: skip
+    rank = both.energy.corr(both.test, method="spearman")
+    figure = go.Figure()
+    looks = itertools.product(("circle", "diamond", "cross", "triangle-up"), PALETTE)
+    for (symbol, colour), (what, some) in zip(looks, both.groupby("what", sort=False), strict=False):
+        figure.add_scatter(
+            x=some.energy, y=some.test, mode="markers", name=what, text=some.index,
+            marker=dict(size=9, opacity=0.8, color=colour, symbol=symbol),
+        )  # fmt: skip
     return figure.update_layout(
         xaxis_title=f"energy of [CLS], mean over layers; {len(both)} labels, Spearman {rank:+.2f}",
-        yaxis_title="test average, Spearman × 100",
-    )
+        yaxis_title="test average, Spearman × 100", height=460,
+    )  # fmt: skip
 
 
 def score_heatmap(scores: Mapping[str, Mapping[str, float]], title: str = "", x_title: str = "") -> go.Figure:
