@@ -91,6 +91,7 @@ def energy_chart(scores: pandas.DataFrame) -> go.Figure:
     return figure.update_layout(
         xaxis_title=f"energy of [CLS], mean over layers; {len(both)} labels, Spearman {rank:+.2f}",
         yaxis_title="test average, Spearman × 100", height=460,
+        legend=dict(orientation="v", x=1.02, xanchor="left", y=1, yanchor="top"),
     )  # fmt: skip
 
 
