@@ -10,7 +10,7 @@ import pandas
 
 from cselab import reported
 from cselab.data.sts import STS7
-from cselab.errors import DataError
+from cselab.errors import DataError, suggest
 from cselab.evaluation import compare_methods
 from cselab.sweep.claims import check_claims, read_claims, shown_claims
 from cselab.sweep.store import Store
@@ -58,9 +58,9 @@ def read_tables(
     if scores.empty:
         raise DataError(f"store {store} has no finished run ({len(runs)} failed); `cselab sweep` goes on with it")
     against = against or scores.label.iloc[0]
-    scores = scores[[label == against or any(fnmatchcase(label, one) for one in only) for label in scores.label]]
     if against not in set(scores.label):
-        raise DataError(f"no runs of {against!r} to compare with; there are {', '.join(dict.fromkeys(scores.label))}")
+        raise DataError(f"no runs of {against!r} to compare with; {suggest(against, set(scores.label))}")
+    scores = scores[[label == against or any(fnmatchcase(label, one) for one in only) for label in scores.label]]
     scores, notes = _newest(scores, runs, store)
     numbers = _tables(scores, against)
     others = [label for label in dict.fromkeys(scores.label) if label not in numbers["scores"].index]

@@ -116,7 +116,7 @@ def test_rows_may_train_on_other_text_but_not_have_other_tests(tmp_path):
 def test_labels_are_chosen_and_the_baseline_is_kept(store, tmp_path):
     write_report(store.path, tmp_path / "r", against="towers", only=["j*"])
     assert list(pandas.read_csv(tmp_path / "r" / "tables" / "scores.csv", index_col=0).index) == ["towers", "jtcse"]
-    with pytest.raises(DataError, match="no runs of 'jtsce'"):
+    with pytest.raises(DataError, match="no runs of 'jtsce'.*did you mean 'jtcse'"):
         write_report(store.path, tmp_path / "r", against="jtsce")
 
 
