@@ -31,7 +31,7 @@ def write_report(
 def _figures(tables: Tables) -> dict[str, go.Figure]:
     figures, measures = {}, set(tables.rows.measure)
     if tables.numbers["scores"].difference.notna().any():
-        figures["Differences"] = difference_chart({"here": tables.numbers["scores"]}, tables.against)
+        figures["Differences"] = difference_chart({"paired by seed": tables.numbers["scores"]}, tables.against)
     if "test" in measures:
         figures["Every seed"] = _seeds(tables.rows)
     if "phenomena" in tables.numbers:

@@ -67,7 +67,8 @@ def difference_chart(tables: Mapping[str, pandas.DataFrame], against: str, title
         autorange="reversed", automargin=True, tickvals=list(range(len(methods))), ticktext=methods, showgrid=False
     )
     return figure.update_layout(
-        title=title, xaxis_title=f"points of Spearman × 100 above {against}, 95 % interval over seeds", height=190 + 34 * len(methods)
+        title=title, xaxis_title=f"Spearman × 100 above {against}, 95 % interval over seeds", height=190 + 34 * len(methods),
+        showlegend=True,
     )  # fmt: skip
 
 
