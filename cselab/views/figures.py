@@ -91,7 +91,7 @@ def energy_chart(scores: pandas.DataFrame) -> go.Figure:
         )  # fmt: skip
     return figure.update_layout(
         xaxis_title=f"energy of [CLS], mean over layers; {len(both)} labels, Spearman {rank:+.2f}",
-        yaxis_title="test average, Spearman × 100", height=460,
+        yaxis_title="test average, Spearman × 100", height=max(460, 160 + 27 * len(figure.data)),
         legend=dict(orientation="v", x=1.02, xanchor="left", y=1, yanchor="top"),
     )  # fmt: skip
 
