@@ -1,6 +1,5 @@
 """What this project's own studies gave, kept in outputs/reference/results: systems over seeds, in the world and on real text."""
 
-import re
 from collections.abc import Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -29,7 +28,7 @@ def there() -> list[str]:
 def tables(against: str, only: Sequence[str]) -> dict[str, pandas.DataFrame]:
     """The chosen labels of RESULTS.md, * and ? as in a shell, compared with one of them by `evaluation.compare_methods` (Spearman x100);
     by the name of the text, of those in which that one was run: what `views.difference_chart` draws. Rows are in the order of `only`,
-    and of `by_number`.
+    and of their names and numbers.
 
     Raises DataError for a label that was run in neither.
     """
@@ -38,17 +37,12 @@ def tables(against: str, only: Sequence[str]) -> dict[str, pandas.DataFrame]:
         known = dict.fromkeys(label for some in labels.values() for label in some)
         raise DataError(f"no recorded runs of {against!r}; {suggest(against, list(known))}")
 
-    def place(label: str) -> tuple:
-        return next((i for i, one in enumerate(only) if fnmatchcase(label, one)), -1), by_number(label)
+    def place(label: str) -> int:
+        return next((i for i, one in enumerate(only) if fnmatchcase(label, one)), -1)
 
     found = {text: read_tables(store(text), against=against, only=only) for text in labels if against in labels[text]}
     scores = {text: tables.numbers["scores"] for text, tables in found.items()}
     return {f"{text} text": table.loc[sorted(table.index, key=place)] for text, table in scores.items()}
-
-
-def by_number(label: str) -> list[str | float]:
-    """Sorts labels by their words and numbers: "M = 32" before "M = 128"."""
-    return [float(part) if i % 2 else part for i, part in enumerate(re.split(r"(\d+(?:\.\d+)?)", label))]
 
 
 def trained(text: str) -> pandas.DataFrame:

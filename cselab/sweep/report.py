@@ -54,7 +54,11 @@ def _seeds(scores: pandas.DataFrame) -> go.Figure:
             text=[f"seed {seed}" for seed in mine.seed], marker=dict(color="#0072B2", size=9, opacity=0.6),
         )  # fmt: skip
     figure.update_yaxes(
-        autorange="reversed", automargin=True, tickvals=list(range(len(labels))), ticktext=labels, showgrid=False
+        range=[len(labels) - 0.4, -0.6],
+        automargin=True,
+        tickvals=list(range(len(labels))),
+        ticktext=labels,
+        showgrid=False,
     )
     return figure.update_layout(
         xaxis_title="test average, Spearman × 100: a point a seed", height=190 + 34 * len(labels)

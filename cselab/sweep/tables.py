@@ -1,6 +1,7 @@
 """Tables of a store: over seeds, with paired tests, the papers' figures beside ours."""
 
 import json
+import re
 from collections.abc import Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -47,6 +48,7 @@ def read_tables(
 ) -> Tables:
     """ "claims", "scores", "prose", "phenomena", "geometry", "transfer": as many as were measured.
 
+    The baseline is the first row, the rest follow by their names and numbers, whichever was finished first.
     against: a label, the first of the store by default. only: labels, * and ? as in a shell. claims: a file of papers' claims, checked
     against the rows (`cselab.sweep.claims`).
     Raises DataError for no store, a store without finished runs, an unknown label, and runs on several kinds of data: their scores
@@ -62,6 +64,8 @@ def read_tables(
         raise DataError(f"no runs of {against!r} to compare with; {suggest(against, set(scores.label))}")
     scores = scores[[label == against or any(fnmatchcase(label, one) for one in only) for label in scores.label]]
     scores, notes = _newest(scores, runs, store)
+    order = sorted(set(scores.label), key=lambda label: (label != against, by_number(label)))
+    scores = scores.sort_values("label", key=lambda labels: labels.map(order.index), kind="stable")
     numbers = _tables(scores, against)
     others = [label for label in dict.fromkeys(scores.label) if label not in numbers["scores"].index]
     if others and (scores.measure == "test").any():
@@ -75,6 +79,11 @@ def read_tables(
         numbers["claims"] = check_claims(scores, read_claims(claims))
         texts = {"claims": shown_claims(numbers["claims"]), **texts}
     return Tables(against, scores, numbers, texts, notes)
+
+
+def by_number(label: str) -> list[str | float]:
+    """Sorts labels by their words and numbers: "M = 32" before "M = 128"."""
+    return [float(part) if i % 2 else part for i, part in enumerate(re.split(r"(\d+(?:\.\d+)?)", label.casefold()))]
 
 
 def printed_averages() -> dict[str, float]:

@@ -64,7 +64,11 @@ def difference_chart(tables: Mapping[str, pandas.DataFrame], against: str, title
         )  # fmt: skip
     figure.add_vline(x=0, line=dict(color="#888", dash="dot"))
     figure.update_yaxes(
-        autorange="reversed", automargin=True, tickvals=list(range(len(methods))), ticktext=methods, showgrid=False
+        range=[len(methods) - 0.3, -0.6],
+        automargin=True,
+        tickvals=list(range(len(methods))),
+        ticktext=methods,
+        showgrid=False,
     )
     return figure.update_layout(
         title=title, xaxis_title=f"Spearman × 100 above {against}, 95 % interval over seeds", height=190 + 34 * len(methods),

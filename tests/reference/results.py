@@ -16,7 +16,7 @@ from pictures import draw
 
 from cselab.data.sts import STS7
 from cselab.evaluation import compare_methods
-from cselab.recorded import TEXTS, by_number, store, there, trained
+from cselab.recorded import TEXTS, store, there, trained
 from cselab.sweep.claims import NO_RUNS, check_claims, read_claims, shown_claims
 from cselab.sweep.grid import expand, read_grid
 from cselab.sweep.tables import PAPERS, Tables, markdown, printed_averages, read_tables
@@ -124,9 +124,7 @@ def differences(found: pandas.DataFrame) -> list[str]:
 
 def study(text: str, name: str) -> pandas.DataFrame:
     against, only = STUDIES[name]
-    table = compared(text, against, tuple(only)).texts["scores"]
-    rest = sorted((label for label in table.index if label != against), key=by_number)
-    return table.loc[[against, *rest]][SHOWN]
+    return compared(text, against, tuple(only)).texts["scores"][SHOWN]
 
 
 def verdicts() -> pandas.DataFrame:
