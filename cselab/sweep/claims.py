@@ -114,12 +114,12 @@ def shown_claims(table: pandas.DataFrame) -> pandas.DataFrame:
         ran = row.verdict != NO_RUNS
         known, digits = pandas.notna(row.power), 2 if row.measure in POINTS else 4
         return {
-            "rows": f"{row.better} − {row.than}", "paper": "" if pandas.isna(row.gap) else f"{row.gap:+.2f}",
+            "paper": "" if pandas.isna(row.gap) else f"{row.gap:+.2f}",
             "here": f"{row.difference:+.{digits}f}" if ran else "",
             "95 % interval": f"[{row.low:+.{digits}f}, {row.high:+.{digits}f}]" if ran else "",
-            "p": f"{row.p:.3f}" if ran else "", "p (Holm)": f"{row.p_holm:.3f}" if ran else "", "seeds": str(row.seeds),
+            "verdict": row.verdict, "p": f"{row.p:.3f}" if ran else "", "p (Holm)": f"{row.p_holm:.3f}" if ran else "", "seeds": str(row.seeds),
             "power": f"{row.power:.0%}" if known else "", "seeds for 80 %": f"{row.seeds_needed:.0f}" if known else "",
-            "verdict": row.verdict, "source": row.source,
+            "rows": f"{row.better} − {row.than}", "source": row.source,
         }  # fmt: skip
 
     return pandas.DataFrame([one(row) for _, row in table.iterrows()], index=list(table.claim))
