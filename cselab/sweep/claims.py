@@ -117,7 +117,8 @@ def shown_claims(table: pandas.DataFrame) -> pandas.DataFrame:
             "paper": "" if pandas.isna(row.gap) else f"{row.gap:+.2f}",
             "here": f"{row.difference:+.{digits}f}" if ran else "",
             "95 % interval": f"[{row.low:+.{digits}f}, {row.high:+.{digits}f}]" if ran else "",
-            "verdict": row.verdict, "p": f"{row.p:.3f}" if ran else "", "p (Holm)": f"{row.p_holm:.3f}" if ran else "", "seeds": str(row.seeds),
+            "verdict": row.verdict,
+            "p": f"{row.p:.3f}" if ran else "", "p (Holm)": f"{row.p_holm:.3f}" if ran else "", "seeds": str(row.seeds),
             "power": f"{row.power:.0%}" if known else "", "seeds for 80 %": f"{row.seeds_needed:.0f}" if known else "",
             "rows": f"{row.better} − {row.than}", "source": row.source,
         }  # fmt: skip
