@@ -16,7 +16,7 @@ UNTRAINED = ["sif", "untrained", "whitened"]
 
 
 def store(text: str) -> Path:
-    """The results of one kind of text, "world" or "real"."""
+    """The results of one kind of text: "world" or "real", or a study's of its own, "baselines-world"."""
     return project_path("outputs/reference/results") / f"{text}.sqlite"
 
 
@@ -32,10 +32,10 @@ def tables(against: str, only: Sequence[str]) -> dict[str, pandas.DataFrame]:
 
     Raises DataError for a label that was run in neither.
     """
-    labels = {text: list(dict.fromkeys(Store(store(text)).runs().label)) for text in there()}
-    if not any(against in some for some in labels.values()):
-        known = dict.fromkeys(label for some in labels.values() for label in some)
-        raise DataError(f"no recorded runs of {against!r}; {suggest(against, list(known))}")
+    labels = {text: set(Store(store(text)).runs().label) for text in there()}
+    known = set().union(*labels.values())
+    if against not in known:
+        raise DataError(f"no recorded runs of {against!r}; {suggest(against, known)}")
 
     def place(label: str) -> int:
         return next((i for i, one in enumerate(only) if fnmatchcase(label, one)), -1)
@@ -46,7 +46,7 @@ def tables(against: str, only: Sequence[str]) -> dict[str, pandas.DataFrame]:
 
 
 def trained(text: str) -> pandas.DataFrame:
-    """Rows of what was trained, one a run and measure: `cselab.sweep.report.energy_chart` draws them.
+    """Rows of what was trained, one a run and measure: `views.energy_chart` draws them.
 
     An untrained model has one energy and as many scores as poolings, so it belongs in no correlation of the two.
     """

@@ -10,7 +10,7 @@ from plotly.offline import get_plotlyjs
 
 from cselab.batch.page import write_html
 from cselab.sweep.tables import Tables, markdown, read_tables
-from cselab.views.figures import difference_chart, energy_chart, score_heatmap
+from cselab.views.figures import difference_chart, energy_chart, name_rows, score_heatmap
 from cselab.views.theme import use_theme
 
 
@@ -53,13 +53,7 @@ def _seeds(scores: pandas.DataFrame) -> go.Figure:
             x=mine.value, y=[labels.index(label)] * len(mine), mode="markers", name=label, showlegend=False,
             text=[f"seed {seed}" for seed in mine.seed], marker=dict(color="#0072B2", size=9, opacity=0.6),
         )  # fmt: skip
-    figure.update_yaxes(
-        range=[len(labels) - 0.4, -0.6],
-        automargin=True,
-        tickvals=list(range(len(labels))),
-        ticktext=labels,
-        showgrid=False,
-    )
+    name_rows(figure, labels)
     return figure.update_layout(
         xaxis_title="test average, Spearman × 100: a point a seed", height=190 + 34 * len(labels)
     )

@@ -51,6 +51,14 @@ def score_bars(scores: Mapping[str, Mapping[str, float]], title: str = "") -> go
     return figure
 
 
+def name_rows(figure: go.Figure, names: Sequence[str]) -> None:
+    """Names down the y axis: what is at y = i is in row i from the top."""
+    places = list(range(len(names)))
+    figure.update_yaxes(
+        range=[len(names) - 0.3, -0.6], automargin=True, tickvals=places, ticktext=names, showgrid=False
+    )
+
+
 def difference_chart(tables: Mapping[str, pandas.DataFrame], against: str, title: str = "") -> go.Figure:
     """Each method's difference from a baseline with its interval. tables: by kind of text what `evaluation.compare_methods` gives."""
     figure = go.Figure()
@@ -63,13 +71,7 @@ def difference_chart(tables: Mapping[str, pandas.DataFrame], against: str, title
             error_x=dict(array=table.high - table.difference, arrayminus=table.difference - table.low),
         )  # fmt: skip
     figure.add_vline(x=0, line=dict(color="#888", dash="dot"))
-    figure.update_yaxes(
-        range=[len(methods) - 0.3, -0.6],
-        automargin=True,
-        tickvals=list(range(len(methods))),
-        ticktext=methods,
-        showgrid=False,
-    )
+    name_rows(figure, methods)
     return figure.update_layout(
         title=title, xaxis_title=f"Spearman × 100 above {against}, 95 % interval over seeds", height=190 + 34 * len(methods),
         showlegend=True,

@@ -20,7 +20,7 @@ from cselab.recorded import TEXTS, store, there, trained
 from cselab.sweep.claims import NO_RUNS, check_claims, read_claims, shown_claims
 from cselab.sweep.grid import expand, read_grid
 from cselab.sweep.tables import PAPERS, Tables, markdown, printed_averages, read_tables
-from cselab.views.figures import energy_chart
+from cselab.views.figures import energy_chart, name_rows
 from cselab.views.theme import PALETTE, use_theme
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -184,7 +184,7 @@ def changed(text: str) -> pandas.DataFrame:
 
 @cache
 def baseline_tables(text: str) -> Tables:
-    return read_tables(REFERENCE / "results" / f"baselines-{text}.sqlite", against="simcse")
+    return read_tables(store(f"baselines-{text}"), against="simcse")
 
 
 def baselines(text: str) -> pandas.DataFrame:
@@ -249,7 +249,7 @@ def claims_figure() -> go.Figure:
         marker=dict(color="#000", symbol="line-ns-open", size=14),
     )  # fmt: skip
     figure.add_vline(x=0, line=dict(color="#888", dash="dot"))
-    figure.update_yaxes(range=[len(names), -0.8], tickvals=list(range(len(names))), ticktext=names, showgrid=False)
+    name_rows(figure, names)
     figure.update_xaxes(range=[-edge - 0.3, edge + 2], tickvals=list(range(-edge, edge + 1)))
     return figure.update_layout(
         xaxis_title="points of Spearman × 100 in the direction of the claim", height=200 + 28 * len(names), width=1080

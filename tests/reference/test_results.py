@@ -5,7 +5,7 @@ import re
 import pytest
 import results
 
-from cselab.recorded import TEXTS
+from cselab import recorded
 
 
 @pytest.mark.parametrize("page", results.PAGES, ids=lambda path: path.name)
@@ -26,6 +26,19 @@ def test_every_picture_of_the_results_is_there():
 
 def test_every_label_of_a_claim_is_in_a_grid():
     """Prevents a claim that no run can ever answer, for a label was renamed."""
-    known = {label for text in TEXTS for part in ("", "-studies") for label in results.declared(f"{text}{part}.toml")}
+    known = {
+        label
+        for text in recorded.TEXTS
+        for part in ("", "-studies")
+        for label in results.declared(f"{text}{part}.toml")
+    }
     claims = results.read_claims(results.CLAIMS)
     assert {label for claim in claims for label in (claim.better, claim.than)} <= known
+
+
+@pytest.mark.parametrize("grid", ["world", "world-studies", "real"])
+def test_every_recorded_system_has_its_seeds(grid):
+    """Prevents a table in which a method was lucky to have fewer seeds than others, and a row of the grid that never ran."""
+    labels, text = results.declared(f"{grid}.toml"), grid.removesuffix("-studies")
+    seeds = recorded.tables(labels[0], labels)[f"{text} text"].seeds.reindex(labels)
+    assert seeds.min() == seeds.max() >= 5, seeds
