@@ -16,6 +16,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV, PredefinedSplit, StratifiedKFold
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
+from threadpoolctl import threadpool_limits
 
 from cselab.data.transfer import TRANSFER7, LabelledText, load_transfer
 from cselab.evaluation.sts import finite_rows
@@ -44,10 +45,16 @@ def evaluate_transfer(
 def _score(encode: Callable, task: str, parts: dict[str, LabelledText], limit: int | None, seed: int) -> float:
     if limit is not None and task == "SST2":
         parts["train"] = _some(parts["train"], limit, seed)
-    x, y = features(encode, parts), {name: part.labels for name, part in parts.items()}
-    if "" in parts:
+    return _accuracy(features(encode, parts), {name: part.labels for name, part in parts.items()}, seed)
+
+
+@threadpool_limits.wrap(
+    limits=1
+)  # fits this small lose up to a hundredfold to threads that wait for each other on busy cores
+def _accuracy(x: dict[str, np.ndarray], y: dict[str, np.ndarray], seed: int) -> float:
+    if "" in x:
         return _cross_validated(x[""], y[""], seed)
-    if "dev" in parts:
+    if "dev" in x:
         both = np.concatenate([x["train"], x["dev"]]), np.concatenate([y["train"], y["dev"]])
         inner = PredefinedSplit(np.repeat([-1, 0], [len(y["train"]), len(y["dev"])]))
         strength = _search(inner).fit(*both).best_params_
@@ -82,7 +89,7 @@ def _classifier():
 
 
 def _search(folds) -> GridSearchCV:
-    return GridSearchCV(_classifier(), {"logisticregression__C": STRENGTHS}, cv=folds, n_jobs=-1)
+    return GridSearchCV(_classifier(), {"logisticregression__C": STRENGTHS}, cv=folds)
 
 
 def _folds(count: int, seed: int) -> StratifiedKFold:
