@@ -43,6 +43,7 @@ STUDIES = {
     "caels": ("JTCSE, parallel", ["JTCSE, * CAELs, *", "TNCSE"]),
     "norms": ("JTCSE, h^L, 0 without LayerNorm", ["JTCSE, h^L, *", "JTCSE, parallel"]),
     "released": ("JTCSE, parallel", ["JTCSE, released *"]),
+    "released-tower": ("off-dropout", ["off-dropout, released"]),
     "pooling": ("SimCSE", ["SimCSE, mean", "SimCSE, first_last", "SimCSE, last_two", "SimCSE, pooler"]),
     "noise": ("SimCSE", ["more noise, *", "less noise, *"]),
     "rank": ("SimCSE", ["SimCSE + Barlow, *"]),
@@ -151,16 +152,18 @@ def counts() -> pandas.DataFrame:
     )
 
 
-def captions(text: str) -> pandas.DataFrame:
-    """The main table's rows over all pairs of the seven tasks, and over those of six that are no captions."""
-    labels, table = declared(f"{text}.toml"), {}
-    for name, measure in {"all pairs": "test", "no captions": "no captions"}.items():
-        rows = everything(text).rows.rename(columns={"label": "method", "value": "average"})
-        some = rows[(rows.measure == measure) & (rows.task == "average") & rows.method.isin(labels)]
-        found = compare_methods(some[["method", "seed", "average"]], "SimCSE")
-        table[name] = found.average.map("{:.2f}".format)
-        table[f"{name}: − SimCSE"] = differences(found)
-    return ordered(pandas.DataFrame(table), labels)
+def captions(text: str, name: str = "") -> pandas.DataFrame:
+    """The main table's rows, or a study's, over all pairs of the seven tasks, and over those of six that are no captions."""
+    labels = declared(f"{text}.toml")
+    against, only = STUDIES[name] if name else ("SimCSE", labels)
+    found = compared(text, against, tuple(only))
+    rows, table = found.rows.rename(columns={"label": "method", "value": "average"}), {}
+    for part, measure in {"all pairs": "test", "no captions": "no captions"}.items():
+        some = rows[(rows.measure == measure) & (rows.task == "average")]
+        scores = compare_methods(some[["method", "seed", "average"]], against)
+        table[part] = scores.average.map("{:.2f}".format)
+        table[f"{part}: − {against}"] = differences(scores)
+    return ordered(pandas.DataFrame(table), list(found.texts["scores"].index) if name else labels)
 
 
 def changed(text: str) -> pandas.DataFrame:
