@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import NamedTuple
@@ -44,15 +44,16 @@ class Tables(NamedTuple):
 
 
 def read_tables(
-    store: Path, *, against: str | None = None, only: Sequence[str] = ("*",), claims: Path | None = None
-) -> Tables:
+    store: Path, *, against: str | None = None, only: Sequence[str] = ("*",), seeds: Collection[int] | None = None,
+    claims: Path | None = None,
+) -> Tables:  # fmt: skip
     """ "claims", "scores", "prose", "phenomena", "geometry", "transfer": as many as were measured.
 
     The baseline is the first row, the rest follow by their names and numbers, whichever was finished first.
-    against: a label, the first of the store by default. only: labels, * and ? as in a shell. claims: a file of papers' claims, checked
-    against the rows (`cselab.sweep.claims`).
-    Raises DataError for no store, a store without finished runs, an unknown label, and runs on several kinds of data: their scores
-    belong in no table.
+    against: a label, the first of the store by default. only: labels, * and ? as in a shell. seeds: these alone. claims: a file of
+    papers' claims, checked against the rows (`cselab.sweep.claims`).
+    Raises DataError for no store, a store without finished runs, an unknown label, seeds that were not run, and runs on several
+    kinds of data: their scores belong in no table.
     """
     if not store.is_file():
         raise DataError(f"no store {store}; `cselab sweep` makes one")
@@ -63,6 +64,12 @@ def read_tables(
     if against not in set(scores.label):
         raise DataError(f"no runs of {against!r} to compare with; {suggest(against, set(scores.label))}")
     scores = scores[[label == against or any(fnmatchcase(label, one) for one in only) for label in scores.label]]
+    if seeds is not None:
+        if not scores.seed.isin(seeds).any():
+            raise DataError(
+                f"store {store} has no runs of the seeds {sorted(seeds)}, only of {sorted(set(scores.seed))}"
+            )
+        scores = scores[scores.seed.isin(seeds)]
     scores, notes = _newest(scores, runs, store)
     order = sorted(set(scores.label), key=lambda label: (label != against, by_number(label)))
     scores = scores.sort_values("label", key=lambda labels: labels.map(order.index), kind="stable")

@@ -124,8 +124,15 @@ def differences(found: pandas.DataFrame) -> list[str]:
 
 
 def study(text: str, name: str) -> pandas.DataFrame:
+    return of_study(text, name).texts["scores"][SHOWN]
+
+
+@cache
+def of_study(text: str, name: str) -> Tables:
+    """Over the seeds that all its rows have: those that stand in the main table too have more."""
     against, only = STUDIES[name]
-    return compared(text, against, tuple(only)).texts["scores"][SHOWN]
+    seeds = compared(text, against, tuple(only)).rows.groupby("label").seed.agg(set)
+    return read_tables(store(text), against=against, only=only, seeds=set.intersection(*seeds))
 
 
 def verdicts() -> pandas.DataFrame:
@@ -155,14 +162,13 @@ def counts() -> pandas.DataFrame:
 def captions(text: str, name: str = "") -> pandas.DataFrame:
     """The main table's rows, or a study's, over all pairs of the seven tasks, and over those of six that are no captions."""
     labels = declared(f"{text}.toml")
-    against, only = STUDIES[name] if name else ("SimCSE", labels)
-    found = compared(text, against, tuple(only))
+    found = of_study(text, name) if name else compared(text, "SimCSE", tuple(labels))
     rows, table = found.rows.rename(columns={"label": "method", "value": "average"}), {}
     for part, measure in {"all pairs": "test", "no captions": "no captions"}.items():
         some = rows[(rows.measure == measure) & (rows.task == "average")]
-        scores = compare_methods(some[["method", "seed", "average"]], against)
+        scores = compare_methods(some[["method", "seed", "average"]], found.against)
         table[part] = scores.average.map("{:.2f}".format)
-        table[f"{part}: − {against}"] = differences(scores)
+        table[f"{part}: − {found.against}"] = differences(scores)
     return ordered(pandas.DataFrame(table), list(found.texts["scores"].index) if name else labels)
 
 

@@ -11,6 +11,7 @@ from cselab.errors import DataError
 from cselab.evaluation.methods import holm
 from cselab.sweep.report import write_report
 from cselab.sweep.store import Store
+from cselab.sweep.tables import read_tables
 
 SCORES = {"towers": [60.0, 61.0, 62.0, 63.0], "jtcse": [61.0, 62.5, 63.0, 64.5], "<b>": [60.0, 61.1, 61.9, 63.0]}
 STS7 = ("STS12", "STS13", "STS14", "STS15", "STS16", "STSBenchmark", "SICK-R")
@@ -56,6 +57,16 @@ def test_tables_in_three_forms(store, tmp_path):
     assert "<th><b></th>" not in page
     assert not re.findall(r"<(?:script|link|img)[^>]+(?:src|href)\s*=\s*[\"']?https?:", page)
     assert pandas.read_csv(tmp_path / "r" / "tables" / "rows.csv").key.nunique() == 12
+
+
+def test_tables_of_some_seeds(store):
+    """Prevents a row whose mean is over other seeds than the mean of the row beside it."""
+    found = read_tables(store.path, against="towers", seeds={1, 2, 3}).numbers["scores"]
+    assert found.seeds.tolist() == [3, 3, 3]
+    assert found.loc["towers", "average"] == 61
+    assert found.loc["jtcse", "difference"] == pytest.approx((1 + 1.5 + 1) / 3)
+    with pytest.raises(DataError, match=r"no runs of the seeds \[7\], only of \[1, 2, 3, 4\]"):
+        read_tables(store.path, seeds=[7])
 
 
 def test_a_system_that_is_another_one_has_no_number_of_seeds(store, tmp_path):
