@@ -36,7 +36,7 @@ def test_every_label_of_a_claim_is_in_a_grid():
     assert {label for claim in claims for label in (claim.better, claim.than)} <= known
 
 
-@pytest.mark.parametrize("grid", ["world", "world-studies", "real"])
+@pytest.mark.parametrize("grid", ["world", "world-studies", "real", "real-studies"])
 def test_every_recorded_system_has_its_seeds(grid):
     """Prevents a table in which a method was lucky to have fewer seeds than others, and a row of the grid that never ran."""
     labels, text = results.declared(f"{grid}.toml"), grid.removesuffix("-studies")
