@@ -123,6 +123,26 @@ def differences(found: pandas.DataFrame) -> list[str]:
     ]
 
 
+def sums(text: str) -> pandas.DataFrame:
+    """What a second tower is worth, added without further training, objective by objective; and JTCSE beside the sum."""
+    labels, both = declared(f"{text}.toml"), ", I + II"
+    rows = compared(text, "SimCSE", tuple(labels)).rows.rename(columns={"label": "method", "value": "average"})
+    rows = rows[(rows.measure == "test") & (rows.task == "average")][["method", "seed", "average"]]
+    table = {}
+    for one in [label.removesuffix(both) for label in labels if label.endswith(both)]:
+        found = compare_methods(rows[rows.method.isin([one, one + both])], one)
+        twin = compare_methods(rows[rows.method.isin([one + both, "JTCSE, parallel"])], one + both)
+        scores = found.average.map("{:.2f}".format)
+        table[one] = [
+            *scores[[one, one + both]],
+            differences(found.loc[[one + both]])[0],
+            differences(twin.loc[["JTCSE, parallel"]])[0],
+        ]
+    return pandas.DataFrame.from_dict(
+        table, orient="index", columns=["one tower", "two, summed", "the second one's worth", "JTCSE − the sum"]
+    )
+
+
 def study(text: str, name: str) -> pandas.DataFrame:
     return of_study(text, name).texts["scores"][SHOWN]
 
@@ -222,7 +242,7 @@ def orders() -> pandas.DataFrame:
 KINDS = {
     "headline": headline, "verdicts": verdicts, "counts": counts, "main": main_table, "means": means, "study": study, "evidence": evidence,
     "baselines": baselines, "orders": orders, "captions": captions, "changed": changed,
-    "transfer": transfer,
+    "transfer": transfer, "sums": sums,
 }  # fmt: skip
 
 
