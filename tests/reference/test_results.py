@@ -42,3 +42,10 @@ def test_every_recorded_system_has_its_seeds(grid):
     labels, text = results.declared(f"{grid}.toml"), grid.removesuffix("-studies")
     seeds = recorded.tables(labels[0], labels)[f"{text} text"].seeds.reindex(labels)
     assert seeds.min() == seeds.max() >= 5, seeds
+
+
+@pytest.mark.parametrize("text", recorded.TEXTS)
+def test_every_baseline_has_its_seeds(text):
+    """Prevents the same in the table of baselines."""
+    seeds = results.baseline_tables(text).numbers["scores"].seeds.reindex(results.declared(f"baselines-{text}.toml"))
+    assert seeds.min() == seeds.max() >= 5, seeds
