@@ -107,12 +107,17 @@ def means(text: str, name: str) -> pandas.DataFrame:
 def transfer(text: str) -> pandas.DataFrame:
     """Accuracy on the transfer tasks, and the average's difference from SimCSE, of runs measured by nothing else."""
     tables = read_tables(store(f"{text}-transfer"), against="SimCSE")
-    rows = tables.rows[tables.rows.task == "average"].rename(columns={"label": "method", "value": "average"})
-    found, texts = compare_methods(rows[["method", "seed", "average"]], "SimCSE"), tables.texts["transfer"]
+    found, texts = compare_methods(averages(tables, "transfer"), "SimCSE"), tables.texts["transfer"]
     found = found.reindex(texts.index)
     texts["sd"], texts["seeds"] = found.sd.map("{:.2f}".format), found.seeds.map(str)
     texts["average − SimCSE"] = differences(found)
     return ordered(texts, declared(f"{text}.toml"))
+
+
+def averages(tables: Tables, measure: str) -> pandas.DataFrame:
+    """Rows for `compare_methods`: a run's average over the tasks of one measure."""
+    rows = tables.rows.rename(columns={"label": "method", "value": "average"})
+    return rows[(rows.measure == measure) & (rows.task == "average")][["method", "seed", "average"]]
 
 
 def differences(found: pandas.DataFrame) -> list[str]:
@@ -126,9 +131,7 @@ def differences(found: pandas.DataFrame) -> list[str]:
 def sums(text: str) -> pandas.DataFrame:
     """What a second tower is worth, added without further training, objective by objective; and JTCSE beside the sum."""
     labels, both = declared(f"{text}.toml"), ", I + II"
-    rows = compared(text, "SimCSE", tuple(labels)).rows.rename(columns={"label": "method", "value": "average"})
-    rows = rows[(rows.measure == "test") & (rows.task == "average")][["method", "seed", "average"]]
-    table = {}
+    rows, table = averages(compared(text, "SimCSE", tuple(labels)), "test"), {}
     for one in [label.removesuffix(both) for label in labels if label.endswith(both)]:
         found = compare_methods(rows[rows.method.isin([one, one + both])], one)
         twin = compare_methods(rows[rows.method.isin([one + both, "JTCSE, parallel"])], one + both)
@@ -183,10 +186,9 @@ def captions(text: str, name: str = "") -> pandas.DataFrame:
     """The main table's rows, or a study's, over all pairs of the seven tasks, and over those of six that are no captions."""
     labels = declared(f"{text}.toml")
     found = of_study(text, name) if name else compared(text, "SimCSE", tuple(labels))
-    rows, table = found.rows.rename(columns={"label": "method", "value": "average"}), {}
+    table = {}
     for part, measure in {"all pairs": "test", "no captions": "no captions"}.items():
-        some = rows[(rows.measure == measure) & (rows.task == "average")]
-        scores = compare_methods(some[["method", "seed", "average"]], found.against)
+        scores = compare_methods(averages(found, measure), found.against)
         table[part] = scores.average.map("{:.2f}".format)
         table[f"{part}: − {found.against}"] = differences(scores)
     return ordered(pandas.DataFrame(table), list(found.texts["scores"].index) if name else labels)
