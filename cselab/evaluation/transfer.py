@@ -48,9 +48,8 @@ def _score(encode: Callable, task: str, parts: dict[str, LabelledText], limit: i
     return _accuracy(features(encode, parts), {name: part.labels for name, part in parts.items()}, seed)
 
 
-@threadpool_limits.wrap(
-    limits=1
-)  # fits this small lose up to a hundredfold to threads that wait for each other on busy cores
+# Fits this small lose up to a hundredfold to threads that wait for each other on busy cores.
+@threadpool_limits.wrap(limits=1)
 def _accuracy(x: dict[str, np.ndarray], y: dict[str, np.ndarray], seed: int) -> float:
     if "" in x:
         return _cross_validated(x[""], y[""], seed)
