@@ -49,3 +49,9 @@ def test_every_baseline_has_its_seeds(text):
     """Prevents the same in the table of baselines."""
     seeds = results.baseline_tables(text).numbers["scores"].seeds.reindex(results.declared(f"baselines-{text}.toml"))
     assert seeds.min() == seeds.max() >= 5, seeds
+
+
+def test_every_row_of_transfer_has_its_seeds():
+    """Prevents the same in the table of transfer."""
+    seeds = results.transfer("real").seeds.reindex(results.declared("real-transfer.toml")).astype(float)
+    assert seeds.min() == seeds.max() >= 5, seeds
