@@ -9,7 +9,7 @@ from typing import Protocol, runtime_checkable
 from cselab import stages
 from cselab.errors import SettingsError, suggest
 from cselab.lab import Lab
-from cselab.models import Ensemble, Flowed, TwinEncoder, Whitened
+from cselab.models import Ensemble, Flowed, SentenceEncoder, TwinEncoder, Whitened
 from cselab.settings import Settings
 from cselab.stages.training import NOT_OF_TOWERS, OF_DECODERS, OF_TERMS, OF_TWINS
 
@@ -74,9 +74,9 @@ def _edfse(lab: Lab) -> Ensemble:
     return stages.edfse(lab, lab.settings.pivots)
 
 
-def _ranked(lab: Lab) -> Encoder:
-    """RankCSE, taught by the two SimCSE towers (the paper's teachers are SimCSE base and large)."""
-    return stages.ranked(lab, [stages.tower(lab, which).encoder for which in ("i", "ii")]).encoder
+def _teachers(lab: Lab) -> list[SentenceEncoder]:
+    """RankCSE's: the two SimCSE towers (the paper's are SimCSE base and large)."""
+    return [stages.tower(lab, which).encoder for which in ("i", "ii")]
 
 
 def _jtcse(lab: Lab) -> TwinEncoder:
@@ -104,11 +104,12 @@ SYSTEMS: dict[str, System] = {
         for which in ("i", "ii")
     },
     "towers": System(stages.tower_sum, ("tower_i", "tower_ii")),
-    **{f"{name}_towers": _summed(name) for name in ("imsimcse", "tncse_single")},
+    **{f"{name}_towers": _summed(name) for name in ("esimcse", "diffcse", "infocse", "imsimcse", "tncse_single")},
     "edfse": System(_edfse, ("tower_i", "tower_ii"), tuple(name for name in AFTER_TOWERS if name != "pivots")),
     "tncse": _joint("tncse"),
     "jtcse": _joint("jtcse"),
-    "rankcse": System(_ranked, ("tower_i", "tower_ii"), AFTER_TWINS),
+    "rankcse": System(lambda lab: stages.ranked(lab, _teachers(lab)).encoder, ("tower_i", "tower_ii"), AFTER_TWINS),
+    "rankcse_towers": System(lambda lab: stages.ranked_sum(lab, _teachers(lab)), ("tower_i", "tower_ii")),
     **{name: _supervised(name) for name in ("simcse_supervised", "angle", "bellm")},
     "uc": System(_uc, ("jtcse", "simcse_supervised"), ("distil_*",)),
     "edfse_d": System(_distilled("edfse-d", _edfse), ("edfse",)),

@@ -89,6 +89,16 @@ def test_the_towers_of_a_seed_differ_and_add_up(open_lab):
     assert not torch.equal(weights(others.tower_i), weights(one))
 
 
+@pytest.mark.parametrize("name", ["esimcse", "diffcse", "infocse"])
+def test_the_fair_ensemble_of_a_baseline_is_two_of_its_own_towers(open_lab, small_pretrained, name):
+    """Prevents a sum whose towers keep a head of their training, and one of SimCSE's towers under another name."""
+    lab = open_lab(backbone=small_pretrained, sentences=40)
+    both = system(f"{name}_towers").build(lab)
+    assert both.encode(["The dog is sleeping."]).isfinite().all()
+    assert not torch.equal(weights(both.tower_i), weights(both.tower_ii))
+    assert not torch.equal(weights(both.tower_i), weights(stages.tower(lab, "i").encoder))
+
+
 def test_stage_two_starts_from_the_towers_and_takes_overrides(open_lab, capsys):
     lab = open_lab()
     plain = stages.joint(lab, "jtcse", stage2_learning_rate=1e-12)
@@ -147,6 +157,28 @@ def test_rankcse_learns_from_the_two_towers(open_lab, small_pretrained, capsys):
     assert capsys.readouterr().out.count("computed") >= 3  # two towers, and it
     other = system("rankcse").build(open_lab(backbone=small_pretrained, sentences=40, pivot_ii="nl"))
     assert not torch.equal(weights(one), weights(other))
+
+
+@pytest.mark.parametrize("mode", ["append", "pair"])
+def test_the_fair_ensemble_of_rankcse_learns_from_its_round_trips(open_lab, small_pretrained, mode):
+    """Prevents a tower that takes no text longer than its teachers' targets, and two towers that are one."""
+    sum_of = system("rankcse_towers").build(open_lab(backbone=small_pretrained, sentences=40, rtt_mode=mode))
+    assert not torch.equal(weights(sum_of.tower_i), weights(sum_of.tower_ii))
+
+
+@pytest.mark.parametrize(("mode", "expected"), [
+    ("append", ["text", "trip"]), ("replace", ["trip"]), ("pair", ["text"]), ("twice", ["text", "text"]),
+])  # fmt: skip
+def test_further_columns_follow_their_sentences(open_lab, mode, expected):
+    """Prevents round trips that are taught the vectors of the sentences they came from."""
+    lab = open_lab(rtt_mode=mode, sentences=30)
+    kinds = {stages.sentences(lab).fingerprint: "text"}
+
+    def widen(rows, corpus):
+        return rows.add_column("of", [kinds.get(corpus.fingerprint, "trip")] * len(rows))
+
+    rows = stages.training_rows(lab, stages.backbone_encoder(lab).tokenizer, "fr", 32, widen)
+    assert rows["of"][:] == [kind for kind in expected for _ in range(30)]
 
 
 def test_supervised_methods_learn_from_the_worlds_triplets(open_lab, capsys):

@@ -93,16 +93,23 @@ def round_trips(lab: Lab, pivot: str) -> list[str]:
     return list(read_lines(round_trip_file(lab, pivot)))
 
 
-def training_rows(lab: Lab, tokenizer, pivot: str | None, max_length: int):
-    """Tokenised training rows: the text alone (pivot None), or with its round trip as `settings.rtt_mode` says."""
-    options = {"max_length": max_length, "cache_dir": lab.cache_dir / "tokenised"}
-    rows = tokenize_corpus(sentences(lab), tokenizer, **options)
-    if pivot is None or lab.settings.rtt_mode == "none":
+def training_rows(lab: Lab, tokenizer, pivot: str | None, max_length: int, widen=lambda rows, corpus: rows):
+    """Tokenised training rows: the text alone (pivot None), or with its round trip as `settings.rtt_mode` says.
+
+    widen: gives the rows of sentences, the text's and those of round trips that join it, further columns.
+    """
+
+    def tokenised(corpus: Corpus):
+        return tokenize_corpus(corpus, tokenizer, max_length=max_length, cache_dir=lab.cache_dir / "tokenised")
+
+    text, mode = sentences(lab), lab.settings.rtt_mode
+    rows = widen(tokenised(text), text)
+    if pivot is None or mode == "none":
         return rows
-    if lab.settings.rtt_mode == "twice":
+    if mode == "twice":
         return combine(rows, rows, "append")
-    trips = tokenize_corpus(load_corpus([str(round_trip_file(lab, pivot))]), tokenizer, **options)
-    return combine(rows, trips, lab.settings.rtt_mode)
+    trips = load_corpus([str(round_trip_file(lab, pivot))])
+    return combine(rows, tokenised(trips) if mode == "pair" else widen(tokenised(trips), trips), mode)
 
 
 def combine(rows, trips, mode: Literal["append", "replace", "pair"]):

@@ -21,7 +21,7 @@ from cselab.methods import create, own_code
 from cselab.models import Ensemble, SentenceEncoder, TwinEncoder, load_backbone, load_tokenizer
 from cselab.pretraining.sif import SifMean
 from cselab.pretraining.text import Rows
-from cselab.settings import Schedule
+from cselab.settings import Schedule, Settings
 from cselab.stages.text import (
     dev_pairs,
     dev_task,
@@ -140,11 +140,14 @@ def _single(lab: Lab, stage: str, method: str, pivot: str | None, schedule: Sche
     )  # fmt: skip
 
 
+def _of_tower(s: Settings, which: Literal["i", "ii"]) -> tuple[str, Schedule, int]:
+    """A tower's pivot, schedule and seed: the towers of one seed never share batches or dropout masks."""
+    return (s.pivot_i if which == "i" else s.pivot_ii), s.stage1(which), 2 * s.seed + (which == "ii")
+
+
 def _tower(lab: Lab, which: Literal["i", "ii"], method: str = "simcse") -> Path:
-    s = lab.settings
     plain = lab.with_settings(**dict.fromkeys(NOT_OF_TOWERS)) if method == "simcse" else lab
-    seed = 2 * s.seed + (which == "ii")  # the towers of one seed never share batches or dropout masks
-    return _single(plain, f"{method}-{which}", method, s.pivot_i if which == "i" else s.pivot_ii, s.stage1(which), seed)
+    return _single(plain, f"{method}-{which}", method, *_of_tower(lab.settings, which))
 
 
 def tower(lab: Lab, which: Literal["i", "ii"]) -> Trained:
@@ -154,8 +157,11 @@ def tower(lab: Lab, which: Literal["i", "ii"]) -> Trained:
 
 def tower_sum(lab: Lab, method: str = "simcse") -> TwinEncoder:
     """Two towers of a single-tower method, each with its round trip, as a twin that nobody trained jointly: the fair ensemble."""
-    one, two = (_opened(lab, _tower(lab, which, method), SentenceEncoder).encoder for which in ("i", "ii"))
-    return TwinEncoder(one.backbone, two.backbone, tokenizer=one.tokenizer).to(lab.device).eval()
+    return _added(*(_opened(lab, _tower(lab, which, method), SentenceEncoder).encoder for which in ("i", "ii")))
+
+
+def _added(one: SentenceEncoder, two: SentenceEncoder) -> TwinEncoder:
+    return TwinEncoder(one.backbone, two.backbone, tokenizer=one.tokenizer).eval()
 
 
 def tower_folders(lab: Lab) -> list[str]:
@@ -239,24 +245,32 @@ def distilled(lab: Lab, teacher: SentenceEncoder | TwinEncoder | Ensemble, name:
     return _opened(lab, folder, SentenceEncoder)
 
 
-def ranked(lab: Lab, teachers: Sequence[SentenceEncoder]) -> Trained:
-    """RankCSE: a fresh tower that learns the mean of the teachers' orders of neighbours, with tower I's schedule."""
+def ranked(lab: Lab, teachers: Sequence[SentenceEncoder], which: Literal["i", "ii"] | None = None) -> Trained:
+    """RankCSE: a fresh tower that learns the mean of the teachers' orders of neighbours, with tower I's schedule; `which`: as that
+    tower, from its round trips."""
     lab = lab.with_settings(**dict.fromkeys((*OF_TWINS, *OF_DECODERS)))
-    s, base, text, pivot = lab.settings, backbone(lab), sentences(lab), view_pivot(lab)
+    s, base, text = lab.settings, backbone(lab), sentences(lab)
+    pivot, schedule, seed = _of_tower(s, which) if which else (view_pivot(lab), s.stage1("i"), s.seed)
     key = "-".join(_fingerprint(teacher) for teacher in teachers)
 
     def directions(some: list[str]) -> torch.Tensor:
         return torch.cat([torch.nn.functional.normalize(teacher.encode(some), dim=1) for teacher in teachers], dim=1)
 
-    def rows():
-        tokens = training_rows(lab, load_tokenizer(base), pivot, s.stage1_max_length)
-        return with_targets(tokens, text, directions, lab.cache_dir / "targets" / f"{key}-{text.fingerprint}.arrow")
+    def aimed(tokens, corpus):
+        return with_targets(tokens, corpus, directions, lab.cache_dir / "targets" / f"{key}-{corpus.fingerprint}.arrow")
 
     folder = _train(
-        lab, "rankcse", "rankcse", [base], s.stage1("i"), rows, seed=s.seed, text=text.fingerprint, teacher=key, pivot=pivot,
+        lab, f"rankcse-{which}" if which else "rankcse", "rankcse", [base], schedule,
+        lambda: training_rows(lab, load_tokenizer(base), pivot, s.stage1_max_length, aimed),
+        seed=seed, text=text.fingerprint, teacher=key, pivot=pivot,
         rtt_mode=s.rtt_mode, translator=pivot and translator_of(lab, pivot).fingerprint,
     )  # fmt: skip
     return _opened(lab, folder, SentenceEncoder)
+
+
+def ranked_sum(lab: Lab, teachers: Sequence[SentenceEncoder]) -> TwinEncoder:
+    """Two towers of RankCSE with the same teachers, as `tower_sum` has the other methods'."""
+    return _added(*(ranked(lab, teachers, which).encoder for which in ("i", "ii")))
 
 
 def _fingerprint(encoder: SentenceEncoder | TwinEncoder | Ensemble) -> str:
