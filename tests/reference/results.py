@@ -14,6 +14,7 @@ import pandas
 import plotly.graph_objects as go
 from pictures import draw
 
+from cselab import reported
 from cselab.data.sts import STS7
 from cselab.evaluation import compare_methods
 from cselab.recorded import TEXTS, store, there, trained
@@ -131,16 +132,31 @@ def differences(found: pandas.DataFrame) -> list[str]:
 def sums(text: str) -> pandas.DataFrame:
     """What a second tower is worth, added without further training, objective by objective; and JTCSE beside the sum."""
     labels, both = declared(f"{text}.toml"), ", I + II"
-    rows, table = averages(compared(text, "SimCSE", tuple(labels)), "test"), {}
-    for one in [label.removesuffix(both) for label in labels if label.endswith(both)]:
-        found = compare_methods(rows[rows.method.isin([one, one + both])], one)
-        twin = compare_methods(rows[rows.method.isin([one + both, "JTCSE, parallel"])], one + both)
+    pairs = {label.removesuffix(both): label for label in labels if label.endswith(both)}
+    return second_towers(averages(compared(text, "SimCSE", tuple(labels)), "test"), pairs, "JTCSE, parallel")
+
+
+def fair(text: str) -> pandas.DataFrame:
+    """The same of the papers' baselines, by one budget, beside TNCSE's Table 3, which JTCSE prints again."""
+    pairs = {"simcse": "towers"} | {name: f"{name}_towers" for name in ("esimcse", "diffcse", "infocse", "rankcse")}
+    table = second_towers(averages(baseline_tables(text), "test"), pairs, "jtcse")
+    two = reported.rows("tncse", "3").query("variant == 'dual encoder'").set_index("model").value
+    one, jtcse = printed_averages(), printed_averages()["JTCSE"]
+    for name in pairs:
+        model = PRINTED[name]
+        table.loc[name, "paper: second one's worth"] = f"{two[model] - one[model]:+.2f}"
+        table.loc[name, "paper: JTCSE − the sum"] = f"{jtcse - two[model]:+.2f}"
+    return table
+
+
+def second_towers(rows: pandas.DataFrame, pairs: dict[str, str], twin: str) -> pandas.DataFrame:
+    """Of each method (its label, and that of the sum of two of its towers): both scores, and the twin's difference from the sum."""
+    table = {}
+    for one, both in pairs.items():
+        found = compare_methods(rows[rows.method.isin([one, both])], one)
+        joint = compare_methods(rows[rows.method.isin([both, twin])], both)
         scores = found.average.map("{:.2f}".format)
-        table[one] = [
-            *scores[[one, one + both]],
-            differences(found.loc[[one + both]])[0],
-            differences(twin.loc[["JTCSE, parallel"]])[0],
-        ]
+        table[one] = [*scores[[one, both]], differences(found.loc[[both]])[0], differences(joint.loc[[twin]])[0]]
     return pandas.DataFrame.from_dict(
         table, orient="index", columns=["one tower", "two, summed", "the second one's worth", "JTCSE − the sum"]
     )
@@ -244,7 +260,7 @@ def orders() -> pandas.DataFrame:
 KINDS = {
     "headline": headline, "verdicts": verdicts, "counts": counts, "main": main_table, "means": means, "study": study, "evidence": evidence,
     "baselines": baselines, "orders": orders, "captions": captions, "changed": changed,
-    "transfer": transfer, "sums": sums,
+    "transfer": transfer, "sums": sums, "fair": fair,
 }  # fmt: skip
 
 
