@@ -91,7 +91,7 @@ def test_the_towers_of_a_seed_differ_and_add_up(open_lab):
 
 @pytest.mark.parametrize("name", ["esimcse", "diffcse", "infocse"])
 def test_the_fair_ensemble_of_a_baseline_is_two_of_its_own_towers(open_lab, small_pretrained, name):
-    """Prevents a sum whose towers keep a head of their training, and one of SimCSE's towers under another name."""
+    """Prevents a sum of one tower twice, one that cannot encode, and one of SimCSE's towers under another name."""
     lab = open_lab(backbone=small_pretrained, sentences=40)
     both = system(f"{name}_towers").build(lab)
     assert both.encode(["The dog is sleeping."]).isfinite().all()

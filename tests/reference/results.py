@@ -134,14 +134,14 @@ def differences(found: pandas.DataFrame) -> list[str]:
 
 def sums(text: str) -> pandas.DataFrame:
     """What a second tower is worth, added without further training, objective by objective; and JTCSE beside the sum."""
-    labels, both = declared(f"{text}.toml"), ", I + II"
-    pairs = {label.removesuffix(both): label for label in labels if label.endswith(both)}
-    return second_towers(averages(compared(text, "SimCSE", tuple(labels)), "test"), pairs, "JTCSE, parallel")
+    labels = declared(f"{text}.toml")
+    rows = averages(compared(text, "SimCSE", tuple(labels)), "test")
+    return second_towers(rows, summed(labels, ", I + II"), "JTCSE, parallel")
 
 
 def fair(text: str) -> pandas.DataFrame:
     """The same of the papers' baselines, by one budget, beside TNCSE's Table 3, which JTCSE prints again."""
-    pairs = {"simcse": "towers"} | {name: f"{name}_towers" for name in ("esimcse", "diffcse", "infocse", "rankcse")}
+    pairs = {"simcse": "towers"} | summed(declared(f"baselines-{text}.toml"), "_towers")
     table = second_towers(averages(baseline_tables(text), "test"), pairs, "jtcse")
     two = reported.rows("tncse", "3").query("variant == 'dual encoder'").set_index("model").value
     one = printed_averages()
@@ -150,6 +150,11 @@ def fair(text: str) -> pandas.DataFrame:
         table.loc[name, "paper: second one's worth"] = f"{two[model] - one[model]:+.2f}"
         table.loc[name, "paper: JTCSE − the sum"] = f"{one['JTCSE'] - two[model]:+.2f}"
     return table
+
+
+def summed(labels: list[str], suffix: str) -> dict[str, str]:
+    """Methods of one tower by their labels, each with the label of its sum, which ends in `suffix`."""
+    return {label.removesuffix(suffix): label for label in labels if label.endswith(suffix)}
 
 
 def second_towers(rows: pandas.DataFrame, pairs: dict[str, str], twin: str) -> pandas.DataFrame:
