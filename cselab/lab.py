@@ -1,11 +1,13 @@
 """`open_lab`: the one set-up call of a notebook. It gives back the lab: settings, device, folders, stages, results."""
 
 import errno
+import functools
 import hashlib
 import json
 import os
 import random
 import shutil
+import sys
 import tempfile
 import time
 import warnings
@@ -22,7 +24,10 @@ from cselab.settings import Settings
 
 
 class Lab:
-    """What a notebook works with: `settings`, `device`, `run_dir`, `environment`, `stage(...)`, `record(...)`."""
+    """What a notebook works with: `settings`, `device`, `run_dir`, `environment`, `stage(...)`, `record(...)`.
+
+    rehearsal: a folder while `cselab.systems.check` builds what a run will train, so that nothing is trained; else None.
+    """
 
     def __init__(self, notebook: str, settings: Settings):
         import torch
@@ -30,15 +35,16 @@ class Lab:
         from cselab.training.distributed import join
 
         self.notebook = notebook
-        self.settings = settings
         self.device = join(_device(settings.device))
-        self.dtype = torch.bfloat16 if settings.bf16 else torch.float32
-        self.environment = environment_stamp(self.device)
+        self.settings = _affordable(settings, self.device.type)
+        self.dtype = torch.bfloat16 if self.settings.bf16 else torch.float32
+        self.environment = {**environment_stamp(self.device), "precision": str(self.dtype).removeprefix("torch.")}
         outputs = project_path(Path(os.environ.get("CSELAB_OUTPUTS") or settings.outputs))
         self.run_dir = Path(os.environ.get("CSELAB_RUN_DIR") or outputs / "runs" / "interactive")
         self.stages_dir = outputs / "stages"
         self.cache_dir = outputs / "cache"
         self._told: set[Path] = set()
+        self.rehearsal: Path | None = None
         for folder in (self.run_dir, self.stages_dir, self.cache_dir):
             try:
                 folder.mkdir(parents=True, exist_ok=True)
@@ -108,7 +114,7 @@ class Lab:
     def with_settings(self, **overrides: Any) -> "Lab":
         """The same lab with some settings changed, for a comparison inside one notebook."""
         lab = Lab(self.notebook, self.settings.changed(**overrides))
-        lab._told = self._told
+        lab._told, lab.rehearsal = self._told, self.rehearsal
         return lab
 
     def __repr__(self) -> str:
@@ -164,6 +170,21 @@ def _work_folder(parent: Path, name: str, kept: Path | None = None) -> Iterator[
     finally:
         if not kept:
             shutil.rmtree(folder, ignore_errors=True)
+
+
+def _affordable(settings: Settings, device: str) -> Settings:
+    """The settings without bfloat16 where the device does not have it, and one line that says so."""
+    from cselab.training.precision import has_bfloat16
+
+    if not settings.bf16 or has_bfloat16(device):
+        return settings
+    _warn_once("bf16=True: this machine has no fast bfloat16, so float32 is used; its results may differ slightly")
+    return settings.changed(bf16=False)
+
+
+@functools.cache
+def _warn_once(message: str) -> None:
+    print(message, file=sys.stderr)
 
 
 def _device(wanted: str):

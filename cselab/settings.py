@@ -6,7 +6,7 @@ Profiles
     paper  BERT-base on one million Wikipedia sentences with the papers' hyperparameters; a GPU
 """
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -15,14 +15,14 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_serial
 from cselab.errors import SettingsError, suggest
 
 RELEASED: dict[str, dict[str, Any]] = {
-    "stage2_dropout": {"stage2_dropout": 0.00025},  # TNCSE, BERT; RoBERTa 0.0175
-    "stage2_rate": {"stage2_learning_rate": lambda rate: 1.3 * rate},  # JTCSE: 1.3e-6 where the paper has 1e-6
+    "stage2_dropout": {},  # TNCSE's repository alone: `TNCSE.released_dropout`
+    "stage2_rate": {},  # JTCSE's repository alone: `JTCSE.released_rate`
     "off_dropout": {"negative_weight": 1.0, "positive_scale": 0.9},  # ImSimCSE: pos_ratio in the place of m
     "noise": {"noise_std": 0.1},  # ImSimCSE's noise study: and on one view
     "lora": {"lora_rank": 64, "lora_alpha": 128.0},  # BeLLM, stage 1
     "prompt": {"prompt": "representative_released"},  # BeLLM
 }
-"""Rows of the ledger that are other values of settings."""
+"""Rows of the ledger that are other values of settings; {} where only one repository has it, so that its method knows."""
 LEDGER_ROWS = frozenset({"info_nce_layout", "icnce_candidates", "modulus", *RELEASED})
 """Rows of the ledger (differences between papers and released code) that a switch can turn on."""
 
@@ -50,17 +50,17 @@ class Schedule:
 class Settings(BaseModel):
     """Every knob of a run. Build it with `Settings.of("tiny", seed=1, ...)`; it is frozen and hashable by value."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
     profile: Literal["tiny", "small", "paper"]
 
     # Where things are.
     data_dir: Path | None = None  # a folder laid out like data/README.md says; CSELAB_DATA if unset
-    hub: bool = False  # may a missing piece be fetched from the Hugging Face hub?
+    hub: bool = False  # what a folder lacks comes from the Hugging Face hub, or offline from its cache
     outputs: Path = Path("outputs")
 
     # The machine.
-    seed: int = Field(42, ge=0)  # TNCSE supplement, App. I: seed 42
+    seed: int = Field(42, ge=0, lt=2**31)  # TNCSE supplement, App. I: seed 42; twice it must be a seed of numpy's
     seeds: int = Field(1, ge=1)  # how many seeds a comparison of notebook 07 trains: seed, seed + 1, …
     device: Literal["auto", "cpu", "cuda", "mps"] = "auto"
     bf16: bool = False  # autocast matrix products to bfloat16
@@ -85,7 +85,7 @@ class Settings(BaseModel):
     translation_temperature: float = Field(0.0, ge=0)  # above 0 its words are drawn
     pivot_i: str = "fr"  # TNCSE Table: BERT I en-fr-en
     pivot_ii: str = "ru"  # TNCSE Table: BERT II en-ru-en
-    pivots: tuple[str, ...] = ("fr", "ru", "nl", "zh")  # EDFSE's members, one tower a pivot; the papers have four
+    pivots: tuple[str, ...] = ("fr", "ru", "nl", "zh")  # EDFSE's members, one tower a pivot; the papers have six
 
     # Model.
     backbone: str = "tiny-bert"
@@ -94,6 +94,9 @@ class Settings(BaseModel):
         None, ge=0, lt=1
     )  # None: the same; released TNCSE 0.00025 (BERT), 0.0175 (RoBERTa)
     pooling: Literal["cls", "mean", "first_last", "last_two", "pooler"] = "cls"  # SimCSE and the twins: [CLS]
+    pooler: Literal["trained", "fresh"] = (
+        "trained"  # "fresh": a new one where the checkpoint has none (the hub's RoBERTa)
+    )
     head: Literal["none", "mlp_train_only"] = "none"  # which one TNCSE/JTCSE's stage 1 used is not released
 
     # A decoder, for BeLLM.
@@ -106,7 +109,7 @@ class Settings(BaseModel):
     lora_dropout: float = Field(0.1, ge=0, lt=1)  # BeLLM section 4
 
     # Losses.
-    temperature: float = Field(0.05, gt=0)  # SimCSE Table D.1; released TNCSE/JTCSE the same
+    temperature: float = Field(0.05, ge=1e-4, le=1e4)  # SimCSE Table D.1; released TNCSE/JTCSE the same
     terms: tuple[
         str, ...
     ] = ()  # loss terms, "name" or "name:weight"; empty: the method's own (JTCSE Eq. 15; Table X drops some)
@@ -117,7 +120,7 @@ class Settings(BaseModel):
     negative_weight: float = Field(0.9, gt=0)  # ImSimCSE Eq. 3: m = 0.9
     positive_scale: float = Field(1.0, gt=0)  # released ImSimCSE: pos_ratio, 0.9 in one script, 1 in the combined one
     dcl: Literal["paper", "released"] = "released"  # METHODS 5: what weight 0.1 and temperature 5 belong to
-    dcl_temperature: float = Field(5.0, gt=0)  # ImSimCSE: 5
+    dcl_temperature: float = Field(5.0, ge=1e-4, le=1e4)  # ImSimCSE: 5
     noise: Literal["more", "less"] = "less"  # ImSimCSE Table 1: +Noise adds Gaussian noise, -Noise averages passes
     noise_on: Literal["positives", "negatives"] = "negatives"  # ImSimCSE Table 1
     noise_std: float = Field(0.1**0.5, gt=0)  # ImSimCSE section 3.1: variance 0.1 on both views; released 0.1 on one
@@ -142,6 +145,11 @@ class Settings(BaseModel):
     stage1_learning_rate_ii: float = Field(2e-5, gt=0)  # TNCSE Table: BERT II
     stage1_max_length: int = Field(32, ge=4)  # SimCSE: 32
     stage1_eval_every: int = Field(100, ge=1)  # TNCSE supplement: STS-B dev every 100 steps
+
+    # One tower alone by its own paper (SimCSE, ImSimCSE, the baselines); None: as stage 1's tower I.
+    single_steps: int | None = Field(None, ge=1)
+    single_learning_rate: float | None = Field(None, gt=0)
+    single_eval_every: int | None = Field(None, ge=1)
 
     # Stage 2: the two towers together.
     stage2_steps: int = Field(..., ge=1)
@@ -168,6 +176,12 @@ class Settings(BaseModel):
     def _in_order(self, rows: frozenset[str]) -> list[str]:
         """A set's order differs from process to process; a hash of the settings must not."""
         return sorted(rows)
+
+    @model_validator(mode="after")
+    def _seeds_in_range(self) -> "Settings":
+        if self.seed + self.seeds > 2**31:
+            raise ValueError(f"seeds from {self.seed} to {self.seed + self.seeds - 1} leave the range below {2**31}")
+        return self
 
     @model_validator(mode="after")
     def _known_rows(self) -> "Settings":
@@ -222,6 +236,11 @@ class Settings(BaseModel):
         given = {key: value for key, value in said.items() if key not in usual or value != usual[key]}
         return Settings.of(self.profile, **{**given, **overrides})
 
+    @property
+    def required_pooler(self) -> Literal["required", "fresh"]:
+        """How `load_backbone` gets the pooler of a method that reads it."""
+        return "fresh" if self.pooler == "fresh" else "required"
+
     def _speed(self) -> dict[str, Any]:
         return {"bf16": self.bf16, "compile": self.compile, "chunk": self.chunk}
 
@@ -232,6 +251,13 @@ class Settings(BaseModel):
             self.stage1_steps, self.stage1_batch_size, rate, self.stage1_max_length, self.stage1_eval_every,
             decay="linear", weight_decay=0.0, max_grad_norm=1.0, **self._speed(),
         )  # fmt: skip
+
+    def single(self) -> Schedule:
+        """A method of one tower by itself: tower I's schedule but for what is set."""
+        given = {
+            "steps": self.single_steps, "learning_rate": self.single_learning_rate, "eval_every": self.single_eval_every,
+        }  # fmt: skip
+        return replace(self.stage1("i"), **{name: value for name, value in given.items() if value is not None})
 
     def stage2(self) -> Schedule:
         """The twin: constant rate, weight decay 0.01 on everything, no clipping (released TNCSE and JTCSE)."""
@@ -276,7 +302,9 @@ PROFILES: dict[str, dict[str, Any]] = {
     ),
     "paper": dict(
         hub=True, backbone="google-bert/bert-base-uncased", caels=6, bf16=True, translator="opus-mt",
+        pivots=("fr", "ru", "nl", "zh", "de", "es"),
         stage1_steps=31_000,  # one epoch of a million sentences and their round trips at batch 64 (SimCSE: 1 epoch)
+        single_steps=15_625, single_learning_rate=3e-5, single_eval_every=125,  # SimCSE: one epoch of the text alone
         distil_steps=15_600, triplets=275_601, supervised_steps=12_900,  # three epochs of SimCSE's NLI triplets at batch 64
         stage2_steps=15_600,  # one epoch of a million sentences at batch 64; JTCSE trains stage 2 without round trips
     ),

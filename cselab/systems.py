@@ -1,13 +1,18 @@
 """Every system by its name: how a lab gets its encoder, and which trainings it shares with others. What sweeps are made of."""
 
+import re
+import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from itertools import islice
+from pathlib import Path
 from typing import Protocol, runtime_checkable
 
+import torch
+
 from cselab import stages
-from cselab.errors import SettingsError, suggest
+from cselab.errors import CselabError, SettingsError, suggest
 from cselab.lab import Lab
 from cselab.models import Ensemble, Flowed, SentenceEncoder, TwinEncoder, Whitened
 from cselab.settings import Settings
@@ -18,7 +23,7 @@ SINGLE = (
     "sncse", "whitenedcse", "promcse", "iscse", "scd",
 )  # fmt: skip
 """Methods of one tower that learn from text alone."""
-AFTER_TWINS = ("distil_*", "supervised_*", "bellm_*", "nli", "triplets", "tasks", "pivots", *OF_DECODERS)
+AFTER_TWINS = ("single_*", "distil_*", "supervised_*", "bellm_*", "nli", "triplets", "tasks", "pivots", *OF_DECODERS)
 AFTER_TOWERS = ("stage2_*", *NOT_OF_TOWERS, *OF_TWINS, *AFTER_TWINS)
 """Settings, * as in a shell, that what other systems start from does not depend on."""
 
@@ -33,11 +38,12 @@ class Encoder(Protocol):
 @dataclass(frozen=True)
 class System:
     """build: trains, or finds, the encoder of a lab. needs: systems whose trainings it starts from. ignores: settings, * as in a shell,
-    that do not change it where it is needed, so that those who need it share it."""
+    that do not change it where it is needed, so that those who need it share it. trained: by steps, so that it can be rehearsed."""
 
     build: Callable[[Lab], Encoder]
     needs: tuple[str, ...] = ()
     ignores: tuple[str, ...] = ()
+    trained: bool = True
 
     def common(self, settings: Settings) -> Settings:
         """`settings` with what it ignores as the profile has it: equal for all who can share its training."""
@@ -94,10 +100,10 @@ def _distilled(name: str, teacher: Callable[[Lab], TwinEncoder | Ensemble]) -> C
 
 
 SYSTEMS: dict[str, System] = {
-    "sif": System(stages.sif_mean),
+    "sif": System(stages.sif_mean, trained=False),
     "untrained": System(stages.backbone_encoder),
-    "whitened": System(_mapped(Whitened)),
-    "flow": System(_mapped(Flowed)),
+    "whitened": System(_mapped(Whitened), trained=False),
+    "flow": System(_mapped(Flowed), trained=False),
     **{name: _single(name) for name in SINGLE},
     **{
         f"tower_{which}": System(lambda lab, which=which: stages.tower(lab, which).encoder, ignores=AFTER_TOWERS)
@@ -125,3 +131,28 @@ def system(name: str) -> System:
     if name not in SYSTEMS:
         raise SettingsError(f"unknown method {name!r}; {suggest(name, SYSTEMS)}")
     return SYSTEMS[name]
+
+
+def check(lab: Lab, *names: str) -> None:
+    """Find and open all that training and measuring the systems `names` will read, before the first step of any.
+
+    Text, tests and dev pairs are read; the systems are built from start to end (backbones, poolers, terms, cross-attention layers,
+    triplets, translators, teachers) with no step of training. Says in one line which data was found.
+
+    Raises what the run itself would have raised hours later: SettingsError, DataError, ModelError.
+    """
+    tests, dev, text = stages.test_data(lab), stages.dev_pairs(lab), stages.sentences(lab)
+    with tempfile.TemporaryDirectory(prefix="cselab-check-") as folder, torch.random.fork_rng(devices=[]):
+        rehearsal = lab.with_settings()
+        rehearsal.rehearsal = Path(folder)
+        for name in names:
+            one = system(name)
+            try:
+                (one.build if one.trained else stages.backbone_encoder)(rehearsal)
+            except CselabError as error:  # stand-ins lie in a folder that the user has never heard of
+                text = re.sub(rf"{re.escape(folder)}/\S+?/encoder(/tower_ii?)?", lab.settings.backbone, str(error))
+                raise type(error)(f"{name}: {text}") from None
+    print(
+        f"checked: {len(text):,} sentences ({text.source}); dev {dev.task}, tests {', '.join(data.task for data in tests)} "
+        f"({tests[0].source.kind}); {', '.join(names)} can be built"
+    )

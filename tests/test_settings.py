@@ -38,7 +38,7 @@ def test_unknown_setting_names_the_nearest():
     [
         ({"seed": "abc"}, "seed: .*integer.*got 'abc'"),
         ({"stage1_batch_size": 1}, "stage1_batch_size: .*greater than or equal to 2.*got 1"),
-        ({"temperature": 0.0}, "temperature: .*greater than 0"),
+        ({"temperature": 0.0}, "temperature: .*greater than or equal to 0.0001"),
         ({"rtt_mode": "add"}, "rtt_mode: .*'append', 'replace', 'pair', 'none' or 'twice'"),
         ({"released_rows": "modulos"}, "unknown ledger row 'modulos'; did you mean 'modulus'"),
     ],

@@ -12,7 +12,11 @@ from typing import Any
 import nbformat
 
 from cselab.errors import CselabError, SettingsError, suggest
+from cselab.settings import Settings
 
+SETTINGS = "settings"
+"""The parameter of a notebook, a dictionary, that takes the settings its cell does not list."""
+NOTHING = ("none", "null")
 TYPES = {"str": str, "int": int, "float": float, "bool": bool}
 
 
@@ -98,7 +102,7 @@ def _alternatives(annotation: ast.expr) -> list[ast.expr]:
 
 def convert(parameter: Parameter, text: str) -> Any:
     """The value that `text` from a command line means for this parameter. Raises SettingsError saying what was expected."""
-    if parameter.optional and text in ("None", "none", "null"):
+    if parameter.optional and text.lower() in NOTHING:
         return None
     for choice in parameter.choices:
         if text == str(choice):
@@ -127,16 +131,34 @@ def _absolute(name: str, text: str) -> str:
 
 
 def assign(given: Mapping[str, str], notebooks: Sequence[Path]) -> dict[Path, dict[str, Any]]:
-    """Which notebook gets which values: each parameter goes to all that have it.
+    """Which notebook gets which values: those that its cell declares by name, other settings in its parameter `settings`.
 
-    Raises SettingsError, naming the nearest valid name, for a parameter that none of them has.
+    Prints a line for a setting that some of the notebooks do not take: they declare neither it nor `settings`.
+
+    Raises SettingsError, naming the nearest valid name, for a parameter that none of them has and that is no setting, and for a
+    value that the settings do not take.
     """
     declared = {notebook: read_parameters(notebook) for notebook in notebooks}
-    known = {name for parameters in declared.values() for name in parameters}
+    valid = {name for parameters in declared.values() for name in parameters} - {SETTINGS}
+    if any(SETTINGS in parameters for parameters in declared.values()):
+        valid |= Settings.model_fields.keys()
     for name in given:
-        if name not in known:
-            raise SettingsError(f"unknown parameter {name!r}; {suggest(name, known)}")
-    return {
-        notebook: {name: convert(parameters[name], text) for name, text in given.items() if name in parameters}
-        for notebook, parameters in declared.items()
-    }
+        if name not in valid:
+            raise SettingsError(f"unknown parameter {name!r}; {suggest(name, valid)}")
+    texts = {name: _absolute(name, text) for name, text in given.items()}
+    values: dict[Path, dict[str, Any]] = {}
+    for notebook, parameters in declared.items():
+        own = {name: convert(parameters[name], text) for name, text in texts.items() if name in parameters}
+        others = {name: text for name, text in texts.items() if name not in parameters}
+        values[notebook] = own | ({SETTINGS: others} if others and SETTINGS in parameters else {})
+    said = {name: text for name, text in texts.items() if name in Settings.model_fields and text.lower() not in NOTHING}
+    Settings.of(said.pop("profile", "tiny"), **said)
+    for name in given:
+        without = [
+            notebook.stem for notebook, parameters in declared.items() if not {name, SETTINGS} & parameters.keys()
+        ]
+        if without:
+            print(
+                f"{name}: not taken by {', '.join(without)}, which {'has' if len(without) == 1 else 'have'} no such parameter"
+            )
+    return values

@@ -20,7 +20,8 @@ import pyarrow as pa
 from filelock import FileLock
 from transformers import PreTrainedTokenizerBase
 
-from cselab.data.sources import LAYOUT, Source, data_folder, from_hub, hub_allowed, read_lines
+from cselab.data.hub import hub_file
+from cselab.data.sources import LAYOUT, Source, data_folder, read_lines
 from cselab.errors import DataError, suggest
 
 DEFAULT_FILES = ("wiki1m-piece", "wikipedia-2014")
@@ -31,6 +32,8 @@ WORLD_SENTENCES = 100_000
 """How many sentences the generated world has when nobody says."""
 MAX_WORDS = 1000
 """A longer line is a document: cut to a sentence's length it would go unnoticed that most of the text is never read."""
+OTHER_FILES = (".csv", ".tsv", ".json", ".jsonl", ".parquet", ".gz", ".zip")
+"""Endings of files that are given for a text and are none."""
 CHUNK = 10_000
 """Sentences tokenised at a time; what memory depends on."""
 
@@ -69,7 +72,7 @@ def load_corpus(
 
     names: stems of files in the folder's corpus/ or corpus-large/, or paths of .txt or .txt.gz files; the train split of one of its
         STS tasks, as "sickr-train": its sentences without their scores (TNCSE and JTCSE add SICK-R's); or "world" alone.
-        None: the folder's Wikipedia sentences, else Wiki1M from the hub, else the generated world.
+        None: the folder's Wikipedia sentences, else, with `hub`, Wiki1M from the hub, else the generated world.
     limit: a random sample of so many, in their order; a larger sample contains a smaller one. Of the world, so many are
         generated.
     seed: draws the sample, or the world's sentences.
@@ -179,10 +182,8 @@ def _locate(
 ) -> tuple[Source, Callable[[], Iterator[str]]]:
     if names is None:
         where = data_folder(folder)
-        if hub_allowed(hub) and not (where and set(DEFAULT_FILES) <= _in_folder(where).keys()):
-            path = from_hub("Wiki1M", _wiki1m)
-            if path:
-                return Source("hub", "/".join(WIKI1M)), partial(_sentences, (Path(path),))
+        if hub and not (where and set(DEFAULT_FILES) <= _in_folder(where).keys()):
+            return Source("hub", "/".join(WIKI1M)), partial(_sentences, (hub_file(*WIKI1M),))
         names = DEFAULT_FILES if where else ("world",)
     if "world" in names:
         if len(names) > 1:
@@ -195,6 +196,8 @@ def _locate(
 def _path(name: str, folder: str | Path | None) -> Path:
     if name.endswith((".txt", ".txt.gz")):
         return Path(name).expanduser()
+    if Path(name).suffix in OTHER_FILES or Path(name).is_file():
+        raise DataError(f"{name} is no text of one sentence a line; save its sentences as a .txt or .txt.gz file")
     where = data_folder(folder)
     if where is None:
         raise DataError(
@@ -238,9 +241,3 @@ def _only(lines: Callable[[], Iterator[str]], kept: np.ndarray) -> Iterator[str]
     for position in kept.tolist():
         yield next(itertools.islice(sentences, position - start, None))
         start = position + 1
-
-
-def _wiki1m() -> str:
-    from huggingface_hub import hf_hub_download
-
-    return hf_hub_download(*WIKI1M, repo_type="dataset")

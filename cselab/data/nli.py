@@ -1,5 +1,7 @@
 """Triplets from natural language inference: a premise, a sentence it entails, one it contradicts (SimCSE, supervised)."""
 
+import csv
+import functools
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -8,6 +10,7 @@ import pyarrow as pa
 from transformers import PreTrainedTokenizerBase
 
 from cselab.data.corpus import write_arrow
+from cselab.data.hub import hub_file
 from cselab.data.sources import data_folder, read_lines
 from cselab.data.world.sets import Triplet
 from cselab.errors import DataError, suggest
@@ -16,6 +19,27 @@ from cselab.prompts import put_into
 COLUMNS = ("premise", "hypothesis", "label")
 DEFAULT_FILES = ("snli-dev", "snli-test", "mnli-dev-matched", "xnli-en-dev", "xnli-en-test", "mnli-train-10k")
 """SNLI and MultiNLI, as SimCSE and BeLLM train on; the folder has their small parts. SICK's stay out: SICK-R is a test."""
+SIMCSE = ("princeton-nlp/datasets-for-simcse", "nli_for_simcse.csv")
+SIMCSE_COLUMNS, SIMCSE_ROWS = ("sent0", "sent1", "hard_neg"), 275_601
+"""SimCSE's triplets of SNLI and MultiNLI, and how many there are."""
+
+
+@functools.cache
+def load_simcse_triplets(path: str | Path | None = None) -> list[Triplet]:
+    """SimCSE's 275,601 supervised triplets, from the CSV file at `path` or from the hub.
+
+    Raises DataError for other columns or another number of rows, and where the hub does not have it.
+    """
+    path = Path(path) if path else hub_file(*SIMCSE)
+    with path.open(encoding="utf-8", newline="") as file:
+        rows = csv.reader(file)
+        header = tuple(next(rows, ()))
+        if header != SIMCSE_COLUMNS:
+            raise DataError(f"{path}: columns {', '.join(header)}; expected {', '.join(SIMCSE_COLUMNS)}")
+        found = [Triplet(*row) for row in rows if len(row) == len(SIMCSE_COLUMNS)]
+    if len(found) != SIMCSE_ROWS:
+        raise DataError(f"{path} has {len(found):,} triplets, officially it has {SIMCSE_ROWS:,}; get the official file")
+    return found
 
 
 def load_nli_triplets(names: Sequence[str], *, folder: str | Path | None = None) -> list[Triplet]:

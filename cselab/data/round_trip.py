@@ -1,6 +1,7 @@
 """Round-trip translation of a corpus, and what it changed (EDFSE, TNCSE, JTCSE)."""
 
 import itertools
+import time
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +17,8 @@ from cselab.progress import progress_bar
 
 WINDOW = 16
 """Batches whose sentences are sorted by length together: a batch takes as long as its longest sentence."""
+SAMPLE = 100
+"""Sentences that the time of a corpus is estimated from."""
 SAMPLED = 2000
 """Pairs, evenly spread, that self-BLEU is computed on; a million would take minutes."""
 
@@ -27,21 +30,27 @@ class RoundTrip:
     translator: English to the pivot and back, see `cselab.data.translators.open_translator`.
     cache: a folder, of this translator alone, where finished round trips are kept in Parquet by the hash of their sentence. What is there
         is not translated again; interrupted at any moment, the same call goes on to the same output.
-    batch_size: sentences the translator is given at a time.
+    batch_size: sentences the translator is given at a time; None is the translator's own, or 64.
 
-    A sentence that comes back empty is kept as it was. Memory: the round trips that the cache holds, about 0.3 GB a million sentences.
+    Where `sentences` has a length and its first hundred say that it takes more than a minute, one line says
+    how long before it starts. A sentence that comes back empty is kept as it was. Memory: the round trips that the cache holds, about 0.3 GB a million sentences.
 
     Raises DataError, naming the batch, when the translator returns another number of lines than it was given, and for a
     damaged cache.
     """
 
     def __init__(
-        self, pivot: str, translator: Translator | None = None, *, cache: str | Path | None = None, batch_size: int = 64
+        self,
+        pivot: str,
+        translator: Translator | None = None,
+        *,
+        cache: str | Path | None = None,
+        batch_size: int | None = None,
     ):
         self.pivot = pivot
         self.translate: Translator = LexicalPivot(pivot) if translator is None else translator
         self.cache = cache
-        self.batch_size = batch_size
+        self.batch_size = batch_size or getattr(self.translate, "batch_size", 64)
 
     def __call__(self, sentences: Iterable[str]) -> Iterator[str]:
         """Shows progress, with the time left, where `sentences` has a length."""
@@ -51,6 +60,8 @@ class RoundTrip:
         with TripCache(self.cache) as cache, progress as bar:
             while window := list(itertools.islice(lines, WINDOW * self.batch_size)):
                 new = [sentence for sentence in dict.fromkeys(window) if sentence not in cache]
+                if total and not done and new:
+                    self._announce(new[:SAMPLE], total)
                 new.sort(key=len, reverse=True)
                 for start in range(0, len(new), self.batch_size):
                     batch = new[start : start + self.batch_size]
@@ -61,6 +72,23 @@ class RoundTrip:
                 yield from (cache[sentence] for sentence in window)
                 cache.forget()
 
+    def seconds_for(self, sentences: list[str], total: int) -> float:
+        """Estimated seconds of `total` round trips, from those of `sentences`, which are made and not kept."""
+        self.translate(sentences[:1])  # loads the weights
+        started = time.perf_counter()
+        self.translate(sentences)
+        return total * (time.perf_counter() - started) / len(sentences)
+
+    def _announce(self, sample: list[str], total: int) -> None:
+        if total <= 10 * len(sample):
+            return
+        seconds = self.seconds_for(sample, total)
+        if seconds > 60:
+            print(
+                f"round trips ({self.pivot}): {total:,} sentences take about {_clock(seconds)} on this machine "
+                f"({total / seconds:,.0f} a second, from the first {len(sample)}); finished ones are kept"
+            )
+
     def _translated(self, batch: list[str], number: int) -> list[str]:
         back = self.translate(batch)
         if len(back) != len(batch):
@@ -69,6 +97,10 @@ class RoundTrip:
                 f"{len(batch)}; it must return one line a sentence"
             )
         return [" ".join(trip.split()) or original for trip, original in zip(back, batch, strict=True)]
+
+
+def _clock(seconds: float) -> str:
+    return f"{seconds / 3600:.1f} hours" if seconds > 5400 else f"{seconds / 60:.0f} minutes"
 
 
 @dataclass(frozen=True)

@@ -1,21 +1,17 @@
 """Where data comes from: a folder, then the hub, then what this project ships; and saying which was used."""
 
 import gzip
-import logging
 import os
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, TypeVar
+from typing import Literal
 
 from cselab.errors import DataError
 
 PACKAGE = Path(__file__).resolve().parents[1]
 LAYOUT = "a data folder holds sts/<task>-<split>.tsv.gz and corpus/<name>.txt.gz"
-
-logger = logging.getLogger(__name__)
-Fetched = TypeVar("Fetched")
 
 
 @dataclass(frozen=True)
@@ -47,21 +43,6 @@ def embedded_dir() -> Path:
         if path.is_dir():
             return path
     raise DataError(f"the embedded data is missing beside {PACKAGE}; install cselab again")
-
-
-def hub_allowed(hub: bool) -> bool:
-    """Whether the hub may be asked: `hub`, unless HF_HUB_OFFLINE says no."""
-    return hub and os.environ.get("HF_HUB_OFFLINE", "").upper() not in {"1", "ON", "YES", "TRUE"}
-
-
-def from_hub(what: str, fetch: Callable[[], Fetched]) -> Fetched | None:
-    """`fetch()`; or None, and one line of warning, if the hub does not answer."""
-    try:
-        return fetch()
-    except Exception as error:  # the hub's clients raise a dozen kinds; all mean the same to a user
-        reason = " ".join(str(error).split()) or type(error).__name__
-        logger.warning("%s could not be fetched from the hub (%.120s); trying the next source", what, reason)
-        return None
 
 
 def read_lines(path: Path) -> Iterator[str]:

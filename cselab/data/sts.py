@@ -1,14 +1,17 @@
 """Semantic textual similarity: sentence pairs with gold ratings, official counts checked."""
 
+import functools
 import hashlib
 import math
+import tarfile
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
-from cselab.data.sources import LAYOUT, Source, data_folder, from_hub, hub_allowed, read_lines
+from cselab.data.hub import hub_dataset, hub_file
+from cselab.data.sources import LAYOUT, Source, data_folder, read_lines
 from cselab.errors import DataError, suggest
 
 YEARLY = ("STS12", "STS13", "STS14", "STS15", "STS16")
@@ -41,6 +44,10 @@ _COUNTS = {
     **{f"STS17-{x}": {"test": 250} for x in STS17_PAIRS},
 }
 """Official numbers of pairs."""
+
+SENTEVAL = ("princeton-nlp/datasets-for-simcse", "senteval.tar")
+SICK_TEST = "SICK/SICK_test_annotated.txt"
+"""SentEval's data as SimCSE's scripts download it, and its file of SICK's test."""
 
 CAPTIONS = ("MSRvid", "images", "track5.en-en")
 """Subsets that are captions: of videos (STS12), of pictures (STS14, STS15), and SNLI's (SemEval 2017, in STSBenchmark)."""
@@ -100,9 +107,11 @@ def load_sts(
     split: "test"; also "train" and "dev" of STSBenchmark and SICK-R, "all" of SICK-R (its 9,927 pairs, as mteb has it;
         the papers use the 4,927 of "test"), and "dev" of World.
     text: "raw", or "senteval" for STS12 to STS16 as SentEval tokenised and lower-cased them.
-    hub: may a piece that no folder has be fetched? mteb's copies, which have raw text, no subsets, and SICK-R as "all".
+    hub: may a piece that no folder has be fetched? mteb's copies, which have raw text, no subsets, and SICK-R as "all";
+        SICK-R "test" comes from the SentEval archive of SimCSE's authors, the papers' own copy.
 
-    Raises DataError for an unknown task, split or text, a file that is missing, damaged or malformed, or a wrong count.
+    Raises DataError for an unknown task, split or text, a file that is missing, damaged or malformed, a wrong count, and
+    a piece that neither the hub nor its cache has.
     """
     if task == "World":
         return _world(split)
@@ -112,7 +121,7 @@ def load_sts(
         raise DataError(f"{task} has no split {split!r}; {suggest(split, _COUNTS[task])}")
     if text != "raw" and (text != "senteval" or task not in YEARLY):
         raise DataError(f"{task} has no {text!r} text; use 'raw', or 'senteval' for STS12 to STS16")
-    return _data(task, split, *_find(task, split, text, data_folder(folder), hub_allowed(hub)))
+    return _data(task, split, *_find(task, split, text, data_folder(folder), hub))
 
 
 class _Columns(NamedTuple):
@@ -131,12 +140,14 @@ def _find(task: str, split: str, text: str, where: Path | None, hub: bool) -> tu
         else None
     )
     files = {part: base / f"{_STEMS[task]}-{part}.tsv.gz" for part in parts} if base else {}
-    on_hub = text == "raw" and task not in MULTILINGUAL and (task != "SICK-R" or split == "all")
+    on_hub = text == "raw" and task not in MULTILINGUAL and (task != "SICK-R" or split in ("test", "all"))
     if hub and on_hub and not (files and all(path.is_file() for path in files.values())):
-        name = f"mteb/{'stsbenchmark' if task == 'STSBenchmark' else _STEMS[task]}-sts"
-        fetched = from_hub(name, lambda: _fetch(name, {"dev": "validation", "all": "test"}.get(split, split)))
-        if fetched:
-            return _counted(fetched, task, split, name), Source("hub", name)
+        if (task, split) == ("SICK-R", "test"):
+            name, fetched = "/".join(SENTEVAL), _sick_test()
+        else:
+            name = f"mteb/{'stsbenchmark' if task == 'STSBenchmark' else _STEMS[task]}-sts"
+            fetched = _fetch(name, {"dev": "validation", "all": "test"}.get(split, split))
+        return _counted(fetched, task, split, name), Source("hub", name)
     if base is None:
         hint = "" if on_hub else " (the hub has no such copy)"
         raise DataError(
@@ -163,6 +174,8 @@ def _read(path: Path) -> _Columns:
             raise DataError(
                 f"{path}: no column {name!r}; its first line must name sentence1, sentence2, score [, subset]"
             )
+    if doubled := [name for name in header if header.count(name) > 1]:
+        raise DataError(f"{path}: the column {doubled[0]!r} is named twice; name each column once")
     columns = _Columns([], [], [], [])
     for number, line in enumerate(lines, 2):
         cells = line.split("\t")
@@ -189,11 +202,30 @@ def _score(cell: str, path: Path, number: int) -> float:
     return score
 
 
+@functools.cache
 def _fetch(name: str, split: str) -> _Columns:
-    from datasets import load_dataset
+    """Read once: a training asks for its dev split at every evaluation."""
+    from datasets import disable_progress_bars, load_dataset
 
-    rows = load_dataset(name, split=split)
+    disable_progress_bars()
+    rows = load_dataset(str(hub_dataset(name)), split=split)
     return _Columns(rows["sentence1"][:], rows["sentence2"][:], rows["score"][:], [""] * len(rows))
+
+
+@functools.cache
+def _sick_test() -> _Columns:
+    """SICK's 4,927 test pairs in SimCSE's archive of SentEval's data (github.com/princeton-nlp/SimCSE)."""
+    archive, where = hub_file(*SENTEVAL), "/".join(SENTEVAL)
+    try:
+        with tarfile.open(archive) as tar:
+            member = next(name for name in tar.getnames() if name.endswith(SICK_TEST))
+            lines = tar.extractfile(member).read().decode("utf-8").splitlines()
+        header, *rows = (line.split("\t") for line in lines if line.strip())
+        a, b, score = (header.index(name) for name in ("sentence_A", "sentence_B", "relatedness_score"))
+        columns = [(row[a], row[b], float(row[score]), "") for row in rows]
+    except (tarfile.TarError, StopIteration, ValueError, IndexError) as error:
+        raise DataError(f"{where} holds no readable {SICK_TEST} ({error}); fetch it again") from None
+    return _Columns(*map(list, zip(*columns, strict=True)))
 
 
 def _world(split: str) -> StsData:

@@ -2,28 +2,34 @@
 
 import copy
 import hashlib
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 
 import torch
 
+from cselab.data.hub import hub_model
 from cselab.data.pivot import LexicalPivot
-from cselab.data.sources import hub_allowed, read_lines
+from cselab.data.sources import read_lines
 from cselab.errors import DataError, SettingsError, suggest
-from cselab.hashing import weights_hash
+from cselab.hashing import folder_hash
 
 Translator = Callable[[list[str]], list[str]]
 """Sentences in, as many lines out, in their order."""
 
 NAMES = ("lexical", "opus-mt", "multilingual")
 MULTILINGUAL = "facebook/m2m100_418M"
+TOKENS = {"zh": "cmn_Hans"}
+"""Target tokens of opus-mt models that write more than one form of a language."""
 LONGEST = 128
 """Tokens of a source sentence; what is longer is cut."""
 
 
 class Seq2Seq:
-    """One direction of a sequence-to-sequence model of transformers: `Seq2Seq("Helsinki-NLP/opus-mt-en-fr")(sentences)`.
+    """One direction of a sequence-to-sequence model of transformers: `Seq2Seq(folder)(sentences)`.
 
+    model: its folder (`cselab.data.hub.hub_model` gives that of a hub name). The weights are loaded at the first call, in half
+        precision on a GPU.
     source, target: languages, for a model that knows several: M2M100 and its kin, or a Marian model with `>>fr<<` tokens.
     beams: width of the beam search, 1 is greedy. temperature: above 0 words are drawn instead, one hypothesis each; the
         draws depend on `seed` and on the sentences of a call, so a call gives the same whenever it is made.
@@ -35,7 +41,7 @@ class Seq2Seq:
         self, model: str | Path, *, source: str | None = None, target: str | None = None, beams: int = 1,
         temperature: float = 0.0, seed: int = 0, device: torch.device | str = "cpu",
     ):  # fmt: skip
-        from transformers import AutoModelForSeq2SeqLM, AutoTokenizer
+        from transformers import AutoConfig, AutoTokenizer
 
         if beams < 1 or temperature < 0 or (temperature and beams > 1):
             raise SettingsError(
@@ -43,21 +49,45 @@ class Seq2Seq:
                 "and a temperature above 0"
             )
         try:
-            self.tokenizer = AutoTokenizer.from_pretrained(model)
-            with torch.random.fork_rng(devices=[]):
-                self.model = AutoModelForSeq2SeqLM.from_pretrained(model, dtype=torch.float32)
+            kind = AutoConfig.from_pretrained(model, trust_remote_code=False)
+            with warnings.catch_warnings(action="ignore", category=UserWarning):  # of Marian: sacremoses is recommended
+                self.tokenizer = AutoTokenizer.from_pretrained(model, trust_remote_code=False)
         except (OSError, ValueError) as error:
             raise DataError(
-                f"no translator at {str(model)!r}: {str(error).strip().splitlines()[0]}; give a hub name that can be "
-                "fetched, or a folder that `cselab train-translator` made"
+                f"no translator at {str(model)!r}: {str(error).strip().splitlines()[0]}; give a folder that "
+                "`cselab train-translator` made, or the name of one on the hub"
             ) from None
-        self.model.to(device).eval()
+        if not kind.is_encoder_decoder:
+            raise DataError(
+                f"{model} is a {kind.model_type!r} model, which does not translate; give a folder that "
+                "`cselab train-translator` made"
+            )
+        self.folder = Path(model)
+        self.device = torch.device(device)
+        self.dtype = _precision(self.device)
         self.seed = seed
+        self._shared: list = []  # the weights once they are loaded, the same for all directions
         self.search = {"num_beams": beams, "do_sample": temperature > 0}
         if temperature:
             self.search |= {"temperature": temperature, "top_k": 0}
         self.name = str(model)
         self._speak(source, target)
+
+    @property
+    def model(self):
+        """The weights, loaded when they are first asked for. Raises DataError where they do not load."""
+        if not self._shared:
+            from transformers import AutoModelForSeq2SeqLM
+
+            try:
+                with torch.random.fork_rng(devices=[]):
+                    found = AutoModelForSeq2SeqLM.from_pretrained(self.folder, dtype=self.dtype)
+            except (OSError, ValueError, RuntimeError) as error:
+                raise DataError(
+                    f"the translator at {self.name!r} does not load: {str(error).strip().splitlines()[0]}; get it again"
+                ) from None
+            self._shared.append(found.to(self.device).eval())
+        return self._shared[0]
 
     def towards(self, source: str, target: str) -> "Seq2Seq":
         """Another direction of the same weights, which are not loaded again. Raises DataError as the class does."""
@@ -83,7 +113,7 @@ class Seq2Seq:
         batch = self.tokenizer(
             [self.prefix + sentence for sentence in sentences], padding=True, truncation=True, max_length=LONGEST,
             return_tensors="pt", return_token_type_ids=False,
-        ).to(self.model.device)  # fmt: skip
+        ).to(self.device)  # fmt: skip
         longest = 2 * batch["input_ids"].shape[1] + 10
         text = hashlib.sha256("\n".join([str(self.seed), *sentences]).encode()).digest()
         with torch.inference_mode(), torch.random.fork_rng():
@@ -93,9 +123,17 @@ class Seq2Seq:
 
     @property
     def fingerprint(self) -> str:
-        """Of the weights and the search."""
-        text = f"{self.source} {self.prefix} {sorted(self.search.items())} {self.seed} {weights_hash(self.model)}"
+        """Of the model's files, the search and the precision; nothing is loaded for it."""
+        how = f"{self.source} {self.prefix} {sorted(self.search.items())} {self.seed} {self.dtype}"
+        text = f"{how} {folder_hash(self.folder)}"
         return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def _precision(device: torch.device) -> torch.dtype:
+    """Half the memory and twice the speed on a GPU; a processor translates in float32."""
+    if device.type != "cuda":
+        return torch.float32
+    return torch.bfloat16 if torch.cuda.is_bf16_supported(including_emulation=False) else torch.float16
 
 
 class ThereAndBack:
@@ -103,6 +141,7 @@ class ThereAndBack:
 
     def __init__(self, there: Seq2Seq, back: Seq2Seq):
         self.there, self.back = there, back
+        self.batch_size = 512 if there.device.type == "cuda" else 64
 
     def __call__(self, sentences: list[str]) -> list[str]:
         return self.back(self.there(sentences))
@@ -153,24 +192,24 @@ def open_translator(
         from the hub. A folder that `cselab train-translator` made. A .tsv or .tsv.gz file of prepared trips; `{pivot}`
         in a path stands for the pivot.
 
-    Raises SettingsError for an unknown name, or a hub that may not be asked; what the translators raise.
+    Raises SettingsError for an unknown name, or a hub that may not be asked; DataError for what the hub does not have; what
+    the translators raise.
     """
     search = {"beams": beams, "temperature": temperature, "seed": seed, "device": device}
     path = Path(name.replace("{pivot}", pivot)).expanduser()
     if name == "lexical":
         return LexicalPivot(pivot)
-    if name in NAMES and not hub_allowed(hub):
+    if name in NAMES and not hub:
         raise SettingsError(f"the translator {name!r} is fetched from the hub; set hub=True, or use 'lexical' offline")
     if name == "opus-mt":
-        return ThereAndBack(
-            *(Seq2Seq(f"Helsinki-NLP/opus-mt-{pair}", **search) for pair in (f"en-{pivot}", f"{pivot}-en"))
-        )
+        there, back = (hub_model(f"Helsinki-NLP/opus-mt-{pair}") for pair in (f"en-{pivot}", f"{pivot}-en"))
+        return ThereAndBack(Seq2Seq(there, target=TOKENS.get(pivot), **search), Seq2Seq(back, **search))
     if name.endswith((".tsv", ".tsv.gz")):
         return PreparedTrips(path)
     if name != "multilingual" and not path.is_dir():
         raise SettingsError(
             f"unknown translator {name!r}; {suggest(name, NAMES)}, or a folder, or a .tsv file of prepared round trips"
         )
-    model = MULTILINGUAL if name == "multilingual" else path
+    model = hub_model(MULTILINGUAL) if name == "multilingual" else path
     there = Seq2Seq(model, source="en", target=pivot, **search)
     return ThereAndBack(there, there.towards(pivot, "en"))

@@ -48,7 +48,8 @@ def ictm(
         everywhere. "released": s between view a of one tower and view b of the other, 1e-4 where it is negative (which
         cuts the gradient there; at exactly 0 the loss is infinite), and half the ratio.
 
-    One tower alone, `-log sim(h, h+) * ratio(p, p+)` (TNCSE Table 5), is `ictm(h, h.flip(0), p, p) / 2`.
+    One tower alone, `-log sim(h, h+) * ratio(p, p+)` (TNCSE Table 5), is `ictm(h, h.flip(0), p, p) / 2`; "released", which
+    pairs the views itself and halves the ratio, is `ictm(h, h, p, p, variant="released") / 2`.
 
     Raises DataError for wrong shapes, SettingsError for an unknown variant.
     """

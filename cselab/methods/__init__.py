@@ -2,7 +2,7 @@
 
 from cselab.methods.angle import AnglE
 from cselab.methods.arccse import ArcCSE
-from cselab.methods.base import Batch, Ids, Method, Vectors, create, own_code, register
+from cselab.methods.base import Batch, Ids, Method, Vectors, create, own_code, register, registered
 from cselab.methods.bellm import BeLLM
 from cselab.methods.consert import ConSERT
 from cselab.methods.context import StepContext
@@ -58,4 +58,5 @@ __all__ = [
     "create",
     "own_code",
     "register",
+    "registered",
 ]

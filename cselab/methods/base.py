@@ -3,7 +3,6 @@
 The trainer, the ablations, the playground and the sweeps use a method through this class and through nothing else.
 """
 
-import inspect
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
@@ -17,6 +16,7 @@ from torch import Tensor, nn
 from cselab.data.augment import Tokens, augmented, checked
 from cselab.errors import SettingsError, suggest
 from cselab.methods.context import StepContext
+from cselab.methods.own_code import own_code as code_of
 from cselab.methods.terms import KNOBS, NEED_CLEAN, SHARED, SpaceViews, knobs_of, weights_of
 from cselab.models import SentenceEncoder, TwinEncoder
 from cselab.models.encode import evaluating
@@ -157,25 +157,15 @@ def register(name: str) -> Callable[[type[Method]], type[Method]]:
 
 
 def own_code(name: str) -> str:
-    """Of a method from a notebook cell or a user's file, the source of its class as far as it is not the library's: what a training
-    by it depends on besides the library. "" for the library's methods.
+    """The code of the method `name` as far as a user wrote it (see `cselab.methods.own_code`); "" for the library's methods.
 
-    Functions outside the class are not in it. Raises SettingsError for an unknown name, with the nearest.
+    Raises SettingsError for an unknown name, with the nearest.
     """
-    lines = []
-    for kind in _registered(name).__mro__:
-        if kind.__module__.partition(".")[0] in ("cselab", "torch", "abc", "builtins"):
-            continue
-        for attribute, value in sorted(vars(kind).items()):
-            function = getattr(value, "__func__", value)
-            if inspect.isfunction(function):
-                lines.append(inspect.getsource(function))
-            elif not attribute.startswith("__") and isinstance(value, (str, int, float, tuple)):
-                lines.append(f"{attribute} = {value!r}")
-    return "\n".join(lines)
+    return code_of(registered(name))
 
 
-def _registered(name: str) -> type[Method]:
+def registered(name: str) -> type[Method]:
+    """The class of a method. Raises SettingsError for an unknown name, with the nearest."""
     if name not in _REGISTRY:
         raise SettingsError(f"unknown method {name!r}; {suggest(name, _REGISTRY)}")
     return _REGISTRY[name]
@@ -186,7 +176,7 @@ def create(name: str, settings: Settings, towers: Sequence[str | Path] | None = 
 
     Raises SettingsError for an unknown name (with the nearest) or a wrong number of towers.
     """
-    method = _registered(name)
+    method = registered(name)
     towers = [settings.backbone] * len(method.tower_names) if towers is None else towers
     if len(towers) != len(method.tower_names):
         raise SettingsError(

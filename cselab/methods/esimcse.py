@@ -1,7 +1,7 @@
 """ESimCSE (Wu et al. 2022): words said twice, and the last batches as further negatives."""
 
 from jaxtyping import Float
-from torch import Tensor
+from torch import Tensor, nn
 
 from cselab.losses import info_nce
 from cselab.methods.base import Batch, Ids, Vectors, register
@@ -24,13 +24,17 @@ class ESimCSE(SimCSE):
 
     def __init__(self, encoder: SentenceEncoder, settings: Settings):
         super().__init__(encoder, settings)
-        self.momentum = Momentum(encoder, self.knob["momentum"])
+        self.momentum = Momentum(self._anchors(), self.knob["momentum"])
         size = int(self.knob["queue_batches"] * settings.stage1_batch_size)
         self.last = Queue(size, encoder.backbone.config.hidden_size)
 
     def forward(self, batch: Batch) -> Vectors:
         first = self.texts(batch)
         return {**super().forward(batch), "momentum": self.momentum(first)[None]}
+
+    def _anchors(self) -> nn.Sequential:
+        """What maps texts to anchors: the queue's vectors have to lie in the same space."""
+        return nn.Sequential(self.encoder, self.head)
 
     def queue(self, vectors: Vectors, context: StepContext, ids: Ids) -> Float[Tensor, ""]:
         """What is queued are earlier batches, so that a sentence never meets its own copy."""
@@ -39,5 +43,5 @@ class ESimCSE(SimCSE):
         )
 
     def advance(self, vectors: Vectors) -> None:
-        self.momentum.update(self.encoder)
+        self.momentum.update(self._anchors())
         self.last.add(vectors["momentum"][0])

@@ -1,5 +1,8 @@
 """JTCSE: TNCSE with cross-attention layers between the towers, a training-time stream (METHODS 4)."""
 
+from collections.abc import Mapping
+from typing import ClassVar
+
 from jaxtyping import Float
 from torch import Tensor, nn
 
@@ -14,6 +17,9 @@ from cselab.settings import Settings
 @register("jtcse")
 class JTCSE(TNCSE):
     """TNCSE with cross-attention layers (CAELs): ICNCE also holds between the cross streams' [CLS] (Eq. 12, 15)."""
+
+    released_dropout: ClassVar[Mapping[str, float]] = {}  # this repository leaves BERT's 0.1
+    released_rate: ClassVar[float] = 1.3
 
     @staticmethod
     def cross_attention(settings: Settings, tower: nn.Module) -> dict:

@@ -26,7 +26,8 @@ class SimCSE(Method):
 
     @classmethod
     def build(cls, settings: Settings, towers: Sequence[str | Path]) -> "SimCSE":
-        backbone = load_backbone(towers[0], dropout=settings.dropout)
+        pooler = settings.required_pooler if settings.pooling == "pooler" else "if_present"
+        backbone = load_backbone(towers[0], dropout=settings.dropout, pooler=pooler)
         return cls(SentenceEncoder(backbone, load_tokenizer(towers[0]), pooling=settings.pooling), settings)
 
     def rows(self, batch: Batch) -> dict[str, Float[Tensor, "B d"]]:

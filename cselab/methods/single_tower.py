@@ -22,7 +22,7 @@ class SingleTowerTNCSE(Method):
 
     @classmethod
     def build(cls, settings: Settings, towers: Sequence[str | Path]) -> "SingleTowerTNCSE":
-        backbone = load_backbone(towers[0], dropout=settings.dropout, pooler="required")
+        backbone = load_backbone(towers[0], dropout=settings.dropout, pooler=settings.required_pooler)
         return cls(SentenceEncoder(backbone, load_tokenizer(towers[0]), pooling="cls"), settings)
 
     def rows(self, batch: Batch) -> dict[str, Float[Tensor, "B d"]]:
@@ -33,5 +33,6 @@ class SingleTowerTNCSE(Method):
     def modulus(self, vectors: Vectors, context: StepContext, ids: Ids) -> Float[Tensor, ""]:
         """The twin's term with the two views in the place of the two towers, which counts each pair twice."""
         h, p = vectors["sentence"], vectors["pooled"]
-        variant = "released" if "modulus" in self.settings.released_rows else "paper"
-        return ictm(h, h.flip(0), p, p, variant=variant) / 2
+        if "modulus" in self.settings.released_rows:  # compares view a of one tower with view b of the other
+            return ictm(h, h, p, p, variant="released") / 2
+        return ictm(h, h.flip(0), p, p) / 2  # compares the same view of both

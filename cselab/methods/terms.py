@@ -3,6 +3,7 @@
 A method has its own terms besides (a twin's "icnce", "ictm"). `terms="nce,dcl:0.05"` gives names and, after a colon, weights.
 """
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -124,6 +125,8 @@ def knobs_of(given: Sequence[str], usual: Sequence[str]) -> Mapping[str, float]:
             raise SettingsError(f"unknown knob {name!r}; {suggest(name, names)}")
         try:
             knobs[name] = float(number)
+            if not math.isfinite(knobs[name]):
+                raise ValueError(number)
         except ValueError:
             raise SettingsError(f"the value {number!r} of the knob {name!r} is no number, as in {name}:0.5") from None
     return knobs

@@ -1,10 +1,12 @@
 """TNCSE: two towers whose [CLS] agree in direction across towers (ICNCE) and whose pooled norms agree (ICTN)."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import ClassVar
 
 from jaxtyping import Float
 from torch import Tensor, nn
+from transformers import AutoConfig
 
 from cselab.losses import icnce, ictm
 from cselab.methods.base import Batch, Ids, Method, Vectors, register
@@ -23,19 +25,33 @@ class TNCSE(Method):
     spaces = ("cls_i", "cls_ii")
     own_terms = ("icnce", "ictm")
     default_terms = ("nce", "icnce", "ictm")
+    released_dropout: ClassVar[Mapping[str, float]] = {"bert": 0.00025, "roberta": 0.0175}
+    released_rate: ClassVar[float] = 1.0
+    """The repository's rate of stage 2 over the paper's."""
 
     @classmethod
     def build(cls, settings: Settings, towers: Sequence[str | Path]) -> "TNCSE":
         reads_pooler = "ictm" in cls.wanted(settings) and settings.modulus_on == "pooler"
-        pooler = "required" if reads_pooler else "if_present"
-        dropout = settings.dropout if settings.stage2_dropout is None else settings.stage2_dropout
-        tower_i, tower_ii = (load_backbone(tower, dropout=dropout, pooler=pooler) for tower in towers)
+        pooler = settings.required_pooler if reads_pooler else "if_present"
+        tower_i, tower_ii = (
+            load_backbone(tower, dropout=cls.dropout(settings, tower), pooler=pooler) for tower in towers
+        )
         for tower in (tower_i, tower_ii):
             remove_layer_norms(tower, settings.layer_norms_removed)
         tokenizer = load_tokenizer(towers[0])
         return cls(
             TwinEncoder(tower_i, tower_ii, tokenizer=tokenizer, **cls.cross_attention(settings, tower_i)), settings
         )
+
+    @classmethod
+    def dropout(cls, settings: Settings, tower: str | Path) -> float:
+        """Stage 2's dropout: the settings', or with the row "stage2_dropout" the repository's for this kind of backbone."""
+        if settings.stage2_dropout is not None:
+            return settings.stage2_dropout
+        if "stage2_dropout" in settings.released_rows and cls.released_dropout:
+            kind = AutoConfig.from_pretrained(tower).model_type
+            return cls.released_dropout.get(kind, settings.dropout)
+        return settings.dropout
 
     @staticmethod
     def cross_attention(settings: Settings, tower: nn.Module) -> dict:

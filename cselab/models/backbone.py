@@ -1,5 +1,6 @@
 """Loading stock transformers encoders (BERT, RoBERTa) and their tokenizers, with the silent failures made loud."""
 
+import math
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -37,7 +38,7 @@ def load_backbone(
     LayerNorms that `remove_layer_norms` took out stay out. The random state moves only if a fresh pooler is drawn.
 
     Raises ModelError for a missing path, a decoder, an unsupported architecture, weights that are missing, damaged, no
-    safetensors or of another shape than the config says, a dropout outside [0, 1) and an unknown `pooler`.
+    safetensors, not finite, or of another shape than the config says, a dropout outside [0, 1) and an unknown `pooler`.
     """
     if pooler not in POOLERS:  # a typo would otherwise keep a random pooler
         raise ModelError(f"unknown pooler {pooler!r}; {suggest(pooler, POOLERS)}")
@@ -55,8 +56,9 @@ def load_backbone(
                 attn_implementation=attn_implementation,
                 use_safetensors=True,
                 output_loading_info=True,
+                trust_remote_code=False,  # unset, a folder with code of its own asks at the keyboard
             )
-    except (OSError, RuntimeError, SafetensorError) as error:
+    except (OSError, RuntimeError, ValueError, SafetensorError) as error:
         raise ModelError(
             f"the weights at {str(name_or_path)!r} do not load: expected a model.safetensors that fits its config.json "
             f"({str(error).strip().splitlines()[0]})"
@@ -70,11 +72,12 @@ def load_backbone(
         )
     if no_pooler and pooler == "required":
         raise ModelError(
-            f"{name_or_path} has no trained pooler, but it would be read here; use a checkpoint with one, "
-            "leave out what reads it (the term 'ictm'), or ask for a new one with pooler='fresh'"
+            f"{name_or_path} has no trained pooler, which the modulus term reads; set pooler='fresh' to draw a new one, "
+            "modulus_on='cls' to read the last [CLS] instead (twins), or leave the term out of `terms`"
         )
     if no_pooler and pooler == "if_present":
         model.pooler = None
+    check_finite(model, name_or_path)
     use_fast_dropout(model)
     return model.eval()
 
@@ -92,7 +95,7 @@ def quiet() -> Iterator[None]:
 
 def _config(name_or_path: str | Path):
     try:
-        config = AutoConfig.from_pretrained(name_or_path)
+        config = AutoConfig.from_pretrained(name_or_path, trust_remote_code=False)
     except (OSError, ValueError) as error:
         first_line = str(error).strip().splitlines()[0]
         raise ModelError(
@@ -107,6 +110,23 @@ def _config(name_or_path: str | Path):
     return config
 
 
+def check_finite(model: PreTrainedModel, name_or_path: str | Path) -> None:
+    """Raises ModelError for weights that are not numbers: a training would start from them without a word."""
+    bad = [name for name, values in model.named_parameters() if not math.isfinite(_total(values))]
+    if bad:
+        raise ModelError(
+            f"the weights at {str(name_or_path)!r} are not finite ({bad[0]}, {len(bad)} tensors in all); get the file again"
+        )
+
+
+def _total(values: torch.Tensor) -> float:
+    """Their sum, on one thread: hundreds of small sums on a busy machine would wait for each other's threads."""
+    values = values.detach()
+    return (
+        float(values.numpy().sum()) if values.dtype == torch.float32 and values.is_cpu else values.float().sum().item()
+    )
+
+
 def _encodes(config) -> bool:
     return config.model_type in ENCODERS and not getattr(config, "is_decoder", False)
 
@@ -119,7 +139,7 @@ def is_encoder(folder: str | Path) -> bool:
 def load_tokenizer(name_or_path: str | Path) -> PreTrainedTokenizerBase:
     """The backbone's tokenizer. Raises ModelError if there is none, or if it maps plain words to the unknown token."""
     try:
-        tokenizer = AutoTokenizer.from_pretrained(name_or_path)
+        tokenizer = AutoTokenizer.from_pretrained(name_or_path, trust_remote_code=False)
     except (OSError, ValueError) as error:
         raise ModelError(f"no tokenizer at {str(name_or_path)!r}: {str(error).strip().splitlines()[0]}") from None
     words = tokenizer("the of and in a", add_special_tokens=False)["input_ids"]

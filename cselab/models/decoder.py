@@ -11,7 +11,7 @@ from transformers import AutoConfig, AutoModel, PreTrainedModel, PreTrainedToken
 from transformers.masking_utils import create_bidirectional_mask
 
 from cselab.errors import ModelError, suggest
-from cselab.models.backbone import load_tokenizer, quiet
+from cselab.models.backbone import check_finite, load_tokenizer, quiet
 
 BIDIRECTIONAL = ("none", "last", "all", "addition")
 
@@ -35,14 +35,14 @@ def load_decoder(
     Raises ModelError for a missing path, an encoder, and weights that do not load or are incomplete.
     """
     try:
-        config = AutoConfig.from_pretrained(name_or_path)
+        config = AutoConfig.from_pretrained(name_or_path, trust_remote_code=False)
         if dropout is not None:
             config.attention_dropout = dropout
         opened = getattr(config, "bidirectional_layers", [])
         with quiet():
             model, info = AutoModel.from_pretrained(
                 name_or_path, config=config, dtype=dtype, attn_implementation=attn_implementation, use_safetensors=True,
-                output_loading_info=True,
+                output_loading_info=True, trust_remote_code=False,
             )  # fmt: skip
     except (OSError, ValueError) as error:
         raise ModelError(f"no decoder at {str(name_or_path)!r}: {str(error).strip().splitlines()[0]}") from None
@@ -52,6 +52,7 @@ def load_decoder(
         )
     if info["missing_keys"]:
         raise ModelError(f"{name_or_path} lacks weights of its own architecture: {sorted(info['missing_keys'])[0]}, …")
+    check_finite(model, name_or_path)
     tokenizer = load_tokenizer(name_or_path)
     if tokenizer.pad_token is None:
         tokenizer.pad_token = tokenizer.eos_token

@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Literal
 
 from cselab.data.corpus import Corpus, load_corpus, tokenize_corpus
-from cselab.data.nli import DEFAULT_FILES, load_nli_triplets
+from cselab.data.nli import DEFAULT_FILES, load_nli_triplets, load_simcse_triplets
 from cselab.data.pivot import LexicalPivot
 from cselab.data.round_trip import RoundTrip
 from cselab.data.sources import data_folder, read_lines
@@ -55,8 +55,11 @@ def sentences(lab: Lab) -> Corpus:
 
 
 def nli_triplets(lab: Lab) -> list[Triplet]:
-    """What supervised methods learn from: the folder's NLI, or the world's own triplets. Not drawn by the seed."""
+    """What supervised methods learn from, not drawn by the seed: the files named `nli`; with `hub`, SimCSE's triplets; the
+    folder's NLI; or the generated text's own triplets."""
     s = lab.settings
+    if s.hub and not s.nli:
+        return load_simcse_triplets()[: s.triplets]
     if s.nli or data_folder(s.data_dir):
         return load_nli_triplets(s.nli or DEFAULT_FILES, folder=s.data_dir)[: s.triplets]
     return list(triplets(s.triplets))

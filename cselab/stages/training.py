@@ -2,23 +2,27 @@
 
 import hashlib
 import json
+import tempfile
 import zlib
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 import torch
 
 from cselab.data.corpus import tokenize_corpus
+from cselab.data.hub import hub_model
 from cselab.data.nli import tokenize_triplets
-from cselab.data.sources import embedded_dir, hub_allowed
+from cselab.data.sources import embedded_dir
 from cselab.data.targets import with_targets
-from cselab.errors import SettingsError, suggest
+from cselab.errors import DataError, SettingsError, suggest
 from cselab.evaluation import score_data
-from cselab.hashing import weights_hash
+from cselab.hashing import folder_hash, weights_hash
 from cselab.lab import Lab
-from cselab.methods import create, own_code
+from cselab.methods import Method, create, own_code, registered
 from cselab.models import Ensemble, SentenceEncoder, TwinEncoder, load_backbone, load_tokenizer
+from cselab.models.folder import CARD, write_card
 from cselab.pretraining.sif import SifMean
 from cselab.pretraining.text import Rows
 from cselab.settings import Schedule, Settings
@@ -42,7 +46,7 @@ OF_TERMS = (
 )  # fmt: skip
 OF_DECODERS = ("bidirectional", "decoder_pooling", "prompt", "lora_rank", "lora_alpha", "lora_dropout")
 OF_TWINS = ("caels", "cross_stream", "stage2_dropout", "layer_norms_removed", "modulus_on")
-OF_ALL = ("seed", "dropout", "pooling", "head", "temperature", "released_rows")
+OF_ALL = ("seed", "dropout", "pooling", "pooler", "head", "temperature", "released_rows")
 """Settings that a training depends on."""
 
 
@@ -58,10 +62,9 @@ class Trained(NamedTuple):
 
 
 def backbone(lab: Lab, key: Literal["backbone", "decoder"] = "backbone") -> str:
-    """Folder or hub name of the backbone or decoder: a shipped one by its name, a folder, or, where the profile may ask it, the
-    hub.
+    """Local folder of the backbone or decoder: a shipped one by its name, a folder, or, with `hub`, what the hub has of it.
 
-    Raises SettingsError, with the shipped names, for anything else.
+    Raises SettingsError, with the shipped names, for anything else, and DataError for what the hub does not have.
     """
     name = getattr(lab.settings, key)
     shipped = {path.name: path for path in sorted((embedded_dir() / "backbones").iterdir()) if path.is_dir()}
@@ -69,8 +72,8 @@ def backbone(lab: Lab, key: Literal["backbone", "decoder"] = "backbone") -> str:
         return str(shipped[name])
     if (folder := Path(name).expanduser()).is_dir():
         return str(folder)
-    if hub_allowed(lab.settings.hub):
-        return name
+    if lab.settings.hub:
+        return str(hub_model(name))
     raise SettingsError(
         f"{key}: no {name!r} here; {suggest(name, shipped)}; or give a folder, or set hub=True to fetch it from the hub"
     )
@@ -100,10 +103,12 @@ def _train(
 ) -> Path:
     """One stage of training: build `method` from `towers`, fit it, keep encoder and history."""
     s = lab.settings
+    if lab.rehearsal is not None:
+        return _rehearsed(lab, stage, create(method, s, towers), towers, schedule)
     inputs |= {
         "method": method,
         "code": own_code(method),
-        "towers": towers,
+        "towers": [folder_hash(tower) for tower in towers],
         "schedule": schedule.as_dict(),
         "dev": [dev_task(lab), s.dev_pairs],
         **s.model_dump(mode="json", include={*OF_ALL, *OF_TERMS, *OF_TWINS, *OF_DECODERS}),
@@ -121,6 +126,29 @@ def _train(
             (folder / "fit.json").write_text(json.dumps(result.as_dict(), indent=1))
 
     return lab.stage(stage, inputs, compute, resumable=True)
+
+
+def _rehearsed(lab: Lab, stage: str, method: Method, towers: list[str], schedule: Schedule) -> Path:
+    """What `_train` would leave, of the weights it would start from, so that all that follows can be built before any training.
+
+    Raises DataError for fewer sentences than a batch; building `method` has raised whatever else is wrong with it.
+    """
+    if method.views < 3 and len(sentences(lab)) < schedule.batch_size:
+        raise DataError(f"the text has {len(sentences(lab))} sentences, fewer than one batch of {schedule.batch_size}")
+    folder = Path(tempfile.mkdtemp(dir=lab.rehearsal, prefix=f"{stage}-"))
+    encoder, target = method.encoder, folder / "encoder"
+    target.mkdir()
+    if isinstance(encoder, TwinEncoder):
+        for name, tower in zip(("tower_i", "tower_ii"), towers, strict=True):
+            (target / name).symlink_to(Path(tower).resolve(), target_is_directory=True)
+        write_card(target, "twin", cael=encoder.cael, cross_stream=encoder.cross_stream)
+    else:
+        for path in Path(towers[0]).iterdir():
+            if path.name != CARD:
+                (target / path.name).symlink_to(path.resolve())
+        write_card(target, "sentence", pooling=encoder.pooling, prompt=encoder.prompt)
+    (folder / "fit.json").write_text("{}")
+    return folder
 
 
 def _opened(lab: Lab, folder: Path, kind: type[SentenceEncoder] | type[TwinEncoder]) -> Trained:
@@ -174,6 +202,8 @@ def joint(lab: Lab, method: str, **overrides: Any) -> Trained:
     lab = lab.with_settings(**{**dict.fromkeys(OF_DECODERS), **overrides})
     s = lab.settings
     towers, schedule = tower_folders(lab), s.stage2()
+    if "stage2_rate" in s.released_rows:
+        schedule = replace(schedule, learning_rate=schedule.learning_rate * registered(method).released_rate)
     folder = _train(
         lab, method, method, towers, schedule,
         lambda: training_rows(lab, load_tokenizer(towers[0]), None, schedule.max_length),
@@ -183,13 +213,13 @@ def joint(lab: Lab, method: str, **overrides: Any) -> Trained:
 
 
 def single(lab: Lab, method: str, *, pivot: str | None = None, **overrides: Any) -> Trained:
-    """A single-tower method ("simcse", "imsimcse", "tncse_single") from the backbone, with tower I's schedule.
+    """A single-tower method ("simcse", "imsimcse", "tncse_single") from the backbone, with the schedule `settings.single`.
 
     pivot: the round trips that join the text as `settings.rtt_mode` says; None is the text alone, as SimCSE and ImSimCSE have it.
     overrides: settings, e.g. `terms="nce,dcl:0.5"`.
     """
     lab = lab.with_settings(**overrides) if overrides else lab
-    folder = _single(lab, method, method, pivot, lab.settings.stage1("i"), lab.settings.seed)
+    folder = _single(lab, method, method, pivot, lab.settings.single(), lab.settings.seed)
     return _opened(lab, folder, SentenceEncoder)
 
 
@@ -246,11 +276,11 @@ def distilled(lab: Lab, teacher: SentenceEncoder | TwinEncoder | Ensemble, name:
 
 
 def ranked(lab: Lab, teachers: Sequence[SentenceEncoder], which: Literal["i", "ii"] | None = None) -> Trained:
-    """RankCSE: a fresh tower that learns the mean of the teachers' orders of neighbours, with tower I's schedule; `which`: as that
-    tower, from its round trips."""
+    """RankCSE: a fresh tower that learns the mean of the teachers' orders of neighbours, with the schedule `settings.single`;
+    `which`: as that tower, from its round trips and with its schedule."""
     lab = lab.with_settings(**dict.fromkeys((*OF_TWINS, *OF_DECODERS)))
     s, base, text = lab.settings, backbone(lab), sentences(lab)
-    pivot, schedule, seed = _of_tower(s, which) if which else (view_pivot(lab), s.stage1("i"), s.seed)
+    pivot, schedule, seed = _of_tower(s, which) if which else (view_pivot(lab), s.single(), s.seed)
     key = "-".join(_fingerprint(teacher) for teacher in teachers)
 
     def directions(some: list[str]) -> torch.Tensor:
@@ -274,6 +304,15 @@ def ranked_sum(lab: Lab, teachers: Sequence[SentenceEncoder]) -> TwinEncoder:
 
 
 def _fingerprint(encoder: SentenceEncoder | TwinEncoder | Ensemble) -> str:
-    """Of weights, and of how they are summed."""
-    text = repr(getattr(encoder, "weights", ())) + weights_hash(*encoder.backbones)
-    return hashlib.sha256(text.encode()).hexdigest()[:16]
+    """Of all that decides a teacher's vectors: weights, architecture, tokenizer, pooling, prompt, cross-attention, and how an
+    ensemble's members, which may be ensembles, are summed."""
+    if isinstance(encoder, Ensemble):
+        parts = [encoder.weights, [_fingerprint(member) for member in encoder.members]]
+    else:
+        configs = [model.config.to_dict() for model in encoder.backbones]
+        for config in configs:
+            config.pop("_name_or_path", None)  # a place, not a content
+        tokenizer = encoder.tokenizer and encoder.tokenizer.backend_tokenizer.to_str()
+        read = [getattr(encoder, name, None) for name in ("pooling", "prompt", "cael", "cross_stream")]
+        parts = [type(encoder).__name__, configs, tokenizer, read, weights_hash(*encoder.backbones)]
+    return hashlib.sha256(json.dumps(parts, sort_keys=True, default=str).encode()).hexdigest()[:16]

@@ -26,7 +26,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from cselab.batch.parameters import read_parameters
+from cselab.batch.parameters import SETTINGS, read_parameters
 from cselab.batch.runner import find_notebooks
 from cselab.errors import SettingsError, suggest
 from cselab.settings import Settings
@@ -96,6 +96,10 @@ def parse_seeds(given: Any) -> list[int]:
         first, dash, last = str(part).partition("-")
         if not first.isdigit() or (dash and not last.isdigit()):
             raise SettingsError(f'seeds: expected numbers such as [1, 2] or "1-4", got {given!r}')
+        if int(last or first) < int(first):
+            raise SettingsError(f'seeds: {part!r} runs backwards; write it as "{last}-{first}"')
+        if int(last or first) >= 2**31:
+            raise SettingsError(f"seeds: {part} is out of range; a seed is below {2**31}")
         seeds += range(int(first), int(last or first) + 1)
     return seeds
 
@@ -136,7 +140,7 @@ def _called(label: str, name: str, given: Mapping[str, Any]) -> str:
 def _taken(notebook: Path, given: Mapping[str, Any]) -> None:
     declared = read_parameters(notebook)
     for name in given:
-        if name not in declared:
+        if not {name, SETTINGS} & declared.keys():
             raise SettingsError(f"notebook {notebook.stem} has no parameter {name!r}; {suggest(name, declared)}")
 
 

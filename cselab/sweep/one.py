@@ -23,6 +23,7 @@ def train_one(method: str, given: Mapping[str, str], outputs: Path, store: Path 
     known = Store(store) if store else None
     started = time.perf_counter()
     lab = task.lab_of(run.settings, str(outputs.resolve()))
+    task.check_run(run, lab)
     rows = task.measured(run, lab)
     if rank_and_world()[0]:
         return

@@ -28,8 +28,10 @@ def sweep(client: Client, runs: Sequence[Run], store: Path, outputs: Path, *, re
     retries: of a run whose process raised what is neither bad input nor divergence. A run whose worker died starts again elsewhere, from
         its last checkpoint, up to dask's `distributed.scheduler.allowed-failures`.
 
-    Raises CselabError where a sweep on another scheduler has the store, and where the scheduler is lost: what was finished is in the
-    store then, and the same command goes on.
+    Everything that the runs will read is looked for before the first of them starts.
+
+    Raises CselabError where something is missing (one line a reason), where a sweep on another scheduler
+    has the store, and where the scheduler is lost: what was finished is in the store then, and the same command goes on.
     """
     address = client.scheduler.address
     place = task.Place(str(store.resolve()), str(outputs.resolve()))
@@ -41,6 +43,7 @@ def sweep(client: Client, runs: Sequence[Run], store: Path, outputs: Path, *, re
             for key in there:
                 board.found(keyed[key], task.told(known, key))
             todo = {key: run for key, run in keyed.items() if key not in there}
+            _checked(client, list(todo.values()), place)
             futures = _submitted(client, todo, data, place, retries)
             for future in as_completed(futures):
                 key = futures[future]
@@ -80,6 +83,15 @@ def _keyed(client: Client, runs: Sequence[Run], place: task.Place) -> tuple[dict
         found[name] = next(iter(of_workers.values()))
     keyed = {task.key_of(run, found[names[run]]): run for run in runs}
     return keyed, {key: found[names[run]] for key, run in keyed.items()}
+
+
+def _checked(client: Client, runs: Sequence[Run], place: task.Place) -> None:
+    """One run for each of its seeds is enough. On a worker, which has the data."""
+    distinct = {(run.what, run.measures, run.settings.changed(seed=None)): run for run in runs}
+    found = client.submit(task.problems, list(distinct.values()), place.outputs, pure=False).result()
+    if found:
+        lines = [f"{error} ({', '.join(labels)})" for error, labels in found.items()]
+        raise CselabError("no run was started: " + "\n  also: ".join(lines))
 
 
 def _submitted(

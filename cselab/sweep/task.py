@@ -7,7 +7,7 @@ import os
 import socket
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import NamedTuple
@@ -15,6 +15,7 @@ from typing import NamedTuple
 from cselab import open_lab, stages
 from cselab.batch.report import read_rows
 from cselab.batch.runner import run as run_notebooks
+from cselab.data.transfer import TRANSFER7, load_transfer
 from cselab.environment import source_hash
 from cselab.errors import CselabError
 from cselab.lab import Lab, settings_hash
@@ -23,7 +24,7 @@ from cselab.sweep import measures
 from cselab.sweep.grid import Run
 from cselab.sweep.measures import MEASURES, Row
 from cselab.sweep.store import Result, Store
-from cselab.systems import system
+from cselab.systems import check, system
 
 ALONE = threading.Lock()
 """One run at a time in a process: torch's random state belongs to the process, not to a thread."""
@@ -70,6 +71,28 @@ def data_fingerprint(settings: Settings, outputs: str) -> str:
         with contextlib.suppress(CselabError):  # a folder need not have any; who asks for them says so
             digest.update(repr(stages.nli_triplets(lab)).encode())
     return digest.hexdigest()[:16]
+
+
+def problems(runs: Sequence[Run], outputs: str) -> dict[str, list[str]]:
+    """What would end some of these runs sooner or later: the error, and the labels of the runs that it would end."""
+    found: dict[str, list[str]] = {}
+    with ALONE, _said_to(Path(outputs) / "sweep.log"):
+        for run in runs:
+            try:
+                check_run(run, lab_of(run.settings, outputs))
+            except CselabError as error:
+                found.setdefault(str(error), []).append(run.label)
+    return found
+
+
+def check_run(run: Run, lab: Lab) -> None:
+    """Raises CselabError where something that the run will read is missing; a notebook checks its own."""
+    if run.notebook:
+        return
+    check(lab, run.what)
+    if "transfer" in run.measures:
+        for name in TRANSFER7:
+            load_transfer(name, lab.settings.data_dir)
 
 
 def key_of(run: Run, data: str) -> str:

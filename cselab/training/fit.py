@@ -18,7 +18,7 @@ from cselab.settings import Schedule
 from cselab.training.checkpoints import MarkWhole, last_whole, read_history
 from cselab.training.distributed import from_first, rank_and_world, wait
 from cselab.training.trainer import ContrastiveTrainer
-from cselab.training.watch import Probe, Watch, matmul_peak
+from cselab.training.watch import Probe, Watch
 
 
 @dataclass(frozen=True)
@@ -28,8 +28,7 @@ class FitResult:
     history: one row per evaluation: step, dev (Spearman x100), learning_rate, alignment and uniformity of a fixed probe
         batch, and the mean of each loss term since the row before (none at step 0). best_step: the step whose weights the
         method now has; step 0 is scored but is no candidate, so that "trained" always means trained.
-    seconds: of training steps, evaluations left out, in this process since it began or was resumed. matmul_share: useful
-        matrix products a second as a share of what one large matrix product reaches on this machine.
+    seconds: of training steps, evaluations left out, in this process since it began or was resumed.
     """
 
     history: list[dict[str, float | int]]
@@ -37,7 +36,6 @@ class FitResult:
     best_dev: float
     seconds: float
     sentences_per_second: float
-    matmul_share: float
 
     def as_dict(self) -> dict[str, Any]:
         return dict(vars(self))
@@ -92,9 +90,7 @@ def fit(
         arguments.save_only_model = checkpoints is None
         method.to(arguments.device).train()
         probe = Probe(method, corpus, arguments.device)
-        peak = matmul_peak(arguments.device.type, torch.bfloat16 if schedule.bf16 else torch.float32)
-        flops = probe.flops_per_sentence(method)
-        watch = Watch(name, schedule.steps, schedule.batch_size, flops, peak, None if rank_and_world()[0] else logs)
+        watch = Watch(name, schedule.steps, schedule.batch_size, None if rank_and_world()[0] else logs)
         trainer = ContrastiveTrainer(method, corpus, schedule, dev, arguments, history, probe, watch, logs)
         torch.manual_seed(seed + 1_000_003 * rank_and_world()[0])  # processes draw different dropout
         trainer.remove_callback(PrinterCallback)
@@ -112,7 +108,6 @@ def fit(
         best_dev=trainer.state.best_metric,
         seconds=watch.seconds,
         sentences_per_second=watch.sentences_per_second,
-        matmul_share=watch.matmul_share,
     )
 
 

@@ -72,7 +72,10 @@ class Probe:
 
 @functools.cache
 def matmul_peak(device: str, dtype: torch.dtype, size: int = 2048) -> float:
-    """Multiply-adds x2 a second of one large square matrix product here, the best of some: what this machine can do."""
+    """Multiply-adds x2 a second of one large square matrix product here, the best of some: what this machine can do.
+
+    For benchmarks and estimates, never within a training: it takes minutes in bfloat16 on a processor without it.
+    """
     a = torch.randn(size, size, dtype=dtype, device=device)
     best = float("inf")
     for _ in range(6):
@@ -83,14 +86,14 @@ def matmul_peak(device: str, dtype: torch.dtype, size: int = 2048) -> float:
 
 
 class Watch(TrainerCallback):
-    """A progress bar with dev score, loss terms, sentences/s and share of the matmul peak; the same into TensorBoard files.
+    """A progress bar with dev score, loss terms and sentences/s; the same into TensorBoard files.
 
     Speed is of training steps alone, evaluations left out. seconds, steps: of this process, since the run began.
     """
 
-    def __init__(self, name: str, steps: int, batch_size: int, flops: float, peak: float, logs: Path | None):
+    def __init__(self, name: str, steps: int, batch_size: int, logs: Path | None):
         self.bar = progress_bar(name, steps)
-        self.batch_size, self.flops, self.peak = batch_size, flops, peak
+        self.batch_size = batch_size
         self.seconds, self.steps, self._began = 0.0, 0, 0.0
         self.writer = None
         if logs is not None:
@@ -102,11 +105,6 @@ class Watch(TrainerCallback):
     def sentences_per_second(self) -> float:
         return self.steps * self.batch_size / self.seconds if self.seconds else 0.0
 
-    @property
-    def matmul_share(self) -> float:
-        """Useful matrix products of training, as a share of what the machine's best would do in the same time."""
-        return self.flops * self.sentences_per_second / self.peak
-
     def on_step_begin(self, args, state, control, **kwargs):
         self._began = time.perf_counter()
 
@@ -117,11 +115,11 @@ class Watch(TrainerCallback):
 
     def mark(self, row: Mapping[str, float | int]) -> None:
         """One evaluation: a row of the history."""
-        speed = {"sentences_per_second": self.sentences_per_second, "matmul_share": self.matmul_share}
+        speed = {"sentences_per_second": self.sentences_per_second}
         shown = {name: value for name, value in row.items() if name not in ("step", "learning_rate", "alignment")}
         text = ", ".join(f"{name} {value:.3g}" for name, value in shown.items())
         if self.steps:
-            text += f", {self.sentences_per_second:.0f} sentences/s, {self.matmul_share:.0%} of peak"
+            text += f", {self.sentences_per_second:.0f} sentences/s"
         self.bar.set_postfix_str(text, refresh=False)
         if self.writer:
             for name, value in {**row, **speed}.items():

@@ -7,6 +7,7 @@ import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from copy import deepcopy
+from pathlib import Path
 from types import SimpleNamespace
 
 import datasets
@@ -113,28 +114,26 @@ def test_the_world_is_what_remains(monkeypatch):
         load_corpus(["world", "more"])
 
 
-def test_the_hub_stands_between_folder_and_world(folder, text, monkeypatch, caplog):
+def test_the_hub_has_what_the_folder_lacks_and_nothing_stands_in_for_it(folder, text, monkeypatch):
+    """Prevents a training at paper size on generated text because the hub did not answer."""
     calls = []
 
-    def download(repository, name, repo_type):
-        calls.append((repository, name, repo_type))
-        return text(["from the hub"])
+    def download(repository, name):
+        calls.append((repository, name))
+        return Path(text(["from the hub"]))
 
-    monkeypatch.delenv("HF_HUB_OFFLINE", raising=False)
-    monkeypatch.setattr("huggingface_hub.hf_hub_download", download)
+    def fail(repository, name):
+        raise DataError(f"{repository} is not in the hub's cache")
+
+    monkeypatch.setattr("cselab.data.corpus.hub_file", download)
     assert load_corpus(folder=folder, hub=True).source.kind == "folder"
     assert calls == []
     corpus = load_corpus(hub=True)
     assert (corpus.source.kind, list(corpus)) == ("hub", ["from the hub"])
-    assert calls == [("princeton-nlp/datasets-for-simcse", "wiki1m_for_simcse.txt", "dataset")]
-
-    def fail(*args, **kwargs):
-        raise ConnectionError("no route")
-
-    monkeypatch.setattr("huggingface_hub.hf_hub_download", fail)
-    monkeypatch.setitem(sys.modules, "cselab.data.world", SimpleNamespace(sentences=lambda n, seed: iter("abc")))
-    assert load_corpus(hub=True).source.kind == "embedded"
-    assert "Wiki1M could not be fetched from the hub (no route); trying the next source" in caplog.text
+    assert calls == [("princeton-nlp/datasets-for-simcse", "wiki1m_for_simcse.txt")]
+    monkeypatch.setattr("cselab.data.corpus.hub_file", fail)
+    with pytest.raises(DataError, match="not in the hub's cache"):
+        load_corpus(hub=True)
 
 
 def test_what_cannot_be_read_is_one_line(folder, text, tmp_path):

@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from cselab.data import data_folder
-from cselab.data.sources import Source, from_hub, hub_allowed, read_lines
+from cselab.data.sources import Source, read_lines
 from cselab.errors import DataError
 
 
@@ -42,24 +42,6 @@ def test_a_missing_folder_says_who_named_it_and_what_it_should_hold(by, tmp_path
     monkeypatch.setenv("CSELAB_DATA", missing if by == "CSELAB_DATA" else str(tmp_path))
     with pytest.raises(DataError, match=rf"^{by}: no folder {missing}; a data folder holds sts/.* and corpus/[^\n]*$"):
         data_folder(missing if by == "data_dir" else None)
-
-
-@pytest.mark.parametrize(("offline", "allowed"), [("", True), ("0", True), ("1", False), ("true", False)])
-def test_offline_forbids_the_hub(offline, allowed, monkeypatch):
-    monkeypatch.setenv("HF_HUB_OFFLINE", offline)
-    assert hub_allowed(True) is allowed
-    assert hub_allowed(False) is False
-
-
-def test_a_hub_failure_is_one_line(caplog):
-    def fail():
-        raise ConnectionError("Max retries\nexceeded\nwith url " + 500 * "x")
-
-    assert from_hub("Wiki1M", fail) is None
-    (record,) = caplog.records
-    assert record.getMessage().startswith("Wiki1M could not be fetched from the hub (Max retries exceeded with url xxx")
-    assert len(record.getMessage()) < 250
-    assert "\n" not in record.getMessage()
 
 
 def test_a_source_reads_as_kind_and_place():

@@ -140,7 +140,7 @@ def test_which_translator_a_setting_opens(marian, tmp_path):
 
 
 def test_a_folder_that_is_no_translator(tmp_path):
-    with pytest.raises(DataError, match="no translator at .*give a hub name"):
+    with pytest.raises(DataError, match="no translator at .*give a folder that"):
         open_translator(str(tmp_path), "fr")
 
 

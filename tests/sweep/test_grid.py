@@ -71,7 +71,7 @@ def test_seeds():
         ({"methods": ["simcse"], "measures": ["stss"]}, "unknown measure 'stss'; did you mean 'sts'"),
         ({"methods": ["simcse"], "label": "{colour}"}, "label '{colour}'"),
         ({"methods": ["jtcse"], "label": "J", "caels": [1, 2]}, "two runs are called 'J' and differ"),
-        ({"notebooks": ["03"], "dev_pairs": 20}, "has no parameter 'dev_pairs'"),
+        ({"notebooks": ["03"], "dev_pears": 20}, "unknown key 'dev_pears'; did you mean 'dev_pairs'"),
         ({"notebooks": ["99"]}, "no notebook '99'"),
         ({"runs": {"methods": ["simcse"]}}, "expected blocks that begin with"),
         ({"methods": ["simcse"], "profile": "tinny"}, "unknown profile 'tinny'"),

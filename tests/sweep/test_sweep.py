@@ -105,7 +105,7 @@ def test_failures_are_told_kept_and_tried_again(client, runs, tmp_path, monkeypa
             raise RuntimeError("a cosmic ray")
         return SYSTEMS["sif"].build(lab)
 
-    monkeypatch.setitem(SYSTEMS, "shaky", System(build))
+    monkeypatch.setitem(SYSTEMS, "shaky", System(build, trained=False))
     board = sweep(client, runs(methods=["shaky"], seeds=[1, 2, 3]), tmp_path / "s.sqlite", tmp_path, retries=1)
     assert sorted(tried) == [1, 2, 2, 3]
     assert board.finished == 1

@@ -137,7 +137,7 @@ def trainer(method, corpus, plan, tmp_path):
     arguments = _arguments(plan, 7, torch.device("cpu"), tmp_path)
     probe, watch = (
         Probe(method, corpus, torch.device("cpu")),
-        Watch("test", plan.steps, plan.batch_size, 1.0, 1.0, None),
+        Watch("test", plan.steps, plan.batch_size, None),
     )
     return ContrastiveTrainer(method, corpus, plan, lambda m: 0.0, arguments, [], probe, watch)
 

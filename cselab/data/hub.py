@@ -1,0 +1,76 @@
+"""What comes from the Hugging Face hub: fetched once a process, and read from its cache without a network.
+
+Everything else reads local folders. Offline (HF_HUB_OFFLINE=1, or no network) what is in the cache is used.
+"""
+
+import functools
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Literal
+
+from cselab.errors import DataError
+
+MODEL_FILES = ("*.json", "*.txt", "*.model", "*.spm", "model*.safetensors")
+"""Configuration, tokenizer and weights of a model's repository; not its copies in other formats."""
+PICKLED = ("pytorch_model*.bin",)
+"""Weights of repositories without safetensors (the opus-mt and M2M100 translators)."""
+
+
+@functools.cache
+def hub_model(name: str) -> Path:
+    """Local folder with the configuration, tokenizer and weights of the hub's model `name`.
+
+    Raises DataError, in one line, where it is neither on the hub nor in the cache.
+    """
+    folder = _snapshot(name, "model", MODEL_FILES)
+    if not any(folder.glob("model*.safetensors*")):
+        folder = _snapshot(name, "model", PICKLED)
+    weights = [*folder.glob("model*.safetensors"), *folder.glob("pytorch_model*.bin")]
+    if not ((folder / "config.json").is_file() and weights):  # left by an interrupted download
+        raise DataError(f"{name} lacks its configuration or weights in the hub's cache; {_fetch_it(name, 'model')}")
+    return folder
+
+
+@functools.cache
+def hub_dataset(name: str) -> Path:
+    """Local folder with all files of the hub's data set `name`. Raises DataError as `hub_model` does."""
+    return _snapshot(name, "dataset", None)
+
+
+@functools.cache
+def hub_file(name: str, file: str) -> Path:
+    """One file of the hub's data set `name`. Raises DataError as `hub_model` does."""
+    from huggingface_hub import hf_hub_download
+
+    return Path(_asked(name, "dataset", lambda: hf_hub_download(name, file, repo_type="dataset")))
+
+
+def _snapshot(name: str, kind: Literal["model", "dataset"], files: tuple[str, ...] | None) -> Path:
+    from huggingface_hub import snapshot_download
+
+    patterns = {"allow_patterns": list(files), "ignore_patterns": ["*/*"]} if files else {}
+    return Path(_asked(name, kind, lambda: snapshot_download(name, repo_type=kind, **patterns)))
+
+
+def _asked(name: str, kind: str, fetch: Callable[[], str]) -> str:
+    from huggingface_hub import errors
+
+    try:
+        return fetch()
+    except errors.GatedRepoError:
+        raise DataError(f"{name} is gated: accept its licence on the hub, then log in with `hf auth login`") from None
+    except (errors.RepositoryNotFoundError, errors.HFValidationError):
+        raise DataError(f"there is no {kind} {name!r} on the hub; check the name") from None
+    except errors.LocalEntryNotFoundError:
+        offline = os.environ.get("HF_HUB_OFFLINE", "").upper() in {"1", "ON", "YES", "TRUE"}
+        why = "HF_HUB_OFFLINE is set" if offline else "the hub does not answer"
+        raise DataError(f"{name} is not in the hub's cache, and {why}; {_fetch_it(name, kind)}") from None
+    except (errors.HfHubHTTPError, errors.EntryNotFoundError, OSError) as error:
+        reason = " ".join(str(error).split())[:160] or type(error).__name__
+        raise DataError(f"{name} could not be fetched from the hub ({reason}); {_fetch_it(name, kind)}") from None
+
+
+def _fetch_it(name: str, kind: str) -> str:
+    option = " --repo-type dataset" if kind == "dataset" else ""
+    return f"where there is a network: hf download {name}{option}"

@@ -1,0 +1,137 @@
+"""The code of a user's own method, as far as it is not a library's: what a training by it depends on besides cselab."""
+
+import ast
+import functools
+import inspect
+import sys
+import sysconfig
+import textwrap
+from collections.abc import Iterator
+from pathlib import Path
+from types import CodeType, FunctionType, ModuleType
+from typing import Any
+
+LIBRARIES = tuple(sysconfig.get_paths()[name] for name in ("stdlib", "platstdlib", "purelib", "platlib"))
+CSELAB = str(Path(__file__).resolve().parents[1])
+
+
+def own_code(kind: type) -> str:
+    """The source of a class and of all it uses that a user wrote: bases, properties, attributes, helper functions, constants and
+    modules, found through the names that its functions read. Comments and docstrings are left out. "" for the library's.
+
+    What is looked up by a string (`getattr(module, name)`) is not found.
+    """
+    parts: dict[str, str] = {}
+    _collect(kind, parts)
+    return "\n".join(parts[name] for name in sorted(parts))
+
+
+def _collect(value: Any, parts: dict[str, str]) -> None:
+    """Adds the source of a class, function or module, once, and then of what it uses."""
+    value = inspect.unwrap(value) if callable(value) else value
+    name = f"{getattr(value, '__module__', '')}.{getattr(value, '__qualname__', getattr(value, '__name__', ''))}"
+    if name in parts or not _of_a_user(value):
+        return
+    parts[name] = ""
+    if isinstance(value, ModuleType):
+        parts[name] = _plain(inspect.getsource(value))
+    elif isinstance(value, type):
+        own = {key: item for key, item in vars(value).items() if key not in IGNORED}
+        parts[name] = f"class {name}\n" + "\n".join(f"{key} = {_shown(own[key], parts)}" for key in sorted(own))
+        for base in value.__mro__[1:]:
+            _collect(base, parts)
+    elif isinstance(value, FunctionType):
+        parts[name] = _source(value)
+        for key, used in _used(value):
+            parts[f"{name}: {key}"] = f"{key} = {_shown(used, parts)}"
+
+
+def _shown(value: Any, parts: dict[str, str]) -> str:
+    """A constant's text, or the name of what has code, which is collected."""
+    for attribute in (
+        "__func__",
+        "func",
+        "__wrapped__",
+    ):  # class methods, cached properties and partials, decorated functions
+        value = getattr(value, attribute, value)
+    if isinstance(value, property):
+        return " ".join(_shown(part, parts) for part in (value.fget, value.fset, value.fdel) if part)
+    if isinstance(value, (FunctionType, type, ModuleType)):
+        _collect(value, parts)
+        return getattr(value, "__qualname__", value.__name__)
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{key!r}: {_shown(item, parts)}" for key, item in value.items()) + "}"
+    if isinstance(value, (list, tuple)):
+        return "[" + ", ".join(_shown(item, parts) for item in value) + "]"
+    if isinstance(value, (set, frozenset)):
+        return "{" + ", ".join(sorted(_shown(item, parts) for item in value)) + "}"
+    if isinstance(value, (str, bytes, int, float, complex, bool, type(None))):
+        return repr(value)
+    return type(value).__qualname__  # an object: of its state nothing is known that is the same in every process
+
+
+def _used(function: FunctionType) -> Iterator[tuple[str, Any]]:
+    """Defaults, closure, and the globals that the function or one nested in it names."""
+    yield "defaults", (function.__defaults__, function.__kwdefaults__)
+    yield from zip(function.__code__.co_freevars, map(_content, function.__closure__ or ()), strict=True)
+    for name in sorted(set(_names(function.__code__))):
+        if name in function.__globals__:
+            yield name, function.__globals__[name]
+
+
+def _content(cell: Any) -> Any:
+    try:
+        return cell.cell_contents
+    except ValueError:  # not yet assigned
+        return None
+
+
+def _names(code: CodeType) -> Iterator[str]:
+    yield from code.co_names
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            yield from _names(constant)
+
+
+def _source(function: FunctionType) -> str:
+    try:
+        return _plain(inspect.getsource(function))
+    except (OSError, TypeError, SyntaxError):  # typed at a prompt, or a lambda within a line: what it does, then
+        code = function.__code__
+        return repr((code.co_code, code.co_names, [c for c in code.co_consts if not isinstance(c, CodeType)]))
+
+
+def _plain(source: str) -> str:
+    """Without comments, docstrings and layout."""
+    tree = ast.parse(textwrap.dedent(source))
+    for node in ast.walk(tree):
+        body = getattr(node, "body", None)
+        if (
+            isinstance(body, list)
+            and body
+            and isinstance(body[0], ast.Expr)
+            and isinstance(body[0].value, ast.Constant)
+        ):
+            node.body = body[1:] or [ast.Pass()]
+    return ast.unparse(tree)
+
+
+def _of_a_user(value: Any) -> bool:
+    """Whether it comes from a notebook, a prompt or a file outside the library and the installed packages."""
+    module = value if isinstance(value, ModuleType) else sys.modules.get(getattr(value, "__module__", None) or "")
+    return module is not None and _user_module(module)
+
+
+@functools.cache
+def _user_module(module: ModuleType) -> bool:
+    if module.__name__ == "__main__":
+        return True
+    file = getattr(module, "__file__", None)
+    return file is not None and not str(Path(file).resolve()).startswith((*LIBRARIES, CSELAB))
+
+
+IGNORED = frozenset(
+    {"__module__", "__qualname__", "__doc__", "__dict__", "__weakref__", "__firstlineno__", "__static_attributes__"}
+    | {"__abstractmethods__", "__annotations__", "__annotate__", "__annotate_func__", "_abc_impl", "__parameters__"}
+)
+"""What Python itself writes into a class."""
