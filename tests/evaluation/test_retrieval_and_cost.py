@@ -13,27 +13,55 @@ from cselab.evaluation import caption_retrieval
 from cselab.evaluation.cost import inference_cost, sentences_per_second
 
 
-def by_hand(vectors, size):
-    """Sort all others of each caption; a tie goes against it."""
+def by_hand(vectors, size, queries):
+    """Rank all other captions for each query; a tie goes against it."""
     unit = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
     first = strict = 0
-    for i, row in enumerate(unit):
+    for i in queries:
         own = [j for j in range(len(unit)) if j // size == i // size and j != i]
-        ranked = sorted((j for j in range(len(unit)) if j != i), key=lambda j: (-(row @ unit[j]), j in own))
+        others = (j for j in range(len(unit)) if j != i)
+        ranked = sorted(others, key=lambda j: (-(unit[i] @ unit[j]), j in own))
         first += ranked[0] in own
         strict += set(ranked[: size - 1]) == set(own)
-    return 100 * first / len(unit), 100 * strict / len(unit)
+    return 100 * first / len(queries), 100 * strict / len(queries)
 
 
 @pytest.mark.parametrize("size", [2, 5])
-def test_retrieval_is_the_sorted_list(size):
+def test_retrieval_ranks_all_captions_for_the_first_of_each_scene(size):
+    """Prevents other captions from being queries: with all of them the scores differ."""
     random = np.random.default_rng(size)
-    vectors = np.repeat(random.normal(size=(30, 6)), size, axis=0) + 0.35 * random.normal(size=(30 * size, 6))
+    centres = np.repeat(random.normal(size=(30, 6)), size, axis=0)
+    vectors = centres + 0.35 * random.normal(size=(30 * size, 6))
     scenes = [[f"{s} {c}" for c in range(size)] for s in range(30)]
     found = caption_retrieval(lambda sentences: vectors, scenes)
-    assert (found.accuracy_at_1, found.strict_accuracy) == pytest.approx(by_hand(vectors, size))
+    firsts, everyone = range(0, 30 * size, size), range(30 * size)
+    assert found[:2] == pytest.approx(by_hand(vectors, size, firsts))
+    assert found[:2] != pytest.approx(by_hand(vectors, size, everyone))
     assert found.k == size - 1
     assert 0 < found.strict_accuracy < 100
+
+
+def test_only_the_first_caption_is_a_query():
+    """Two scenes of three captions on a circle, worked out by hand.
+
+    Scene A has 0°, 10° and 40°, scene B 100°, 60° and 95°. From 0°, 10° and 40° are nearer than
+    60°; from 100°, 95° and 60° are nearer than 40°: both queries are right. As queries, 40° and
+    60° would be wrong, for each is nearest to the other: four of the six captions are right.
+    """
+    angles = np.deg2rad([0, 10, 40, 100, 60, 95])
+    vectors = np.stack([np.cos(angles), np.sin(angles)], axis=1)
+    scenes = [["a1", "a2", "a3"], ["b1", "b2", "b3"]]
+    assert caption_retrieval(lambda s: vectors, scenes) == (100, 100, 2)
+    assert by_hand(vectors, 3, range(6)) == pytest.approx((100 * 4 / 6, 100 * 4 / 6))
+    a3_first = vectors[[2, 0, 1, 3, 4, 5]]
+    assert caption_retrieval(lambda s: a3_first, scenes) == (50, 50, 2)
+
+
+def test_first_captions_of_other_scenes_are_candidates():
+    """Prevents queries from being left out of each other's candidates."""
+    vectors = np.array([[1.0, 0.0], [0.6, 0.8], [0.99, 0.1], [0.0, 1.0]])
+    scenes = [["a1", "a2"], ["b1", "b2"]]  # nearest to a1 is b1, to b1 is a1
+    assert caption_retrieval(lambda s: vectors, scenes)[:2] == (0, 0)
 
 
 def test_a_collapsed_encoder_finds_nothing():

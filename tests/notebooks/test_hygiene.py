@@ -55,6 +55,8 @@ def test_every_parameter_is_a_setting_and_reaches_the_lab(notebook):
     """Prevents a parameter that is accepted and then ignored."""
     path, nb = notebook
     parameters = read_parameters(path)
+    assert list(parameters)[-1] == "settings"  # takes every other setting
+    assert parameters.pop("settings").default == {}
     assert parameters.keys() - {"profile"} <= Settings.model_fields.keys()
     calls = [
         node
@@ -65,7 +67,9 @@ def test_every_parameter_is_a_setting_and_reaches_the_lab(notebook):
     ]
     (call,) = calls
     assert call.args[0].value == path.stem
-    assert {keyword.arg: keyword.value.id for keyword in call.keywords} == {name: name for name in parameters}
+    *named, rest = call.keywords
+    assert (rest.arg, rest.value.id) == (None, "settings")  # **settings, the last argument
+    assert {keyword.arg: keyword.value.id for keyword in named} == {name: name for name in parameters}
     defaults = {name: parameter.default for name, parameter in parameters.items()}
     Settings.of(**defaults)
 
