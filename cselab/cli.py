@@ -14,6 +14,8 @@ from cselab.errors import CselabError, SettingsError
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
 PROJECT = Path(__file__).resolve().parents[1]
+USAGE_ERROR = typer.BadParameter.__bases__[0]
+"""UsageError of click, or of the copy of click that typer carries."""
 
 
 def _notebooks_folder() -> Path:
@@ -218,7 +220,7 @@ class Kind(StrEnum):
 
 
 Inner = Annotated[int, typer.Option(help="Width of the feed-forward layers.")]
-Device = Annotated[str, typer.Option(help="cpu, cuda or cuda:1.")]
+Device = Annotated[str, typer.Option(help="cpu, cuda or cuda:1.", callback=lambda x: _device(x))]
 Bf16 = Annotated[bool, typer.Option("--bf16", help="Faster where the processor has bfloat16 matrix units.")]
 DataDir = Annotated[Path | None, typer.Option(help="The data folder; CSELAB_DATA by default.")]
 
@@ -231,8 +233,8 @@ def pretrain(
     corpus: Annotated[
         list[str] | None, typer.Option(help="May be given again; all that may be shared, by default.")
     ] = None,
-    steps: Annotated[int, typer.Option(help="Of 128 sentences each.")] = 9_000,
-    batch_size: Annotated[int, typer.Option(help="Sentences a step.")] = 128,
+    steps: Annotated[int, typer.Option(help="Of 128 sentences each.", min=1)] = 9_000,
+    batch_size: Annotated[int, typer.Option(help="Sentences a step.", min=2)] = 128,
     learning_rate: Annotated[float, typer.Option(help="After the warm-up.")] = 1e-3,
     layers: int = 6,
     width: int = 192,
@@ -317,6 +319,18 @@ def export(
     print(folder)
 
 
+def _device(name: str) -> str:
+    import torch
+
+    try:
+        kind = torch.device(name).type
+    except RuntimeError:
+        raise SettingsError(f"--device {name!r}: expected cpu, cuda or cuda:1") from None
+    if kind == "cuda" and not torch.cuda.is_available():
+        raise SettingsError(f"--device {name!r}: torch sees no such GPU here; use cpu")
+    return name
+
+
 def _numbers(measured: dict) -> str:
     return json.dumps(measured, indent=1)
 
@@ -331,9 +345,18 @@ def _split(text: str) -> tuple[str, str]:
 def main() -> None:
     """Entry point: bad input is one line and exit code 2."""
     try:
-        app()
+        sys.exit(app(standalone_mode=False))
     except CselabError as error:
         sys.exit(_fail(str(error)))
+    except USAGE_ERROR as error:
+        message = error.format_message()
+        if "\n" in message:  # `cselab` alone asks for the help
+            error.show()
+            sys.exit(error.exit_code)
+        command = error.ctx.command_path if error.ctx else "cselab"
+        sys.exit(_fail(f"{message.rstrip('.')}; see `{command} --help`"))
+    except typer.Abort:
+        sys.exit("Aborted!")
     except OSError as error:
         if error.errno != errno.ENOSPC:
             raise

@@ -140,7 +140,8 @@ def _data(_outputs: Path) -> Iterator[Finding]:
 def _hub(_outputs: Path) -> Iterator[Finding]:
     address = os.environ.get("HF_ENDPOINT", "https://huggingface.co")
     if os.environ.get("HF_HUB_OFFLINE"):
-        yield Finding("hub", "missing", "HF_HUB_OFFLINE is set", "unset it to fetch models and text (profile paper)")
+        yield Finding("hub", "missing", "HF_HUB_OFFLINE is set: only what is in its cache is used",
+                      "fetch what profile paper needs where there is a network (hf download …), or unset it")  # fmt: skip
         return
     try:
         urllib.request.urlopen(urllib.request.Request(address, method="HEAD"), timeout=5).close()

@@ -26,7 +26,7 @@ class DivergenceError(CselabError):
 
 def suggest(name: str, valid: Iterable[str]) -> str:
     """`did you mean 'x'? ` when something valid is near `name`, then the valid names."""
-    names = sorted(valid)
+    names = sorted(set(valid))
     near = difflib.get_close_matches(name, names, n=1, cutoff=0.5)
     hint = f"did you mean {near[0]!r}? " if near else ""
     return f"{hint}valid: {', '.join(names)}"

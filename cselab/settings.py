@@ -8,7 +8,7 @@ Profiles
 
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_serializer, model_validator
 
@@ -180,7 +180,10 @@ class Settings(BaseModel):
     @model_validator(mode="after")
     def _seeds_in_range(self) -> "Settings":
         if self.seed + self.seeds > 2**31:
-            raise ValueError(f"seeds from {self.seed} to {self.seed + self.seeds - 1} leave the range below {2**31}")
+            last = self.seed + self.seeds - 1
+            raise ValueError(
+                f"seeds from {self.seed} to {last} leave the range below {2**31}; choose a smaller seed or fewer seeds"
+            )
         return self
 
     @model_validator(mode="after")
@@ -227,6 +230,10 @@ class Settings(BaseModel):
             first = error.errors()[0]
             where = ".".join(str(part) for part in first["loc"][:1]) or "settings"
             value = f" (got {first['input']!r})" if first["loc"] else ""
+            if first["type"] == "literal_error":
+                valid = map(str, get_args(cls.model_fields[where].annotation))
+                nearest = suggest(str(first["input"]), valid).partition("valid:")[0].strip()
+                value += f"; {nearest}" if nearest else ""
             raise SettingsError(f"{where}: {first['msg'].removeprefix('Value error, ')}{value}") from None
 
     def changed(self, **overrides: Any) -> "Settings":

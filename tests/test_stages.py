@@ -2,6 +2,8 @@
 
 import gzip
 import json
+import shutil
+from pathlib import Path
 
 import pytest
 import torch
@@ -10,9 +12,13 @@ from datasets import Dataset
 import cselab
 from cselab import stages
 from cselab.data.sts import load_sts
-from cselab.errors import SettingsError
+from cselab.errors import DataError, ModelError, SettingsError
 from cselab.evaluation import StsReport
-from cselab.systems import SINGLE, system
+from cselab.methods import create
+from cselab.models import Ensemble, SentenceEncoder, TwinEncoder, load_backbone
+from cselab.settings import Settings
+from cselab.stages.training import _fingerprint
+from cselab.systems import SINGLE, check, system
 
 TINY = dict(sentences=200, stage1_steps=2, stage1_batch_size=8, stage1_eval_every=2, caels=2,
             stage2_steps=2, stage2_batch_size=8, stage2_eval_every=2, device="cpu", seed=3)  # fmt: skip
@@ -408,3 +414,101 @@ class Report(StsReport):
 
     def to_rows(self):
         return [{"score": self.average}]
+
+
+def test_a_moved_outputs_folder_trains_nothing_again(open_lab, tmp_path, capsys):
+    """Prevents keys that hold where the towers lie, not what they are."""
+    first = stages.joint(open_lab(outputs=tmp_path / "a"), "tncse")
+    (tmp_path / "a").rename(tmp_path / "b")
+    capsys.readouterr()
+    again = stages.joint(open_lab(outputs=tmp_path / "b"), "tncse")
+    assert "computed" not in capsys.readouterr().out
+    assert torch.equal(weights(first.encoder), weights(again.encoder))
+
+
+def test_a_backbone_whose_file_changed_is_another(open_lab, tmp_path, small_backbone):
+    """Prevents yesterday's towers from a folder that holds other weights today."""
+    folder = Path(shutil.copytree(small_backbone, tmp_path / "mine"))
+    one = weights(stages.single(open_lab(backbone=str(folder)), "simcse").encoder)
+    model = load_backbone(folder)
+    with torch.no_grad():
+        model.embeddings.word_embeddings.weight.mul_(2.0)
+    model.save_pretrained(folder)
+    other = weights(stages.single(open_lab(backbone=str(folder)), "simcse").encoder)
+    assert not torch.equal(one, other)
+
+
+def test_teachers_that_differ_in_anything_have_other_keys(make_bert, word_tokenizer):
+    """Prevents a student from learning the vectors of a teacher with the same weights and another pooling, stream or sum."""
+
+    def encoder(**options):
+        return SentenceEncoder(make_bert(1), word_tokenizer, **options)
+
+    def twin(**options):
+        return TwinEncoder(make_bert(1), make_bert(2), tokenizer=word_tokenizer, **options)
+
+    a, b, c = encoder(), SentenceEncoder(make_bert(2), word_tokenizer), encoder(pooling="mean")
+    teachers = [
+        a, c, encoder(prompt="summarize"), twin(), twin(cael=(2, 4)), twin(cael=(2, 4), cross_stream="fused"),
+        Ensemble([a, b]), Ensemble([a, b], [1.0, 2.0]), Ensemble([Ensemble([a, b], [1.0, 2.0]), a]),
+        Ensemble([Ensemble([a, b]), a]), Ensemble([a, b, a]),
+    ]  # fmt: skip
+    assert len({_fingerprint(teacher) for teacher in teachers}) == len(teachers)
+    assert _fingerprint(encoder()) == _fingerprint(a)
+
+
+def test_released_rows_are_of_their_own_repository(open_lab):
+    """Prevents JTCSE with TNCSE's dropout, and TNCSE with JTCSE's rate."""
+    lab = open_lab(released_rows="all", stage2_learning_rate=1e-4)
+    rates = {name: stages.joint(lab, name).fit["history"][1]["learning_rate"] for name in ("tncse", "jtcse")}
+    assert rates == pytest.approx({"tncse": 1e-4, "jtcse": 1.3e-4})
+    dropout = {
+        name: create(name, lab.settings, stages.tower_folders(lab)).encoder.tower_i.config.hidden_dropout_prob
+        for name in ("tncse", "jtcse")
+    }
+    assert dropout == {"tncse": 0.00025, "jtcse": 0.1}
+
+
+def test_one_tower_alone_has_the_schedule_of_its_own_paper():
+    """Prevents SimCSE at the twin's rate, for two epochs."""
+    paper = Settings.of("paper")
+    assert (paper.single().learning_rate, paper.single().steps, paper.single().eval_every) == (3e-5, 15_625, 125)
+    assert (paper.stage1("i").learning_rate, paper.stage1("i").steps) == (1.5e-5, 31_000)
+    assert Settings.of("tiny").single() == Settings.of("tiny").stage1("i")
+
+
+@pytest.mark.parametrize("name", ["jtcse", "tncse_single", "uc_d"])
+def test_a_missing_pooler_is_said_before_any_training(open_lab, make_roberta, word_tokenizer, tmp_path, name):
+    """Prevents two trained towers and then an error; the settings that it names help."""
+    backbone = make_roberta(1)
+    backbone.pooler = None
+    SentenceEncoder(backbone, word_tokenizer).save_pretrained(tmp_path / "roberta")
+    given = {"backbone": str(tmp_path / "roberta"), "triplets": 50, "world_pairs": 50}
+    lab = open_lab(**given)
+    with pytest.raises(ModelError, match=f"^{name}: .*roberta has no trained pooler.*pooler='fresh'.*modulus_on='cls'"):
+        check(lab, name)
+    check(open_lab(**given, pooler="fresh"), name)
+    if name == "jtcse":
+        check(open_lab(**given, modulus_on="cls"), name)
+        assert stages.joint(open_lab(**given, pooler="fresh"), name).encoder.tower_i.pooler is not None
+    else:
+        assert not list(lab.stages_dir.iterdir())
+
+
+def test_looking_ahead_changes_nothing(open_lab):
+    """Prevents a check that leaves stages behind, moves the random state or makes a later training another."""
+    before = weights(stages.joint(open_lab(), "jtcse").encoder)
+    lab = open_lab()
+    kept = sorted(lab.stages_dir.iterdir())
+    torch.manual_seed(5)
+    expected = torch.rand(1)
+    torch.manual_seed(5)
+    check(lab, "jtcse", "edfse_d", "simcse")
+    assert torch.equal(torch.rand(1), expected)
+    assert sorted(lab.stages_dir.iterdir()) == kept
+    assert torch.equal(weights(stages.joint(lab, "jtcse").encoder), before)
+
+
+def test_fewer_sentences_than_a_batch_are_found_by_the_check(open_lab):
+    with pytest.raises(DataError, match="the text has 5 sentences, fewer than one batch of 8"):
+        check(open_lab(sentences=5), "simcse")

@@ -34,10 +34,11 @@ class RunRecord:
 
 
 def read_record(path: Path) -> dict[str, Any]:
-    """A run's `run.json`. Raises CselabError where there is none."""
+    """A run's `run.json`. Raises CselabError where there is none, or a damaged one."""
     try:
-        return json.loads(path.read_text())
-    except (OSError, ValueError):
+        found = json.loads(path.read_text())
+        return {**found, **{key: found[key] for key in ("notebooks", "given", "outcomes")}}
+    except (OSError, ValueError, KeyError, TypeError):
         raise CselabError(
             f"no run to resume in {path.parent}; expected its run.json, see the names in outputs/runs"
         ) from None

@@ -196,7 +196,8 @@ def _locate(
 def _path(name: str, folder: str | Path | None) -> Path:
     if name.endswith((".txt", ".txt.gz")):
         return Path(name).expanduser()
-    if Path(name).suffix in OTHER_FILES or Path(name).is_file():
+    folder_given = os.sep in name and Path(name).is_dir()
+    if Path(name).suffix in OTHER_FILES or Path(name).is_file() or folder_given:
         raise DataError(f"{name} is no text of one sentence a line; save its sentences as a .txt or .txt.gz file")
     where = data_folder(folder)
     if where is None:

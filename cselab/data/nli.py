@@ -31,12 +31,17 @@ def load_simcse_triplets(path: str | Path | None = None) -> list[Triplet]:
     Raises DataError for other columns or another number of rows, and where the hub does not have it.
     """
     path = Path(path) if path else hub_file(*SIMCSE)
-    with path.open(encoding="utf-8", newline="") as file:
-        rows = csv.reader(file)
+    rows = csv.reader(line + "\n" for line in read_lines(path))
+    try:
         header = tuple(next(rows, ()))
         if header != SIMCSE_COLUMNS:
-            raise DataError(f"{path}: columns {', '.join(header)}; expected {', '.join(SIMCSE_COLUMNS)}")
+            raise DataError(
+                f"{path}: columns {', '.join(header) or 'none'}; "
+                f"expected {', '.join(SIMCSE_COLUMNS)}; get the official file"
+            )
         found = [Triplet(*row) for row in rows if len(row) == len(SIMCSE_COLUMNS)]
+    except csv.Error as error:
+        raise DataError(f"{path}, line {rows.line_num}: {error}; get the official file") from None
     if len(found) != SIMCSE_ROWS:
         raise DataError(f"{path} has {len(found):,} triplets, officially it has {SIMCSE_ROWS:,}; get the official file")
     return found

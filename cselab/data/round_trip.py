@@ -33,7 +33,8 @@ class RoundTrip:
     batch_size: sentences the translator is given at a time; None is the translator's own, or 64.
 
     Where `sentences` has a length and its first hundred say that it takes more than a minute, one line says
-    how long before it starts. A sentence that comes back empty is kept as it was. Memory: the round trips that the cache holds, about 0.3 GB a million sentences.
+    how long before it starts. A sentence that comes back empty is kept as it was.
+    Memory: the round trips that the cache holds, about 0.3 GB a million sentences.
 
     Raises DataError, naming the batch, when the translator returns another number of lines than it was given, and for a
     damaged cache.

@@ -16,8 +16,9 @@ class BeLLM(SupervisedSimCSE):
     """Supervised SimCSE's loss (Eq. 6) on the representative word of a prompt, the state of its last token.
 
     `bidirectional` ("none", "last", "all", "addition") are the rows of Table 4. Under a causal mask the last token attends
-    to every token already, so with `decoder_pooling="last_token"` the last layer's mask changes neither embedding nor gradient: "last"
-    is "none". Only a pooling that reads other tokens ("mean", what the released flag says) can tell them apart.
+    to every token already, so with `decoder_pooling="last_token"` the last layer's mask changes neither embedding nor
+    gradient: "last" is "none". Only a pooling that reads other tokens ("mean", what the released flag says) can tell them
+    apart. (Padding stays masked here, as in the paper's equations; the authors' billm unmasks it too.)
 
     `lora_rank=0` trains all weights. Rows are triplets in the prompt (`cselab.data.nli.tokenize_triplets`).
     """

@@ -49,7 +49,7 @@ class TNCSE(Method):
         if settings.stage2_dropout is not None:
             return settings.stage2_dropout
         if "stage2_dropout" in settings.released_rows and cls.released_dropout:
-            kind = AutoConfig.from_pretrained(tower).model_type
+            kind = AutoConfig.from_pretrained(tower, trust_remote_code=False).model_type
             return cls.released_dropout.get(kind, settings.dropout)
         return settings.dropout
 

@@ -61,7 +61,7 @@ def load_backbone(
     except (OSError, RuntimeError, ValueError, SafetensorError) as error:
         raise ModelError(
             f"the weights at {str(name_or_path)!r} do not load: expected a model.safetensors that fits its config.json "
-            f"({str(error).strip().splitlines()[0]})"
+            f"({reason(error)})"
         ) from None
     remove_layer_norms(model, getattr(config, "layer_norms_removed", 0))
     missing = set(info["missing_keys"]) & model.state_dict().keys()  # a LayerNorm that is out cannot be missing
@@ -72,7 +72,8 @@ def load_backbone(
         )
     if no_pooler and pooler == "required":
         raise ModelError(
-            f"{name_or_path} has no trained pooler, which the modulus term reads; set pooler='fresh' to draw a new one, "
+            f"{name_or_path} has no trained pooler, which the modulus term and pooling='pooler' "
+            "read; set pooler='fresh' to draw a new one, "
             "modulus_on='cls' to read the last [CLS] instead (twins), or leave the term out of `terms`"
         )
     if no_pooler and pooler == "if_present":
@@ -97,10 +98,9 @@ def _config(name_or_path: str | Path):
     try:
         config = AutoConfig.from_pretrained(name_or_path, trust_remote_code=False)
     except (OSError, ValueError) as error:
-        first_line = str(error).strip().splitlines()[0]
         raise ModelError(
             f"no backbone at {str(name_or_path)!r}: expected a folder with config.json and model.safetensors, or a hub name "
-            f"({first_line})"
+            f"({reason(error)})"
         ) from None
     if not _encodes(config):
         raise ModelError(
@@ -108,6 +108,14 @@ def _config(name_or_path: str | Path):
             f"expected an encoder of type {', '.join(ENCODERS)} (for Llama-like decoders: load_decoder)"
         )
     return config
+
+
+def reason(error: Exception) -> str:
+    """The first line of a library's error, without its end mark."""
+    first = str(error).strip().splitlines()[0]
+    if "ignore_mismatched_sizes" in first:  # the shapes are in a report that `quiet` hides
+        return "tensors of other shapes than config.json says"
+    return first.rstrip(" .:")
 
 
 def check_finite(model: PreTrainedModel, name_or_path: str | Path) -> None:
@@ -132,8 +140,13 @@ def _encodes(config) -> bool:
 
 
 def is_encoder(folder: str | Path) -> bool:
-    """Whether `load_backbone` opens what a saved folder holds."""
-    return _encodes(AutoConfig.from_pretrained(folder))
+    """Whether `load_backbone` opens what a saved folder holds. Raises ModelError for no config."""
+    try:
+        return _encodes(AutoConfig.from_pretrained(folder, trust_remote_code=False))
+    except (OSError, ValueError) as error:
+        raise ModelError(
+            f"no model in {folder} ({reason(error)}); expected a folder that save_pretrained wrote"
+        ) from None
 
 
 def load_tokenizer(name_or_path: str | Path) -> PreTrainedTokenizerBase:
@@ -141,7 +154,9 @@ def load_tokenizer(name_or_path: str | Path) -> PreTrainedTokenizerBase:
     try:
         tokenizer = AutoTokenizer.from_pretrained(name_or_path, trust_remote_code=False)
     except (OSError, ValueError) as error:
-        raise ModelError(f"no tokenizer at {str(name_or_path)!r}: {str(error).strip().splitlines()[0]}") from None
+        raise ModelError(
+            f"no tokenizer at {str(name_or_path)!r}: expected a tokenizer.json beside config.json ({reason(error)})"
+        ) from None
     words = tokenizer("the of and in a", add_special_tokens=False)["input_ids"]
     if all(token == tokenizer.unk_token_id for token in words):
         raise ModelError(

@@ -6,12 +6,13 @@ from pathlib import Path
 import torch
 from peft import LoraConfig, inject_adapter_in_model
 from peft.tuners.lora import LoraLayer
+from safetensors import SafetensorError
 from torch import nn
 from transformers import AutoConfig, AutoModel, PreTrainedModel, PreTrainedTokenizerBase
 from transformers.masking_utils import create_bidirectional_mask
 
 from cselab.errors import ModelError, suggest
-from cselab.models.backbone import check_finite, load_tokenizer, quiet
+from cselab.models.backbone import check_finite, load_tokenizer, quiet, reason
 
 BIDIRECTIONAL = ("none", "last", "all", "addition")
 
@@ -44,8 +45,11 @@ def load_decoder(
                 name_or_path, config=config, dtype=dtype, attn_implementation=attn_implementation, use_safetensors=True,
                 output_loading_info=True, trust_remote_code=False,
             )  # fmt: skip
-    except (OSError, ValueError) as error:
-        raise ModelError(f"no decoder at {str(name_or_path)!r}: {str(error).strip().splitlines()[0]}") from None
+    except (OSError, RuntimeError, ValueError, SafetensorError) as error:
+        raise ModelError(
+            f"no decoder at {str(name_or_path)!r}: expected a folder with config.json and a "
+            f"model.safetensors that fits it, or a hub name ({reason(error)})"
+        ) from None
     if not is_decoder(model):
         raise ModelError(
             f"{name_or_path} is a {config.model_type!r} model; expected a Llama-like decoder, whose layers mask what comes later"

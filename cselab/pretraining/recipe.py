@@ -105,12 +105,16 @@ def _hardware(device: str) -> str:
 def measure(folder: str | Path, data_dir: str | Path | None) -> dict:
     """Of a finished backbone: held-out losses (nats), and for a BERT next-sentence accuracy and STS before contrastive training.
 
-    Raises ModelError for a folder without a card: it says which text was held out.
+    Raises ModelError for a folder without a card, which says what text was held out, or a damaged one.
     """
     card = Path(folder) / "card.json"
     if not card.is_file():
         raise ModelError(f"no card.json in {folder}: expected a backbone made by `cselab pretrain`")
-    return _measure(folder, data_dir, tuple(json.loads(card.read_text())["corpora"]))
+    try:
+        corpora = tuple(json.loads(card.read_text())["corpora"])
+    except (ValueError, KeyError, TypeError) as error:
+        raise ModelError(f"{card} is damaged ({type(error).__name__}: {error}); make the backbone again") from None
+    return _measure(folder, data_dir, corpora)
 
 
 def _measure(folder: str | Path, data_dir: str | Path | None, corpora: tuple[str, ...]) -> dict:

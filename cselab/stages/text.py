@@ -1,12 +1,13 @@
 """Text: what a run trains on, its round trips, and their tokens."""
 
+from itertools import islice
 from pathlib import Path
 from typing import Literal
 
 from cselab.data.corpus import Corpus, load_corpus, tokenize_corpus
 from cselab.data.nli import DEFAULT_FILES, load_nli_triplets, load_simcse_triplets
 from cselab.data.pivot import LexicalPivot
-from cselab.data.round_trip import RoundTrip
+from cselab.data.round_trip import SAMPLE, RoundTrip
 from cselab.data.sources import data_folder, read_lines
 from cselab.data.sts import STS7, StsData, load_sts
 from cselab.data.translators import PreparedTrips, ThereAndBack, open_translator
@@ -72,10 +73,13 @@ def view_pivot(lab: Lab) -> str | None:
 
 
 def translator_of(lab: Lab, pivot: str) -> LexicalPivot | ThereAndBack | PreparedTrips:
-    """The lab's translator to `pivot` and back."""
+    """The lab's translator to `pivot` and back; a rehearsal looks up all of its prepared trips."""
     s = lab.settings
     search = {"beams": s.beams, "temperature": s.translation_temperature}
-    return open_translator(s.translator, pivot, hub=s.hub, device=lab.device, **search)
+    translator = open_translator(s.translator, pivot, hub=s.hub, device=lab.device, **search)
+    if lab.rehearsal is not None and isinstance(translator, PreparedTrips):
+        translator(list(sentences(lab)))
+    return translator
 
 
 def round_trip_file(lab: Lab, pivot: str) -> Path:
@@ -89,6 +93,12 @@ def round_trip_file(lab: Lab, pivot: str) -> Path:
 
     inputs = {"translator": translator.fingerprint, "text": text.fingerprint}
     return lab.stage("round-trip", inputs, compute) / "round-trips.txt"
+
+
+def round_trip_seconds(lab: Lab, pivot: str) -> float:
+    """Estimated seconds of the whole `round_trip_file`, from those of its first hundred sentences."""
+    text = sentences(lab)
+    return RoundTrip(pivot, translator_of(lab, pivot)).seconds_for(list(islice(text, SAMPLE)), len(text))
 
 
 def round_trips(lab: Lab, pivot: str) -> list[str]:

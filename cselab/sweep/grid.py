@@ -69,8 +69,8 @@ def expand(grid: Mapping[str, Any], notebooks: Path) -> list[Run]:
     runs of one label and seed that differ.
     """
     shared = dict(grid)
-    blocks, measures = shared.pop("runs", [{}]), shared.pop("measures", DEFAULT)
-    measures = tuple(part.strip() for part in measures.split(",")) if isinstance(measures, str) else tuple(measures)
+    blocks, measures = shared.pop("runs", [{}]), _listed(shared.pop("measures", DEFAULT))
+    measures = tuple(part.strip() for measure in measures for part in str(measure).split(","))
     for measure in measures:
         if measure not in MEASURES:
             raise SettingsError(f"unknown measure {measure!r}; {suggest(measure, MEASURES)}")
@@ -112,9 +112,12 @@ def _block(block: dict[str, Any], measures: tuple[str, ...], notebooks: Path) ->
     whats = _listed(block.pop("methods", ()))
     for name in whats:
         system(name)
-    if named := _listed(block.pop("notebooks", ())):
+    if named := [str(name) for name in _listed(block.pop("notebooks", ()))]:
         whats += [str(path) for path in find_notebooks(notebooks, named)]
     label, profile = block.pop("label", None), block.pop("profile", "tiny")
+    for key, value in (("label", label or ""), ("profile", profile)):
+        if not isinstance(value, str):
+            raise SettingsError(f"grid: {key} takes one text, got {value!r}; write it in quotes")
     axes = {"seed": parse_seeds(block.pop("seeds", [])) or [block.pop("seed", Settings.model_fields["seed"].default)]}
     axes |= {name: _listed(value) for name, value in block.items()}
     varied = [name for name, values in axes.items() if len(values) > 1 and name != "seed"]
@@ -133,8 +136,13 @@ def _block(block: dict[str, Any], measures: tuple[str, ...], notebooks: Path) ->
 def _called(label: str, name: str, given: Mapping[str, Any]) -> str:
     try:
         return label.format(**given, method=name)
-    except (KeyError, IndexError, ValueError) as error:
-        raise SettingsError(f"label {label!r}: {error} is neither a setting of its block nor 'method'") from None
+    except KeyError as error:
+        raise SettingsError(
+            f"label {label!r}: {error} is neither a setting of its block nor 'method'; "
+            f"use one of {', '.join([*given, 'method'])}"
+        ) from None
+    except (IndexError, ValueError, AttributeError, TypeError) as error:
+        raise SettingsError(f"label {label!r}: {error}; write a setting of its block as {{caels}}") from None
 
 
 def _taken(notebook: Path, given: Mapping[str, Any]) -> None:

@@ -96,3 +96,25 @@ def test_what_is_no_parameters_cell(tmp_path):
     (tmp_path / "03_broken.ipynb").write_text("{")
     with pytest.raises(CselabError, match="03_broken.ipynb is not a notebook"):
         read_parameters(tmp_path / "03_broken.ipynb")
+
+
+def test_a_setting_that_the_cell_does_not_list_goes_into_settings(tmp_path, capsys):
+    """Prevents `-p hub=True` that reaches one of three notebooks and says nothing."""
+    takes = notebook(tmp_path, "seed: int = 42\nsettings: dict = {}", "01_a.ipynb")
+    not_any = notebook(tmp_path, "seed: int = 42", "02_b.ipynb")
+    values = assign({"seed": "3", "hub": "True", "caels": "2"}, [takes, not_any])
+    assert values == {takes: {"seed": 3, "settings": {"hub": "True", "caels": "2"}}, not_any: {"seed": 3}}
+    said = capsys.readouterr().out.splitlines()
+    assert said == [f"{name}: not taken by 02_b, which has no such parameter" for name in ("hub", "caels")]
+
+
+@pytest.mark.parametrize(("given", "message"), [
+    ({"hubb": "True"}, "unknown parameter 'hubb'; did you mean 'hub'"),
+    ({"caels": "many"}, "caels: Input should be a valid integer.*got 'many'"),
+    ({"settings": "{}"}, "unknown parameter 'settings'"),
+    ({"profile": "papr"}, "unknown profile 'papr'; did you mean 'paper'"),
+])  # fmt: skip
+def test_settings_are_checked_before_a_kernel_starts(given, message, tmp_path):
+    takes = notebook(tmp_path, 'profile: str = "tiny"\nsettings: dict = {}')
+    with pytest.raises(SettingsError, match=message):
+        assign(given, [takes])

@@ -19,8 +19,8 @@ def main() -> None:
     cael = twin_training_cost(shape, length=s.stage2_max_length)(tuple(range(2, 13, 2)), "parallel").with_attention
     # name: trainings of a seed, towers kept of each, steps, GMACs of a sentence, passes of each over it (off-dropout has a third view)
     trainings = {
-        "towers I and II": (2, 1, s.stage1_steps, one, 2), "two more towers (EDFSE)": (2, 1, s.stage1_steps, one, 2),
-        "SimCSE": (1, 1, s.stage1_steps, one, 2), "ImSimCSE": (1, 1, s.stage1_steps, one, 2 + 1 / 3),
+        "towers I and II": (2, 1, s.stage1_steps, one, 2), "four more towers (EDFSE)": (4, 1, s.stage1_steps, one, 2),
+        "SimCSE": (1, 1, s.single().steps, one, 2), "ImSimCSE": (1, 1, s.single().steps, one, 2 + 1 / 3),
         "TNCSE": (1, 2, s.stage2_steps, two, 2), "JTCSE": (1, 2, s.stage2_steps, cael, 2),
         "EDFSE D, JTCSE D": (2, 1, s.distil_steps, one, 2),
     }  # fmt: skip

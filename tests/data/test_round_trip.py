@@ -1,5 +1,7 @@
 """Round trips: one line a sentence, the same every time; pivots that differ; a report that counts right."""
 
+import itertools
+
 import pytest
 
 from cselab.data.pivot import LexicalPivot
@@ -158,3 +160,18 @@ def test_self_bleu_is_of_the_trip_against_the_sentence():
     assert report([(long, long)]).self_bleu == pytest.approx(100)
     assert report([(long, short)]).self_bleu == pytest.approx(sacrebleu.corpus_bleu([short], [[long]]).score)
     assert report([(long, short)]).self_bleu < report([(short, long)]).self_bleu
+
+
+def test_how_long_it_takes_is_said_before_it_starts(capsys, monkeypatch):
+    """Prevents days of translation that nobody was told of; what is quick, or small, says nothing."""
+    clock = itertools.count(0.0, 10.0)  # each look at the clock is ten seconds after the last
+    monkeypatch.setattr("cselab.data.round_trip.time.perf_counter", lambda: next(clock))
+    sentences = [f"sentence {i}" for i in range(2000)]
+    assert list(RoundTrip("fr", lambda batch: batch)(sentences)) == sentences
+    said = capsys.readouterr().out
+    assert (
+        "round trips (fr): 2,000 sentences take about 3 minutes on this machine (10 a second, from the first 100)"
+        in said
+    )
+    list(RoundTrip("fr", lambda batch: batch)(sentences[:500]))
+    assert "take about" not in capsys.readouterr().out

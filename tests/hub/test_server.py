@@ -7,6 +7,8 @@ import urllib.request
 
 import pytest
 
+pytestmark = pytest.mark.slow
+
 BERT = "google-bert/bert-base-uncased"
 CLIENT = f"""
 import json

@@ -252,3 +252,14 @@ def test_wrong_shapes_and_names_do_not_give_a_number(towers):
         plain_ratio(towers[2, 0], towers[2, 1, :1])
     with pytest.raises(SettingsError, match=r"unknown variant 'papr'; did you mean 'paper'\?"):
         plain_ictm(*towers, variant="papr")
+
+
+def test_the_released_term_of_one_tower_is_not_zero(towers):
+    """Prevents a sentence compared with itself: both views of one tower take the places of the two towers."""
+    h, _, p, _ = towers
+    h = h.abs()  # positive cosines, where both wordings are a plain -log
+    pairs = [(-math.log(_cosine(h[0, n], h[1, n])), _ratio(p[0, n], p[1, n])) for n in range(N)]
+    expected = sum(weight * ratio for weight, ratio in pairs) / N
+    assert (ictm(h, h, p, p, variant="released") / 2).item() == pytest.approx(expected / 2)
+    assert (ictm(h, h.flip(0), p, p) / 2).item() == pytest.approx(expected)
+    assert expected > 0.01

@@ -333,3 +333,29 @@ def test_angle_wants_the_entailed_pair_above_the_contradicting(small_pretrained,
     right, wrong = ({"sentence": torch.stack(rows)} for rows in ((anchor, near, far), (anchor, far, near)))
     for term in ("ordered", "angle"):
         assert method.compare(right, STEP)[term] < method.compare(wrong, STEP)[term], term
+
+
+def test_esimcse_queues_what_its_head_makes(small_pretrained, batch):
+    """Prevents anchors after the head that meet negatives before it: two spaces in one loss."""
+    method = build("esimcse", small_pretrained, head="mlp_train_only", augment="same,same").eval()
+    vectors = method(batch)
+    torch.testing.assert_close(vectors["momentum"][0], vectors["sentence"][0].detach())
+    before = [p.clone() for p in method.momentum.parameters()]
+    with torch.no_grad():
+        for p in method.head.parameters():
+            p.add_(1.0)
+    method.advance(vectors)
+    assert any(not torch.equal(a, b) for a, b in zip(before, method.momentum.parameters(), strict=True))
+
+
+@pytest.mark.parametrize("family", ["bert", "roberta"])
+def test_promptbert_evaluates_what_it_trains(family, request, word_tokenizer, tmp_path):
+    """Prevents a template whose mask is read elsewhere at inference, as positions of RoBERTa invite: a constant dev score."""
+    request.getfixturevalue(f"make_{family}")(1).save_pretrained(tmp_path)
+    word_tokenizer.save_pretrained(tmp_path)
+    method = build("promptbert", tmp_path).eval()
+    trained = method.embed(
+        dict(word_tokenizer(SENTENCES, padding=True, return_tensors="pt", return_token_type_ids=False))
+    )
+    torch.testing.assert_close(method.encoder.encode(SENTENCES), trained, atol=1e-5, rtol=1e-4)
+    assert torch.pdist(trained).min() > 1e-3

@@ -1,0 +1,82 @@
+"""Profile `paper` from start to end on the simulated hub, its steps cut: what somebody with a GPU and the hub types."""
+
+import json
+import sqlite3
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+pytestmark = pytest.mark.slow
+
+CUT = {
+    "stage1_steps": 2, "stage1_eval_every": 2, "single_steps": 2, "single_eval_every": 2,
+    "stage2_steps": 2, "stage2_eval_every": 2, "supervised_steps": 2, "supervised_eval_every": 2,
+    "distil_steps": 2, "sentences": 130, "triplets": 130, "device": "cpu", "dev_pairs": 100,
+}  # fmt: skip
+QWEN = {"decoder": "Qwen/Qwen2.5-0.5B"}
+ROBERTA = {"backbone": "FacebookAI/roberta-base"}
+
+
+def cselab(hub, *arguments, **settings):
+    """One command line, in a process of its own that can ask nobody anything."""
+    given = [part for name, value in settings.items() for part in ("-p", f"{name}={value}")]
+    return subprocess.run(
+        [sys.executable, "-m", "cselab.cli", *map(str, arguments), *given],
+        env=hub.environment, capture_output=True, text=True, timeout=1500, stdin=subprocess.DEVNULL,
+    )  # fmt: skip
+
+
+def test_all_notebooks_at_paper_size(hub, tmp_path):
+    """Prevents an error after all training: the first edition's last cell asked for a test the hub does not have."""
+    done = cselab(hub, "run", "--profile", "paper", "--outputs", tmp_path, "--name", "p", **CUT, **QWEN)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stdout.count("  finished") == 13
+    lines = (tmp_path / "runs" / "p" / "results.jsonl").read_text().splitlines()
+    rows = [json.loads(line) for line in lines]
+    pairs = {row["task"]: row["n"] for row in rows if row["method"] == "JTCSE"}
+    assert pairs["SICK-R"] == 4927
+    assert len(pairs) == 7
+    assert all(row["data_source"].startswith("hub (") for row in rows)
+    kept = Path(tmp_path, "stages")
+    (outsider,) = kept.glob("simcse_supervised-*")
+    assert "embedded" not in (outsider / "stage.json").read_text()
+
+
+@pytest.mark.parametrize(("method", "settings"), [
+    ("jtcse", {"pooler": "fresh", **ROBERTA}), ("tncse", {"modulus_on": "cls", **ROBERTA}),
+    ("promptbert", ROBERTA), ("simcse_supervised", {}), ("bellm", QWEN),
+    ("bellm", {"decoder": "meta-llama/Llama-2-7b-hf"}),
+    ("simcse", {"translator": "multilingual", "rtt_mode": "append"}),
+])  # fmt: skip
+def test_training_and_exporting(hub, tmp_path, method, settings):
+    """Prevents a backbone of the hub that trains and then does not leave."""
+    done = cselab(hub, "train", method, "--outputs", tmp_path, profile="paper", tasks="STS16", **CUT, **settings)
+    assert done.returncode == 0, done.stdout + done.stderr
+    dev = [line.split() for line in done.stdout.splitlines() if line.startswith("dev")]
+    assert float(dev[0][2]) != 0.0  # an encoder that gives every sentence one vector ranks nothing
+    if method in ("jtcse", "tncse", "simcse"):
+        (encoder,) = Path(tmp_path, "stages").glob(f"{method}-[0-9a-f]*/encoder")
+        done = cselab(hub, "export", encoder, tmp_path / "exported")
+        assert done.returncode == 0, done.stderr
+        assert (tmp_path / "exported" / "modules.json").is_file()
+
+
+def test_a_sweep(hub, tmp_path):
+    """Prevents workers that see another hub than the command, and seeds that are not told apart."""
+    store = tmp_path / "s.sqlite"
+    options = ["sweep", "-m", "simcse", "-m", "edfse", "--seeds", "1-2", "--workers", 2, "--store", store]
+    done = cselab(hub, *options, "--outputs", tmp_path, profile="paper", tasks="STS16", pivots="fr,ru", **CUT)
+    assert done.returncode == 0, done.stdout + done.stderr
+    with sqlite3.connect(store) as connection:
+        states = connection.execute("select label, seed, state from runs order by label, seed").fetchall()
+    assert states == [(label, seed, "done") for label in ("edfse", "simcse") for seed in (1, 2)]
+
+
+def test_the_decoders_notebook_on_an_encoder_is_one_line(hub, tmp_path):
+    """Prevents a traceback where a name of the hub is of the other kind."""
+    done = cselab(hub, "train", "bellm", "--outputs", tmp_path, profile="paper", decoder="FacebookAI/roberta-base")
+    assert done.returncode == 2
+    assert done.stderr.strip().splitlines()[-1].startswith("cselab: bellm: ")
+    assert "Traceback" not in done.stderr
