@@ -510,5 +510,11 @@ def test_looking_ahead_changes_nothing(open_lab):
 
 
 def test_fewer_sentences_than_a_batch_are_found_by_the_check(open_lab):
-    with pytest.raises(DataError, match="the text has 5 sentences, fewer than one batch of 8"):
+    with pytest.raises(
+        DataError, match="^simcse: 5 sentences are fewer than one batch of 8; give more, or a smaller batch"
+    ):
         check(open_lab(sentences=5), "simcse")
+    with pytest.raises(DataError, match="10 triplets are fewer than one batch of 32"):
+        check(open_lab(triplets=10), "simcse_supervised")
+    with pytest.raises(SettingsError, match="max_length=4096: the backbone reads at most"):
+        check(open_lab(stage1_max_length=4096), "simcse")

@@ -172,6 +172,8 @@ def _execute(job: Job) -> Outcome:
 
 
 def _run_folder(outputs: Path, name: str | None, resume: bool) -> Path:
+    if name and (Path(name).name != name or name.startswith(".")):
+        raise CselabError(f"--name {name!r}: expected a plain name of a folder, such as five-seeds")
     folder = outputs.resolve() / "runs" / (name or time.strftime("%Y%m%d-%H%M%S"))
     if folder.is_dir() and any(folder.iterdir()) and not resume:
         raise CselabError(

@@ -18,7 +18,9 @@ def load_masked_lm(folder: str | Path) -> nn.Module:
     Raises ModelError where it has none: a head from chance fills in noise.
     """
     with torch.random.fork_rng(devices=[]), quiet():
-        model, info = AutoModelForMaskedLM.from_pretrained(folder, dtype=torch.float32, output_loading_info=True)
+        model, info = AutoModelForMaskedLM.from_pretrained(
+            folder, dtype=torch.float32, output_loading_info=True, trust_remote_code=False
+        )
     if info["missing_keys"]:
         raise ModelError(
             f"{folder} has no masked-LM head ({', '.join(sorted(info['missing_keys'])[:2])}, …); "

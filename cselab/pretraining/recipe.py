@@ -25,7 +25,7 @@ from cselab.models import SentenceEncoder, load_backbone, load_tokenizer
 from cselab.pretraining.bert import PretrainConfig, held_out_loss, pretrain
 from cselab.pretraining.card import card_text
 from cselab.pretraining.llama import next_token_held_out, pretrain_decoder
-from cselab.pretraining.run import RunConfig, held_out_positions
+from cselab.pretraining.run import RunConfig, check_device, held_out_positions
 from cselab.pretraining.sif import SifMean
 from cselab.pretraining.text import Rows, neighbours
 
@@ -61,6 +61,7 @@ def make(
     Raises SettingsError for a corpus whose licence is not known to allow it, or for a BERT from none that keeps its order.
     """
     _check(corpora, kind)
+    check_device(config.get("device", "cpu"))
     started = time.perf_counter()
     text, checkpoint = _Text(corpora, data_dir), f"{folder}.checkpoint"
     if kind == "bert":

@@ -26,6 +26,16 @@ CHECKPOINT_EVERY = 500  # steps
 SHOWN_EVERY = 20
 
 
+def check_device(name: str) -> None:
+    """Raises SettingsError for a device that torch does not know or does not see here."""
+    try:
+        kind = torch.device(name).type
+    except RuntimeError:
+        raise SettingsError(f"device {name!r}: expected cpu, cuda or cuda:1") from None
+    if kind == "cuda" and not torch.cuda.is_available():
+        raise SettingsError(f"device {name!r}: torch sees no such GPU here; use cpu")
+
+
 @dataclass(frozen=True)
 class RunConfig:
     """Shape and length of a run, whatever it learns from. The defaults are those of the shipped backbones but `steps`."""

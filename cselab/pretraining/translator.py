@@ -19,6 +19,7 @@ from cselab.data.parallel import Parallel
 from cselab.data.translators import LONGEST, Seq2Seq
 from cselab.errors import DataError, SettingsError
 from cselab.models.folder import new_folder, write_card
+from cselab.pretraining.run import check_device
 from cselab.pretraining.text import Rows, batches
 from cselab.progress import progress_bar
 
@@ -64,6 +65,7 @@ def train_translator(config: TranslatorConfig, train: Parallel, test: Parallel, 
         raise SettingsError(f"minutes={config.minutes} leaves no time to train; give some")
     if 2 * len(train.pairs) < config.batch_size:
         raise DataError(f"{len(train.pairs)} pairs are less than half a batch of {config.batch_size}; give more text")
+    check_device(config.device)
     torch.manual_seed(config.seed)
     tokenizer = _tokenizer(train, config.vocab_size)
     rows = _both_ways(train, tokenizer)

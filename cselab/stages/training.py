@@ -21,7 +21,7 @@ from cselab.evaluation import score_data
 from cselab.hashing import folder_hash, weights_hash
 from cselab.lab import Lab
 from cselab.methods import Method, create, own_code, registered
-from cselab.models import Ensemble, SentenceEncoder, TwinEncoder, load_backbone, load_tokenizer
+from cselab.models import Ensemble, SentenceEncoder, TwinEncoder, load_backbone, load_tokenizer, longest_input
 from cselab.models.folder import CARD, write_card
 from cselab.pretraining.sif import SifMean
 from cselab.pretraining.text import Rows
@@ -131,10 +131,14 @@ def _train(
 def _rehearsed(lab: Lab, stage: str, method: Method, towers: list[str], schedule: Schedule) -> Path:
     """What `_train` would leave, of the weights it would start from, so that all that follows can be built before any training.
 
-    Raises DataError for fewer sentences than a batch; building `method` has raised whatever else is wrong with it.
+    Raises DataError for less text than a batch, SettingsError for more tokens than the backbone reads; building `method` has raised whatever else is wrong with it.
     """
-    if method.views < 3 and len(sentences(lab)) < schedule.batch_size:
-        raise DataError(f"the text has {len(sentences(lab))} sentences, fewer than one batch of {schedule.batch_size}")
+    found = len(nli_triplets(lab) if method.views == 3 else sentences(lab))
+    if found < schedule.batch_size:
+        what = "triplets are" if method.views == 3 else "sentences are"
+        raise DataError(f"{found} {what} fewer than one batch of {schedule.batch_size}; give more, or a smaller batch")
+    if schedule.max_length > (longest := longest_input(method.encoder.backbones[0])):
+        raise SettingsError(f"max_length={schedule.max_length}: the backbone reads at most {longest} tokens; give less")
     folder = Path(tempfile.mkdtemp(dir=lab.rehearsal, prefix=f"{stage}-"))
     encoder, target = method.encoder, folder / "encoder"
     target.mkdir()
@@ -199,6 +203,7 @@ def tower_folders(lab: Lab) -> list[str]:
 
 def joint(lab: Lab, method: str, **overrides: Any) -> Trained:
     """Stage 2: `method` ("tncse", "jtcse") from the two towers; `overrides` are settings, e.g. `caels=1`."""
+    registered(method)  # a name that there is not is found before the towers are trained
     lab = lab.with_settings(**{**dict.fromkeys(OF_DECODERS), **overrides})
     s = lab.settings
     towers, schedule = tower_folders(lab), s.stage2()

@@ -277,7 +277,7 @@ def test_a_broken_durations_file_is_no_obstacle(tmp_path):
 def test_a_full_disk_is_one_line(monkeypatch, capsys):
     from cselab import cli
 
-    def full():
+    def full(**_):
         raise OSError(errno.ENOSPC, "No space left on device", "outputs/runs/x")
 
     monkeypatch.setattr(cli, "app", full)

@@ -1,0 +1,575 @@
+"""One table of users' mistakes: a name, what the user does, and what the message says in one line.
+
+Each mistake goes through the front door: a command, `open_lab`, a loader of data, `check` of
+a method, `load` and `export`. The message names the bad value and says what to do. No stage, run or
+temporary file is left behind.
+"""
+
+import gzip
+import io
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from math import inf, nan
+from pathlib import Path
+
+import httpx
+import huggingface_hub
+import pytest
+from distributed import LocalCluster
+from huggingface_hub import errors
+from safetensors.torch import load_file, save_file
+
+from cselab import cli, open_lab, stages
+from cselab.data import load_corpus, load_sts
+from cselab.data.captions import load_captions
+from cselab.data.nli import load_nli_triplets, load_simcse_triplets
+from cselab.data.parallel import load_parallel
+from cselab.data.sources import embedded_dir
+from cselab.data.transfer import load_transfer
+from cselab.data.translators import open_translator
+from cselab.errors import CselabError
+from cselab.models import Ensemble, SentenceEncoder, TwinEncoder, export, load, load_decoder
+from cselab.settings import Settings
+from cselab.systems import check
+from cselab.views import AttentionInspector
+
+QUICK = {"sentences": 60, "dev_pairs": 12, "world_pairs": 40, "triplets": 10, "device": "cpu"}
+BATCHES = {"stage1_batch_size": 8, "stage2_batch_size": 8, "supervised_batch_size": 8}
+BERT, LLAMA = (str(embedded_dir() / "backbones" / name) for name in ("tiny-bert", "tiny-llama"))
+HEADER = "sentence1\tsentence2\tscore\n"
+CUT_OFF = gzip.compress("".join(f"{number**7:x}\n" for number in range(999)).encode())[:500]
+ONE = 'methods = ["sif"]\n'
+IN_PLACE = (".lock", ".dirlock", "sweep.log", ".sqlite")
+"""Endings of files that a refused command may leave: locks, the log of a sweep and its store."""
+
+
+def _filled(value, **places):
+    return value.format(**places) if isinstance(value, str) else value
+
+
+class User:
+    """Somebody with a folder of files and a folder of outputs; the methods are what users do."""
+
+    def __init__(self, folder: Path, request, monkeypatch):
+        self.folder, self.outputs = folder, folder / "outputs"
+        self.request, self.monkeypatch = request, monkeypatch
+
+    def lab(self, **settings):
+        return open_lab("bad", **{**QUICK, **BATCHES, "outputs": str(self.outputs), **settings})
+
+    def check(self, method, **settings):
+        """`systems.check`; {folder} in a setting stands for the user's folder."""
+        given = {key: _filled(value, folder=self.folder) for key, value in settings.items()}
+        check(self.lab(**given), method)
+
+    def file(self, name: str, content: str | bytes = "") -> Path:
+        """A file; text for a name that ends in .gz is compressed, bytes are written as they are."""
+        path = self.folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if isinstance(content, str):
+            content = gzip.compress(content.encode()) if name.endswith(".gz") else content.encode()
+        path.write_bytes(content)
+        return path
+
+    def reads(self, loader, name: str, file: str, content: str | bytes):
+        """`loader(name)` with a data folder that has one file."""
+        self.file(f"data/{file}", content)
+        loader(name, folder=self.folder / "data")
+
+    def opens(self, loader, file: str, content: str | bytes):
+        """`loader(path)` of one file."""
+        loader(str(self.file(file, content)))
+
+    def sts(self, rows: str | bytes):
+        """Somebody's dev split of STSBenchmark."""
+        self.file("data/sts/stsb-dev.tsv.gz", rows)
+        load_sts("STSBenchmark", "dev", folder=self.folder / "data")
+
+    def trips(self, rows: str):
+        self.file("trips.tsv", rows)
+        self.check("simcse", translator="{folder}/trips.tsv")
+
+    def cselab(self, *arguments: str, **files: str):
+        """The command line in this process; {outputs} and {folder} are the user's.
+
+        files: made before the command runs.
+        """
+        for name, content in files.items():
+            self.file(name, content)
+        words = [word.format(outputs=self.outputs, folder=self.folder) for word in arguments]
+        self.monkeypatch.setattr(sys, "argv", ["cselab", *words])
+        cli.main()
+
+    def run(self, *arguments: str, outputs: str = "{outputs}", **files: str):
+        self.cselab("run", "--outputs", outputs, *arguments, **files)
+
+    def damaged_run(self):
+        self.file("other/runs/one/run.json", "{}")
+        self.cselab("run", "--outputs", "{folder}/other", "--resume", "one")
+
+    def train(self, *arguments: str, **files: str):
+        self.cselab("train", "--outputs", "{outputs}", *arguments, **files)
+
+    def sweep(self, *arguments: str):
+        self.cselab("sweep", "--dry-run", *arguments)
+
+    def grid(self, text: str):
+        self.cselab("sweep", "--dry-run", "{folder}/grid", grid=text)
+
+    def cluster(self, parameter: str):
+        """A whole sweep, on a scheduler in this process."""
+        given = ("-p", "sentences=60", "-p", "triplets=10", "-p", parameter, "-m", "simcse")
+        kept = ("--outputs", "{outputs}", "--store", "{outputs}/s.sqlite")
+        address = self.request.getfixturevalue("scheduler")
+        self.cselab("sweep", *given, *kept, "--scheduler", address)
+
+    def outside(self, *arguments: str):
+        """The command line in a process of its own, without a keyboard."""
+        words = [word.format(outputs=self.outputs, folder=self.folder) for word in arguments]
+        command = [sys.executable, "-m", "cselab", *words]
+        done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True)
+        print(done.stderr, end="", file=sys.stderr)
+        sys.exit(done.returncode)
+
+    def copy(self, shipped: str, change) -> str:
+        """A copy of a shipped backbone, as a saved encoder, after `change(folder)`."""
+        folder = self.folder / "backbone"
+        shutil.copytree(shipped, folder)
+        (folder / "cselab.json").write_text('{"kind": "sentence", "pooling": "cls", "prompt": ""}')
+        change(folder)
+        return str(folder)
+
+    def backbone(self, change):
+        self.check("simcse", backbone=self.copy(BERT, change))
+
+    def decoder(self, change):
+        self.check("bellm", decoder=self.copy(LLAMA, change))
+
+    def own_code(self):
+        """A model that brings code along, for which transformers asks "[y/N]"."""
+        self.copy(BERT, config(model_type="mine", auto_map={"AutoConfig": "mine.Config"}))
+        self.outside("export", "{folder}/backbone", "{folder}/out")
+
+    def model(self, fixture: str, **changes) -> SentenceEncoder:
+        """A small random encoder of `conftest`."""
+        make, tokenizer = map(self.request.getfixturevalue, (fixture, "word_tokenizer"))
+        return SentenceEncoder(make(**changes), tokenizer)
+
+    def poolerless(self, method: str):
+        """A RoBERTa without a pooler, as the hub's is."""
+        self.model("make_roberta").save_pretrained(self.folder / "roberta")
+        weights("pooler.", lambda values: None)(self.folder / "roberta")
+        self.check(method, backbone="{folder}/roberta", caels=2)
+
+    def twin(self, **options) -> TwinEncoder:
+        one, two = (self.model("make_bert", seed=seed) for seed in (1, 2))
+        return TwinEncoder(one.backbone, two.backbone, tokenizer=one.tokenizer, **options)
+
+    def fused(self):
+        export(self.twin(cael=(2,), cross_stream="fused"), self.folder / "out")
+
+    def export_here(self):
+        export(self.twin(), self.folder)
+
+    def two_widths(self):
+        Ensemble([self.model("make_bert"), self.model("make_bert", hidden_size=16)])
+
+    def inspector(self):
+        decoder = SentenceEncoder(*load_decoder(LLAMA), pooling="last_token")
+        AttentionInspector({"bellm": decoder}, "a sentence")
+
+    def joint(self, **overrides):
+        stages.joint(self.lab(), "jtcse", **overrides)
+
+    def with_data(self, folder: str):
+        self.monkeypatch.setenv("CSELAB_DATA", folder)
+        self.check("simcse")
+
+    def hub(self, error: Exception, offline: str = ""):
+        """A backbone of the hub, whose every download ends in `error`."""
+
+        def fail(*_, **__):
+            raise error
+
+        self.monkeypatch.setenv("HF_HUB_OFFLINE", offline)
+        self.monkeypatch.setattr(huggingface_hub, "snapshot_download", fail)
+        data = {"corpus": "world", "tasks": "World", "dev_task": "World"}
+        self.check("simcse", hub=True, backbone="bert/x", **data)
+
+
+class Later:
+    """`user.run("05")` in the table is a function of a user, called by the test."""
+
+    def __getattr__(self, name: str):
+        return lambda *given, **options: lambda user: getattr(user, name)(*given, **options)
+
+
+def weights(part: str, change):
+    """`change(values)` of the tensors whose names have `part`; None leaves them out."""
+
+    def damage(folder: Path):
+        path = folder / "model.safetensors"
+        tensors = load_file(path)
+        changed = {key: change(tensors[key]) if part in key else tensors[key] for key in tensors}
+        kept = {name: values for name, values in changed.items() if values is not None}
+        save_file(kept, path, metadata={"format": "pt"})
+
+    return damage
+
+
+def config(**changes):
+    def damage(folder: Path):
+        path = folder / "config.json"
+        path.write_text(json.dumps({**json.loads(path.read_text()), **changes}))
+
+    return damage
+
+
+def nli(name: str, folder: Path):
+    load_nli_triplets([name], folder=folder)
+
+
+def without(name: str):
+    return lambda folder: (folder / name).unlink()
+
+
+def cut_off(folder: Path):
+    os.truncate(folder / "model.safetensors", 5000)
+
+
+def more_words(folder: Path):
+    path = folder / "tokenizer.json"
+    state = json.loads(path.read_text())
+    state["model"]["vocab"] |= {f"new{number}": number for number in range(8000, 17000)}
+    path.write_text(json.dumps(state))
+
+
+NOT_CACHED = errors.LocalEntryNotFoundError("nothing in the cache")
+NOT_THERE = errors.RepositoryNotFoundError(
+    "404", response=httpx.Response(404, request=httpx.Request("GET", "https://hub"))
+)
+TRIPLET = "sent0,sent1,hard_neg\na,b,c\n"
+LONE_QUOTE = 'sent0,sent1,hard_neg\n"' + "a" * 2**18
+MR = "text\tlabel\na\t1\n"
+user = Later()
+BAD = [
+    # Settings.
+    ("temperature inf", user.lab(temperature=inf), r"^temperature: .* finite .*\(got inf\)"),
+    ("temperature nan", user.lab(temperature=nan), r"^temperature: .* finite .*\(got nan\)"),
+    ("temperature 1e-30", user.lab(temperature=1e-30), r"^temperature: .* 0\.0001 \(got 1e-30\)"),
+    ("temperature=inf", user.run("-p", "temperature=inf"), r"finite number \(got 'inf'\)"),
+    ("seed -1", user.lab(seed=-1), r"^seed: .* or equal to 0 \(got -1\)"),
+    ("seed 2**31", user.lab(seed=2**31), r"^seed: .* than 2147483648 \(got 2147483648\)"),
+    ("seed 2**32", user.lab(seed=2**32), r"^seed: .* than 2147483648 \(got 4294967296\)"),
+    (
+        "seeds out of range",
+        user.lab(seed=2**31 - 2, seeds=5),
+        r"to 2147483650 .*; choose a smaller",
+    ),
+    ("setting", user.lab(temprature=0.1), r"'temprature'; did you mean 'temperature'\?"),
+    ("profile", lambda u: Settings.of("papers"), r"'papers'; did you mean 'paper'\?"),
+    ("ledger row", user.lab(released_rows="modulo"), r"'modulo'; did you mean 'modulus'\?"),
+    ("pooling", user.lab(pooling="clss"), r"pooling: .*'clss'\); did you mean 'cls'\?"),
+    ("CAELs -1", user.lab(caels=-1), r"^caels: .* or equal to 0 \(got -1\)"),
+    ("LayerNorms -1", user.lab(layer_norms_removed=-1), r"^layer_norms_removed: .*\(got -1\)"),
+    (
+        "outputs in a file",
+        user.lab(outputs=__file__),
+        r"outputs: cannot write to .*; choose another",
+    ),
+    # The command line.
+    ("command", user.outside("trian"), r"command 'trian'.*'train'.*; see `.* --help`"),
+    ("option", user.run("--job", "2"), r"option: --job .*--jobs.*; see `.* --help`"),
+    ("argument missing", user.cselab("export", "x"), r"argument 'folder'; see `.* --help`"),
+    ("-p without =", user.run("-p", "seed"), r"-p 'seed': expected name=value, e\.g\. -p seed=1"),
+    ("-p of a wrong type", user.run("-p", "seed=x"), r"'seed' takes int.*, got 'x'"),
+    ("-p unknown", user.outside("run", "-p", "sead=1"), r"'sead'; did you mean 'seed'\?"),
+    ("--jobs 0", user.run("--jobs", "0"), r"--jobs 0: expected 1 or more"),
+    ("--jobs many", user.run("--jobs", "many"), r"'--jobs': .* integer.*; see `.* --help`"),
+    ("notebook", user.run("03_jtsce"), r"notebook '03_jtsce'; did you mean '03_jtcse_tr"),
+    (
+        "run taken",
+        user.run("--name", "one", **{"outputs/runs/one/a.lock": ""}),
+        r"taken; choose another --name",
+    ),
+    (
+        "--resume",
+        user.run("--resume", "one"),
+        r"no run to resume in .*/one; expected its run\.json",
+    ),
+    (
+        "damaged run",
+        user.damaged_run(),
+        r"no run to resume in",
+    ),
+    (
+        "outputs of a run",
+        user.run(outputs=__file__),
+        r"cannot write to .*; choose another --outputs",
+    ),
+    ("method", user.train("jtsce"), r"unknown method 'jtsce'; did you mean 'jtcse'\?"),
+    ("two seeds", user.train("sif", "-p", "seeds=1-2"), r"does one run, .* are 2; `cselab sweep`"),
+    ("store", user.train("sif", "--store", __file__), r"is no store .*; choose another --store"),
+    ("report", user.cselab("report", "--store", "/no/s"), r"no store /no/s; `cselab sweep` makes"),
+    ("--device", user.cselab("pretrain", "x", "--device", "gpu"), r"'gpu': expected cpu, cuda"),
+    ("--steps 0", user.cselab("pretrain", "x", "--steps", "0"), r"'--steps': .*1; see `.* --help`"),
+    (
+        "card",
+        user.cselab("card", "{folder}", **{"card.json": "{"}),
+        r"is damaged .*; make the backbone",
+    ),
+    # Sweeps and grids.
+    ("--seeds 5-1", user.sweep("-m", "sif", "--seeds", "5-1"), r"'5-1' runs backwards; .* \"1-5\""),
+    ("--seeds far", user.sweep("-m", "sif", "--seeds", "1-4294967296"), r"1-4294967296 is out of"),
+    ("--seeds one", user.sweep("-m", "sif", "--seeds", "one"), r"expected numbers .*, got 'one'"),
+    (
+        "--workers 0",
+        user.cselab("sweep", "-m", "sif", "--workers", "0"),
+        r"0 .*: expected 1 or more",
+    ),
+    (
+        "--only nothing",
+        user.sweep("-m", "sif", "--only", "jt*"),
+        r"--only jt\*: no run of the grid",
+    ),
+    ("grid not there", user.sweep("/no/g.toml"), r"no grid /no/g\.toml .*; expected a TOML file"),
+    ("grid no TOML", user.grid("methods = [sif]"), r"is no TOML: .*line 1, column 12"),
+    ("grid's key", user.grid(ONE + "seed_s = 1"), r"'seed_s'; did you mean 'seeds'\?"),
+    ("measure", user.grid(ONE + "measures = 'stss'"), r"'stss'; did you mean 'sts'\?"),
+    ("grid's notebook", user.grid("notebooks = [33]"), r"no notebook '33'; valid: 00_"),
+    ("grid without runs", user.grid("seeds = '1-2'"), r"no run: give methods = .* or notebooks"),
+    ("label's setting", user.grid(ONE + "label = '{cael}'"), r"'cael' is neither .*; use one of"),
+    ("label's brace", user.grid(ONE + "label = 'a {'"), r"'a \{': .*; write a setting .*\{caels\}"),
+    ("label 3", user.grid(ONE + "label = 3"), r"label takes one text, got 3; write it in quotes"),
+    (
+        "two runs of one label",
+        user.grid(f"label = 'a'\n[[runs]]\n{ONE}[[runs]]\n{ONE}caels = 1"),
+        r"two runs are called 'a' and differ; give one block a label of its own",
+    ),
+    ("sweep's data", user.cluster("data_dir=/no/data"), r"no folder /no/data; a data folder holds"),
+    (
+        "sweep's backbone",
+        user.cluster("backbone=tiny-brt"),
+        r"no run was started: .* 'tiny-brt' here",
+    ),
+    # Test pairs.
+    ("task", lambda u: load_sts("STSBenchmrk"), r"'STSBenchmrk'; did you mean 'STSBenchmark'\?"),
+    ("split", lambda u: load_sts("STS12", "dev"), r"STS12 has no split 'dev'; valid: test"),
+    ("no data", lambda u: load_sts("STS12"), r"STS12 test; set data_dir or CSELAB_DATA"),
+    ("data_dir", user.check("simcse", data_dir="/no"), r"^data_dir: no folder /no; a data folder"),
+    ("CSELAB_DATA", user.with_data("/no"), r"^CSELAB_DATA: no folder /no; a data folder holds"),
+    ("doubled column", user.sts(HEADER[:-1] + "\tscore\n"), r"'score' is named twice; name each"),
+    ("missing column", user.sts("sentence1\tscore\n"), r"'sentence2'; its first line must name"),
+    ("score 7", user.sts(HEADER + "a\tb\t7\n"), r"line 2: score '7' .* from 0 to 5; correct"),
+    (
+        "score high",
+        user.sts(HEADER + "a\tb\thigh\n"),
+        r"line 2: score 'high' .* from 0 to 5; correct",
+    ),
+    ("score nan", user.sts(HEADER + "a\tb\tnan\n"), r"line 2: score 'nan' .* from 0 to 5; correct"),
+    ("pairs", user.sts(HEADER + "a\tb\t1\n"), r"has 1 pairs, .* has 1500; get the official file"),
+    ("quoted tab", user.sts(HEADER + '"a\tm"\tb\t1\n'), r"line 2: 4 cells, .* must become a space"),
+    ("pairs in Latin", user.sts(gzip.compress(b"caf\xe9\n")), r"line 1: not UTF-8 .*; convert"),
+    # Text.
+    ("corpus", user.reads(load_corpus, "bok", "corpus/book.txt.gz", "a"), r"'bok' .*mean 'book'\?"),
+    (
+        ".csv",
+        user.opens(load_corpus, "text.csv", "a,b"),
+        r"text\.csv is no text .*; save .* a \.txt",
+    ),
+    ("folder", lambda u: load_corpus(str(u.folder)), r"is no text .*; save .* as a \.txt"),
+    ("empty", user.opens(load_corpus, "a.txt", " \n"), r"no sentence in .*a\.txt; expected one"),
+    (
+        "document",
+        user.opens(load_corpus, "a.txt", "a b " * 999),
+        r"line 1: 1,998 words; .* split the",
+    ),
+    ("Latin-1", user.opens(load_corpus, "a.txt", b"caf\xe9"), r"not UTF-8 \(byte 0xe9\); convert"),
+    ("cut off", user.opens(load_corpus, "a.txt.gz", CUT_OFF), r"truncated or damaged .*; copy it"),
+    (
+        "batch",
+        user.check("simcse", sentences=5),
+        r"^simcse: 5 sentences are fewer than one batch of 8; give more",
+    ),
+    # Triplets, classification, captions, parallel text.
+    ("NLI", user.reads(nli, "snl", "nli/snli.tsv.gz", ""), r"'snl' .*did you mean 'snli'\?"),
+    (
+        "NLI's columns",
+        user.opens(load_simcse_triplets, "a.csv", "a,b"),
+        r"a, b; expected sent0, .*; get",
+    ),
+    (
+        "NLI's rows",
+        user.opens(load_simcse_triplets, "a.csv", TRIPLET),
+        r"has 1 .* 275,601; get the",
+    ),
+    ("NLI's quote", user.opens(load_simcse_triplets, "a.csv", LONE_QUOTE), r"line 2: .*; get the"),
+    ("transfer", lambda u: load_transfer("SST"), r"task 'SST'; did you mean 'SST2'\?"),
+    (
+        "transfer's rows",
+        user.reads(load_transfer, "MR", "transfer/mr.tsv.gz", MR),
+        r"1 rows, .*; get",
+    ),
+    ("captions", user.opens(load_captions, "a.tsv", "a dog"), r"expected a scene, a tab .*'a dog'"),
+    (
+        "scenes",
+        user.opens(load_captions, "a.tsv", "1\ta"),
+        r"the most is 1; give a smaller of_each",
+    ),
+    ("parallel", user.reads(load_parallel, "fr", "parallel/en-fr.tsv.gz", ""), r"'fr' .*'en-fr'\?"),
+    # Translators.
+    ("translator", user.check("simcse", translator="opus"), r"'opus'; did you mean 'opus-mt'\?"),
+    ("pivot", user.check("simcse", pivot_i="xx"), r"unknown pivot 'xx'; valid: de, es, fr"),
+    (
+        "an encoder",
+        user.check("simcse", translator=BERT),
+        r"'bert' .*, .* not translate; give a folder",
+    ),
+    (
+        "beam",
+        lambda u: open_translator(BERT, "fr", beams=2, temperature=1.0),
+        r"beams=2, .*: expected",
+    ),
+    (
+        "no trip",
+        user.trips("sentence\tround_trip\na\tb\n"),
+        r"has no round trip of .*; prepare it from",
+    ),
+    ("no header", user.trips("a\tb\n"), r"line 1: expected sentence, a tab and .*, got 'a\\tb'"),
+    # The hub.
+    (
+        "no hub",
+        user.check("simcse", backbone="bert/x"),
+        r"no 'bert/x' here; .* set hub=True to fetch",
+    ),
+    ("opus-mt", user.check("simcse", translator="opus-mt"), r"'opus-mt' .*; set hub=True, or use"),
+    (
+        "offline",
+        user.hub(NOT_CACHED, offline="1"),
+        r"HF_HUB_OFFLINE is set; .*: hf download bert/x",
+    ),
+    ("no network", user.hub(NOT_CACHED), r"the hub does not answer; .*: hf download bert/x"),
+    ("no repository", user.hub(NOT_THERE), r"no model 'bert/x' on the hub; check the name"),
+    # Backbones.
+    ("NaN", user.backbone(weights("layer.2", lambda x: x * nan)), r"not finite \(.*; get the file"),
+    ("cut-off weights", user.backbone(cut_off), r"do not load: expected a model\.safetensors that"),
+    (
+        "too few weights",
+        user.backbone(weights("layer.2", lambda x: None)),
+        r"lacks weights of its own",
+    ),
+    ("other shapes", user.backbone(config(intermediate_size=9)), r"expected .* \(tensors of other"),
+    (
+        "no config",
+        user.backbone(without("config.json")),
+        r"no backbone at .*: expected a folder with",
+    ),
+    (
+        "no tokenizer",
+        user.backbone(without("tokenizer.json")),
+        r"expected a tokenizer\.json beside",
+    ),
+    ("other tokenizer", user.backbone(more_words), r"has 17000 tokens, .* 8000 .*; load both"),
+    (
+        "own code",
+        user.own_code(),
+        r"no model in .*custom code.*; expected a folder that save_pretr",
+    ),
+    (
+        "decoder for encoder",
+        user.check("simcse", backbone=LLAMA),
+        r"'llama' .*; expected an encoder",
+    ),
+    ("encoder for decoder", user.check("bellm", decoder=BERT), r"'bert' .*; expected a Llama-like"),
+    ("cut-off decoder", user.decoder(cut_off), r"no decoder at .*: expected .* model\.safetensors"),
+    ("tncse", user.poolerless("tncse"), r"^tncse: .*pooler='fresh'.* modulus_on='cls'"),
+    ("jtcse", user.poolerless("jtcse"), r"^jtcse: .*pooler='fresh'.* modulus_on='cls'"),
+    (
+        "tower",
+        user.poolerless("tncse_single"),
+        r"^tncse_single: .*pooler='fresh'.* modulus_on='cls'",
+    ),
+    # Methods.
+    ("check", user.check("jtsce"), r"'jtsce'; did you mean 'jtcse'\?"),
+    ("4 CAELs", user.check("jtcse", caels=4), r"caels=4 does not divide the 6 .*; use 0 or one of"),
+    ("7 LayerNorms", user.check("tncse", layer_norms_removed=7), r"last 7 layers; the model has 6"),
+    ("override", user.joint(cael=2), r"'cael'; did you mean 'caels'\?"),
+    ("stream", user.joint(cross_stream="last"), r"\(got 'last'\); did you mean 'last_only'\?"),
+    ("term", user.check("jtcse", terms="nce,icnse"), r"'icnse'; did you mean 'icnce'\?"),
+    ("weight", user.check("simcse", terms="nce:inf"), r"'nce' must be above 0, got inf"),
+    (
+        "knob",
+        user.check("arccse", knobs="arc_margn:5"),
+        r"'arc_margn'; did you mean 'arc_margin'\?",
+    ),
+    (
+        "prompt",
+        user.check("bellm", prompt="sumarize"),
+        r"'sumarize' is none of .*; write \{sentence\}",
+    ),
+    # Saved encoders and widgets.
+    (
+        "export",
+        user.cselab("export", BERT, "{folder}/out"),
+        r"cselab\.json in .*: expected a folder",
+    ),
+    ("fused twin", user.fused(), r"a fused twin .*; use cselab\.load on its own folder"),
+    ("export taken", user.export_here(), r"is no saved encoder, .*; choose another folder"),
+    ("load", lambda u: load(u.folder), r"no cselab\.json in .*: expected a folder that save_pretr"),
+    (
+        "load a file",
+        lambda u: load(u.file("a/cselab.json", "{").parent),
+        r"damaged .*; save the enc",
+    ),
+    ("two widths", user.two_widths(), r"have 16, 32 dimensions; a sum needs one width"),
+    ("inspector", user.inspector(), r"'bellm' has no BERT-like tower .*; give encoders or twins"),
+]
+
+
+@pytest.fixture(scope="module")
+def scheduler(tmp_path_factory):
+    """The address of a dask scheduler with a worker in this process."""
+    options = {"processes": False, "dashboard_address": None, "threads_per_worker": 1}
+    folder = tmp_path_factory.mktemp("dask")
+    with LocalCluster(n_workers=1, local_directory=str(folder), **options) as cluster:
+        yield cluster.scheduler_address
+
+
+def left_behind(u: User) -> list[str]:
+    """Files of stages, runs, exports and temporary folders; empty folders do not count."""
+    places = [u.outputs, u.folder / "temporary", u.folder / "out"]
+    files = [path for place in places for path in place.rglob("*") if path.is_file()]
+    return [str(path) for path in files if not path.name.endswith(IN_PLACE)]
+
+
+@pytest.mark.parametrize(("do", "message"), [row[1:] for row in BAD], ids=[row[0] for row in BAD])
+def test_bad_input(do, message, tmp_path, request, monkeypatch, capsys):
+    """Prevents a traceback, a bad value that is accepted, and half a stage that is left."""
+    for name in ("CSELAB_RUN_DIR", "CSELAB_OUTPUTS", "CSELAB_DATA", "HF_HUB_OFFLINE"):
+        monkeypatch.setenv(name, "")
+    (tmp_path / "temporary").mkdir()
+    monkeypatch.setenv("TMPDIR", str(tmp_path / "temporary"))
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "temporary"))
+    monkeypatch.setattr(sys, "stdin", io.StringIO())  # whoever asks at the keyboard fails
+    u = User(tmp_path, request, monkeypatch)
+    with pytest.raises((CselabError, SystemExit)) as caught:
+        do(u)
+    said = str(caught.value)
+    if caught.type is SystemExit:
+        assert caught.value.code == 2
+        said = capsys.readouterr().err.removesuffix("\n")
+        assert said.startswith("cselab: ")
+        said = said.removeprefix("cselab: ")
+    assert re.search(message, said), said
+    assert "\n" not in said
+    assert left_behind(u) == []
+
+
+def test_the_table_has_rows_of_different_names():
+    names = [row[0] for row in BAD]
+    assert len(set(names)) == len(names) >= 60
