@@ -131,7 +131,8 @@ def _train(
 def _rehearsed(lab: Lab, stage: str, method: Method, towers: list[str], schedule: Schedule) -> Path:
     """What `_train` would leave, of the weights it would start from, so that all that follows can be built before any training.
 
-    Raises DataError for less text than a batch, SettingsError for more tokens than the backbone reads; building `method` has raised whatever else is wrong with it.
+    Raises DataError for less text than a batch, SettingsError for more tokens than the backbone reads;
+    building `method` has raised whatever else is wrong with it.
     """
     found = len(nli_triplets(lab) if method.views == 3 else sentences(lab))
     if found < schedule.batch_size:
