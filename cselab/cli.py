@@ -55,7 +55,7 @@ def run(
     from cselab.batch.runner import find_notebooks
     from cselab.batch.runner import run as run_notebooks
 
-    given = dict(_split(text) for text in parameter or ())
+    given = _given(parameter, taken=("profile",) if profile else ())
     if profile:
         given["profile"] = profile
     if resume:
@@ -113,7 +113,7 @@ def train(
     """
     from cselab.sweep.one import train_one
 
-    train_one(method, dict(_split(text) for text in parameter or ()), outputs, store)
+    train_one(method, _given(parameter, taken=("methods", "notebooks")), outputs, store)
 
 
 @app.command()
@@ -159,7 +159,8 @@ def sweep(
 
     if grid and (method or notebook):
         raise SettingsError("give a grid, or --method and --notebook, not both")
-    axes = {name: value.split("|") if "|" in value else value for name, value in map(_split, parameter or ())}
+    given = _given(parameter, taken=("methods", "notebooks", *(("seeds", "seed") if seeds else ())))
+    axes = {name: value.split("|") if "|" in value else value for name, value in given.items()}
     declared = read_grid(grid) if grid else {"methods": method or [], "notebooks": notebook or []}
     runs = expand({**declared, **({"seeds": seeds} if seeds else {}), **axes}, _notebooks_folder())
     runs = [one for one in runs if not only or any(fnmatchcase(one.label, pattern) for pattern in only)]
@@ -321,6 +322,17 @@ def export(
 
 def _numbers(measured: dict) -> str:
     return json.dumps(measured, indent=1)
+
+
+def _given(parameters: list[str] | None, *, taken: tuple[str, ...] = ()) -> dict[str, str]:
+    """Names and values of `-p`; taken: names that an option of the command says already."""
+    found: dict[str, str] = {}
+    for name, value in map(_split, parameters or ()):
+        if name in found or name in taken:
+            where = "by -p" if name in found else "by the command's own option or argument"
+            raise SettingsError(f"-p {name}={value}: {name} is given {where} too; give it once")
+        found[name] = value
+    return found
 
 
 def _split(text: str) -> tuple[str, str]:

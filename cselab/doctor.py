@@ -152,7 +152,7 @@ def _hub(_outputs: Path) -> Iterator[Finding]:
             "hub",
             "missing",
             f"{address} does not answer ({reason})",
-            "only the profile paper needs it; behind a proxy set HTTPS_PROXY",
+            "profile paper and hub=True need it; behind a proxy set HTTPS_PROXY",
         )
 
 

@@ -21,6 +21,13 @@ def data_dir() -> Path:
     pytest.skip("no evaluation data: set CSELAB_DATA to a folder that holds sts/stsb-dev.tsv.gz")
 
 
+@pytest.fixture(autouse=True)
+def _folders_of_no_other_test(monkeypatch):
+    """A sweep's worker sets these for its process, which under test is that of all tests."""
+    for variable in ("CSELAB_RUN_DIR", "CSELAB_OUTPUTS"):
+        monkeypatch.delenv(variable, raising=False)
+
+
 WORDS = [
     "a",
     "the",

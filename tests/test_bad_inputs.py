@@ -312,6 +312,21 @@ BAD = [
         user.run(outputs=__file__),
         r"cannot write to .*; choose another --outputs",
     ),
+    (
+        "seed and seeds",
+        user.sweep("-m", "sif", "--seeds", "1-2", "-p", "seed=7"),
+        r"-p seed=7: seed is given by the command's own option or argument too; give it once",
+    ),
+    (
+        "another method",
+        user.train("sif", "-p", "methods=simcse"),
+        r"-p methods=simcse: methods is given by .* too; give it once",
+    ),
+    (
+        "a setting twice",
+        user.train("sif", "-p", "seed=1", "-p", "seed=2"),
+        r"-p seed=2: seed is given by -p too; give it once",
+    ),
     ("method", user.train("jtsce"), r"unknown method 'jtsce'; did you mean 'jtcse'\?"),
     ("two seeds", user.train("sif", "-p", "seeds=1-2"), r"does one run, .* are 2; `cselab sweep`"),
     ("store", user.train("sif", "--store", __file__), r"is no store .*; choose another --store"),
@@ -462,6 +477,11 @@ BAD = [
         "too few weights",
         user.backbone(weights("layer.2", lambda x: None)),
         r"lacks weights of its own",
+    ),
+    (
+        "fewer layers than weights",
+        user.backbone(config(num_hidden_layers=4)),
+        r"weights that its config\.json does not ask for .*; correct num_hidden_layers",
     ),
     ("other shapes", user.backbone(config(intermediate_size=9)), r"expected .* \(tensors of other"),
     (

@@ -65,6 +65,11 @@ def load_backbone(
         ) from None
     remove_layer_norms(model, getattr(config, "layer_norms_removed", 0))
     missing = set(info["missing_keys"]) & model.state_dict().keys()  # a LayerNorm that is out cannot be missing
+    if unread := sorted(key for key in info["unexpected_keys"] if "encoder.layer." in key):
+        raise ModelError(
+            f"{name_or_path} has weights that its config.json does not ask for ({unread[0]}, {len(unread)} in all); "
+            "correct num_hidden_layers, or get both files from one place"
+        )
     no_pooler = {key for key in missing if key.startswith("pooler.")}
     if missing - no_pooler:
         raise ModelError(
@@ -157,7 +162,12 @@ def load_tokenizer(name_or_path: str | Path) -> PreTrainedTokenizerBase:
         raise ModelError(
             f"no tokenizer at {str(name_or_path)!r}: expected a tokenizer.json beside config.json ({reason(error)})"
         ) from None
-    words = tokenizer("the of and in a", add_special_tokens=False)["input_ids"]
+    try:
+        words = tokenizer("the of and in a", add_special_tokens=False)["input_ids"]
+    except Exception as error:  # the tokenizers library raises nothing narrower
+        raise ModelError(
+            f"the tokenizer at {str(name_or_path)!r} cannot read plain English ({reason(error)}); save it again as tokenizer.json"
+        ) from None
     if all(token == tokenizer.unk_token_id for token in words):
         raise ModelError(
             f"the tokenizer at {str(name_or_path)!r} maps every common English word to {tokenizer.unk_token}: its vocabulary "

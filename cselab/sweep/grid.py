@@ -118,6 +118,8 @@ def _block(block: dict[str, Any], measures: tuple[str, ...], notebooks: Path) ->
     for key, value in (("label", label or ""), ("profile", profile)):
         if not isinstance(value, str):
             raise SettingsError(f"grid: {key} takes one text, got {value!r}; write it in quotes")
+    if "seeds" in block and "seed" in block:
+        raise SettingsError(f"seed={block['seed']} and seeds={block['seeds']!r} are both given; give one of them")
     axes = {"seed": parse_seeds(block.pop("seeds", [])) or [block.pop("seed", Settings.model_fields["seed"].default)]}
     axes |= {name: _listed(value) for name, value in block.items()}
     varied = [name for name, values in axes.items() if len(values) > 1 and name != "seed"]

@@ -81,7 +81,7 @@ def problems(runs: Sequence[Run], outputs: str) -> dict[str, list[str]]:
             try:
                 check_run(run, lab_of(run.settings, outputs))
             except CselabError as error:
-                found.setdefault(str(error), []).append(run.label)
+                found.setdefault(str(error).removeprefix(f"{run.what}: "), []).append(run.label)
     return found
 
 
