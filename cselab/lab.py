@@ -36,7 +36,7 @@ class Lab:
 
         self.notebook = notebook
         self.device = join(_device(settings.device))
-        self.settings = _affordable(settings, self.device.type)
+        self.settings = _without_slow_bfloat16(settings, self.device.type)
         self.dtype = torch.bfloat16 if self.settings.bf16 else torch.float32
         self.environment = {**environment_stamp(self.device), "precision": str(self.dtype).removeprefix("torch.")}
         outputs = project_path(Path(os.environ.get("CSELAB_OUTPUTS") or settings.outputs))
@@ -172,11 +172,12 @@ def _work_folder(parent: Path, name: str, kept: Path | None = None) -> Iterator[
             shutil.rmtree(folder, ignore_errors=True)
 
 
-def _affordable(settings: Settings, device: str) -> Settings:
+def _without_slow_bfloat16(settings: Settings, device: str) -> Settings:
     """The settings without bfloat16 where the device does not have it, and one line that says so."""
+    from cselab.training.distributed import from_first
     from cselab.training.precision import has_bfloat16
 
-    if not settings.bf16 or has_bfloat16(device):
+    if not settings.bf16 or from_first(has_bfloat16(device)):  # all processes train alike
         return settings
     _warn_once("bf16=True: this machine has no fast bfloat16, so float32 is used; its results may differ slightly")
     return settings.changed(bf16=False)

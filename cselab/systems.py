@@ -17,6 +17,7 @@ from cselab.lab import Lab
 from cselab.models import Ensemble, Flowed, SentenceEncoder, TwinEncoder, Whitened
 from cselab.settings import Settings
 from cselab.stages.training import NOT_OF_TOWERS, OF_DECODERS, OF_TERMS, OF_TWINS
+from cselab.training.distributed import rank_and_world
 
 SINGLE = (
     "simcse", "imsimcse", "tncse_single", "simcse_noise", "consert", "esimcse", "diffcse", "arccse", "infocse", "promptbert", "pcl",
@@ -149,9 +150,11 @@ def check(lab: Lab, *names: str) -> None:
             one = system(name)
             try:
                 (one.build if one.trained else stages.backbone_encoder)(rehearsal)
-            except CselabError as error:  # stand-ins lie in a folder that the user has never heard of
-                text = re.sub(rf"{re.escape(folder)}/\S+?/encoder(/tower_ii?)?", lab.settings.backbone, str(error))
-                raise type(error)(f"{name}: {text}") from None
+            except CselabError as error:  # the path of a stand-in would mean nothing to the user
+                message = re.sub(rf"{re.escape(folder)}/\S+?/encoder(/tower_ii?)?", lab.settings.backbone, str(error))
+                raise type(error)(f"{name}: {message}") from None
+    if rank_and_world()[0]:
+        return
     print(
         f"checked: {len(text):,} sentences ({text.source}); dev {dev.task}, tests {', '.join(data.task for data in tests)} "
         f"({tests[0].source.kind}); {', '.join(names)} can be built"

@@ -114,7 +114,8 @@ def execute(
             )  # fmt: skip
         except PapermillExecutionError as error:
             where = f"cell {error.exec_count}: {error.ename}: {error.evalue}".splitlines()[0]
-            own = error.ename in {kind.__name__ for kind in CselabError.__subclasses__()}  # says all in its one line
+            kinds = (CselabError, *CselabError.__subclasses__())
+            own = error.ename in {kind.__name__ for kind in kinds}  # says all in its one line
             raise NotebookFailed(where, f"see {log}" if own else "\n".join(error.traceback)) from None
         except DeadKernelError:
             raise NotebookFailed("the kernel died (out of memory, or the process was killed)", _tail(log)) from None

@@ -149,7 +149,7 @@ def assign(given: Mapping[str, str], notebooks: Sequence[Path]) -> dict[Path, di
     values: dict[Path, dict[str, Any]] = {}
     for notebook, parameters in declared.items():
         own = {name: convert(parameters[name], text) for name, text in texts.items() if name in parameters}
-        others = {name: text for name, text in texts.items() if name not in parameters}
+        others = {name: text for name, text in texts.items() if name not in parameters and text.lower() not in NOTHING}
         values[notebook] = own | ({SETTINGS: others} if others and SETTINGS in parameters else {})
     said = {name: text for name, text in texts.items() if name in Settings.model_fields and text.lower() not in NOTHING}
     Settings.of(said.pop("profile", "tiny"), **said)

@@ -87,7 +87,7 @@ class RoundTrip:
         if seconds > 60:
             print(
                 f"round trips ({self.pivot}): {total:,} sentences take about {_clock(seconds)} on this machine "
-                f"({total / seconds:,.0f} a second, from the first {len(sample)}); finished ones are kept"
+                f"({total / seconds:,.0f} a second, from the first {len(sample)}); those in the cache take none"
             )
 
     def _translated(self, batch: list[str], number: int) -> list[str]:

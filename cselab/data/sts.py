@@ -219,11 +219,11 @@ def _sick_test() -> _Columns:
     try:
         with tarfile.open(archive) as tar:
             member = next(name for name in tar.getnames() if name.endswith(SICK_TEST))
-            lines = tar.extractfile(member).read().decode("utf-8").splitlines()
+            lines = tar.extractfile(member).read().decode("utf-8").replace("\r\n", "\n").split("\n")
         header, *rows = (line.split("\t") for line in lines if line.strip())
         a, b, score = (header.index(name) for name in ("sentence_A", "sentence_B", "relatedness_score"))
         columns = [(row[a], row[b], float(row[score]), "") for row in rows]
-    except (tarfile.TarError, StopIteration, ValueError, IndexError) as error:
+    except (tarfile.TarError, OSError, EOFError, StopIteration, ValueError, IndexError) as error:
         raise DataError(f"{where} holds no readable {SICK_TEST} ({error}); fetch it again") from None
     return _Columns(*map(list, zip(*columns, strict=True)))
 

@@ -5,8 +5,10 @@ import hashlib
 import warnings
 from collections.abc import Callable
 from pathlib import Path
+from pickle import UnpicklingError
 
 import torch
+from safetensors import SafetensorError
 
 from cselab.data.hub import hub_model
 from cselab.data.pivot import LexicalPivot
@@ -82,7 +84,7 @@ class Seq2Seq:
             try:
                 with torch.random.fork_rng(devices=[]):
                     found = AutoModelForSeq2SeqLM.from_pretrained(self.folder, dtype=self.dtype)
-            except (OSError, ValueError, RuntimeError) as error:
+            except (OSError, ValueError, RuntimeError, SafetensorError, UnpicklingError) as error:
                 raise DataError(
                     f"the translator at {self.name!r} does not load: {str(error).strip().splitlines()[0]}; get it again"
                 ) from None

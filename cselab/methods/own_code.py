@@ -11,8 +11,9 @@ from pathlib import Path
 from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
-LIBRARIES = tuple(sysconfig.get_paths()[name] for name in ("stdlib", "platstdlib", "purelib", "platlib"))
-CSELAB = str(Path(__file__).resolve().parents[1])
+PLACES = ("stdlib", "platstdlib", "purelib", "platlib")
+LIBRARIES = tuple(Path(sysconfig.get_paths()[name]).resolve() for name in PLACES)
+CSELAB = Path(__file__).resolve().parents[1]
 
 
 def own_code(kind: type) -> str:
@@ -23,36 +24,40 @@ def own_code(kind: type) -> str:
     """
     parts: dict[str, str] = {}
     _collect(kind, parts)
-    return "\n".join(parts[name] for name in sorted(parts))
+    return "\n".join(sorted(parts.values()))
 
 
 def _collect(value: Any, parts: dict[str, str]) -> None:
     """Adds the source of a class, function or module, once, and then of what it uses."""
-    value = inspect.unwrap(value) if callable(value) else value
-    name = f"{getattr(value, '__module__', '')}.{getattr(value, '__qualname__', getattr(value, '__name__', ''))}"
+    name = str(id(value))  # two lambdas, or two products of one factory, have one name
     if name in parts or not _of_a_user(value):
         return
     parts[name] = ""
     if isinstance(value, ModuleType):
         parts[name] = _plain(inspect.getsource(value))
+        for used in list(vars(value).values()):
+            if isinstance(used, (FunctionType, type, ModuleType)):
+                _collect(used, parts)
     elif isinstance(value, type):
         own = {key: item for key, item in vars(value).items() if key not in IGNORED}
-        parts[name] = f"class {name}\n" + "\n".join(f"{key} = {_shown(own[key], parts)}" for key in sorted(own))
+        parts[name] = f"class {value.__qualname__}\n" + "\n".join(
+            f"{key} = {_shown(own[key], parts)}" for key in sorted(own)
+        )
         for base in value.__mro__[1:]:
             _collect(base, parts)
     elif isinstance(value, FunctionType):
         parts[name] = _source(value)
+        if hasattr(value, "__wrapped__"):
+            _collect(value.__wrapped__, parts)
         for key, used in _used(value):
             parts[f"{name}: {key}"] = f"{key} = {_shown(used, parts)}"
 
 
 def _shown(value: Any, parts: dict[str, str]) -> str:
     """A constant's text, or the name of what has code, which is collected."""
-    for attribute in (
-        "__func__",
-        "func",
-        "__wrapped__",
-    ):  # class methods, cached properties and partials, decorated functions
+    if isinstance(value, functools.partial):
+        return f"partial({_shown((value.func, value.args, value.keywords), parts)})"
+    for attribute in ("__func__", "func"):  # class methods, cached properties
         value = getattr(value, attribute, value)
     if isinstance(value, property):
         return " ".join(_shown(part, parts) for part in (value.fget, value.fset, value.fdel) if part)
@@ -95,7 +100,7 @@ def _names(code: CodeType) -> Iterator[str]:
 
 def _source(function: FunctionType) -> str:
     try:
-        return _plain(inspect.getsource(function))
+        return _plain(inspect.getsource(function.__code__))  # of a function itself it unwraps
     except (OSError, TypeError, SyntaxError):  # typed at a prompt, or a lambda within a line: what it does, then
         code = function.__code__
         return repr((code.co_code, code.co_names, [c for c in code.co_consts if not isinstance(c, CodeType)]))
@@ -127,7 +132,7 @@ def _user_module(module: ModuleType) -> bool:
     if module.__name__ == "__main__":
         return True
     file = getattr(module, "__file__", None)
-    return file is not None and not str(Path(file).resolve()).startswith((*LIBRARIES, CSELAB))
+    return file is not None and not any(Path(file).resolve().is_relative_to(place) for place in (*LIBRARIES, CSELAB))
 
 
 IGNORED = frozenset(

@@ -142,6 +142,10 @@ def _rehearsed(lab: Lab, stage: str, method: Method, towers: list[str], schedule
         raise SettingsError(f"max_length={schedule.max_length}: the backbone reads at most {longest} tokens; give less")
     folder = Path(tempfile.mkdtemp(dir=lab.rehearsal, prefix=f"{stage}-"))
     encoder, target = method.encoder, folder / "encoder"
+    (folder / "fit.json").write_text("{}")
+    if lab.settings.pooler == "fresh":  # is in no file yet
+        encoder.save_pretrained(target)
+        return folder
     target.mkdir()
     if isinstance(encoder, TwinEncoder):
         for name, tower in zip(("tower_i", "tower_ii"), towers, strict=True):
@@ -152,7 +156,6 @@ def _rehearsed(lab: Lab, stage: str, method: Method, towers: list[str], schedule
             if path.name != CARD:
                 (target / path.name).symlink_to(path.resolve())
         write_card(target, "sentence", pooling=encoder.pooling, prompt=encoder.prompt)
-    (folder / "fit.json").write_text("{}")
     return folder
 
 

@@ -9,7 +9,7 @@ from cselab.methods import SimCSE
 from cselab.methods.own_code import own_code
 
 FILE = '''
-from functools import cached_property
+from functools import cached_property, partial, wraps
 
 import helpers
 from cselab.methods import SimCSE
@@ -25,6 +25,19 @@ def scaled(x):
 
 def inner(x):
     return x + 1
+
+
+def loud(function):
+    @wraps(function)
+    def louder(*given):
+        return 9 * function(*given)
+
+    return louder
+
+
+half = partial(inner, 0.25)
+first = lambda x: x - 11
+second = lambda x: x - 12
 
 
 class Base(SimCSE):
@@ -43,6 +56,10 @@ class Mine(Base):
     @cached_property
     def offset(self):
         return 3.0
+
+    @loud
+    def wrapped(self):
+        return half() + first(1) + second(2)
 
     @staticmethod
     def fixed():
@@ -76,9 +93,11 @@ def code(folder, text, helpers):
 @pytest.mark.parametrize(("before", "after"), [
     ("return 2.0", "return 2.5"), ("return 3.0", "return 3.5"), ("[4.0", "[4.5"), ("return 5.0", "return 5.5"),
     ('"term": 1.0', '"term": 2.0'), ("MARGIN = 0.5", "MARGIN = 0.6"), ("x + 1", "x + 2"), ("[1, 2]", "[1, 3]"),
-    ('("term",)', '("other",)'), ("+ helpers", "- helpers"),
+    ('("term",)', '("other",)'), ("+ helpers", "- helpers"), ("9 * f", "8 * f"), ("inner, 0.25", "inner, 0.5"),
+    ("x - 11", "x - 13"), ("x - 12", "x - 13"),
 ], ids=["property", "cached property", "static method", "class method", "dictionary", "constant of a helper",
-        "helper of a helper", "table", "tuple", "method of a base"])  # fmt: skip
+        "helper of a helper", "table", "tuple", "method of a base",
+        "decorator", "partial", "first lambda", "second lambda"])  # fmt: skip
 def test_whatever_a_method_uses_is_in_its_code(before, after, tmp_path):
     """Prevents an edited method from finding the training of the method that it was."""
     assert before in FILE
