@@ -127,7 +127,7 @@ def test_bad_data_is_one_line_before_anything_runs(client, runs, tmp_path):
 
 def test_what_a_run_lacks_is_said_before_any_run_starts(client, runs, tmp_path):
     """Prevents a night of training that ends at its tests, and one bad run among many found at its turn."""
-    with pytest.raises(CselabError, match=r"^no run was started: jtcse: caels=5 does not divide .* \(jtcse\)$"):
+    with pytest.raises(CselabError, match=r"^no run was started: caels=5 does not divide .* \(jtcse\)$"):
         sweep(client, runs(methods=["sif", "jtcse"], caels=5), tmp_path / "s.sqlite", tmp_path)
     assert Store(tmp_path / "s.sqlite").runs().empty
     assert not list((tmp_path / "stages").glob("[!.]*"))
