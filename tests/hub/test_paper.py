@@ -39,9 +39,8 @@ def test_all_notebooks_at_paper_size(hub, tmp_path):
     assert pairs["SICK-R"] == 4927
     assert len(pairs) == 7
     assert all(row["data_source"].startswith("hub (") for row in rows)
-    kept = Path(tmp_path, "stages")
-    (outsider,) = kept.glob("simcse_supervised-*")
-    assert "embedded" not in (outsider / "stage.json").read_text()
+    (stamp,) = Path(tmp_path, "stages").glob("simcse_supervised-*/stage.json")
+    assert json.loads(stamp.read_text())["inputs"]["schedule"]["steps"] == 2
 
 
 @pytest.mark.parametrize(("method", "settings"), [
