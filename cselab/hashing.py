@@ -6,9 +6,9 @@ from pathlib import Path
 
 import torch
 
-MODEL_FILES = (".json", ".txt", ".model", ".spm", ".safetensors", ".bin")
+MODEL_SUFFIXES = (".json", ".txt", ".model", ".spm", ".safetensors", ".bin")
 """Endings of configuration, tokenizer and weights."""
-NOTES = ("card.json", "stage.json", "README.md")
+NOTES = ("card.json", "stage.json")
 """Files beside a model that say something of it and change nothing in it."""
 
 
@@ -25,7 +25,7 @@ def folder_hash(folder: str | Path) -> str:
     """16 hexadecimal digits of a saved model: names and bytes of its files, in all its folders, and not its path."""
     folder, digest = Path(folder), hashlib.sha256()
     for path in sorted(folder.rglob("*")):
-        if path.suffix in MODEL_FILES and path.name not in NOTES:
+        if path.suffix in MODEL_SUFFIXES and path.name not in NOTES:
             stat = path.stat()
             digest.update(path.relative_to(folder).as_posix().encode())
             digest.update(_file_hash(path, stat.st_size, stat.st_mtime_ns))

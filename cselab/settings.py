@@ -15,15 +15,15 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_serial
 from cselab.errors import SettingsError, suggest
 
 RELEASED: dict[str, dict[str, Any]] = {
-    "stage2_dropout": {},  # TNCSE's repository alone: `TNCSE.released_dropout`
-    "stage2_rate": {},  # JTCSE's repository alone: `JTCSE.released_rate`
     "off_dropout": {"negative_weight": 1.0, "positive_scale": 0.9},  # ImSimCSE: pos_ratio in the place of m
     "noise": {"noise_std": 0.1},  # ImSimCSE's noise study: and on one view
     "lora": {"lora_rank": 64, "lora_alpha": 128.0},  # BeLLM, stage 1
     "prompt": {"prompt": "representative_released"},  # BeLLM
 }
-"""Rows of the ledger that are other values of settings; {} where only one repository has it, so that its method knows."""
-LEDGER_ROWS = frozenset({"info_nce_layout", "icnce_candidates", "modulus", *RELEASED})
+"""Rows of the ledger that are other values of settings, for every method alike."""
+OF_ONE_REPOSITORY = ("stage2_dropout", "stage2_rate")
+"""Rows that one repository has alone: `TNCSE.released_dropout` and `JTCSE.released_rate`."""
+LEDGER_ROWS = frozenset({"info_nce_layout", "icnce_candidates", "modulus", *OF_ONE_REPOSITORY, *RELEASED})
 """Rows of the ledger (differences between papers and released code) that a switch can turn on."""
 
 
@@ -222,8 +222,7 @@ class Settings(BaseModel):
         for row in sorted(values.get("released_rows", ())):
             for key, released in RELEASED.get(row, {}).items():
                 if key not in given:
-                    usual = values.get(key, cls.model_fields[key].default)
-                    values[key] = released(usual) if callable(released) else released
+                    values[key] = released
         try:
             return cls(profile=profile, **values)
         except ValidationError as error:

@@ -28,7 +28,9 @@ def hub_model(name: str) -> Path:
         folder = _snapshot(name, "model", PICKLED)
     weights = [*folder.glob("model*.safetensors"), *folder.glob("pytorch_model*.bin")]
     if not ((folder / "config.json").is_file() and weights):  # left by an interrupted download
-        raise DataError(f"{name} lacks its configuration or weights in the hub's cache; {_fetch_it(name, 'model')}")
+        raise DataError(
+            f"{name} lacks its configuration or weights in the hub's cache; {_download_hint(name, 'model')}"
+        )
     return folder
 
 
@@ -43,17 +45,17 @@ def hub_file(name: str, file: str) -> Path:
     """One file of the hub's data set `name`. Raises DataError as `hub_model` does."""
     from huggingface_hub import hf_hub_download
 
-    return Path(_asked(name, "dataset", lambda: hf_hub_download(name, file, repo_type="dataset")))
+    return Path(_download(name, "dataset", lambda: hf_hub_download(name, file, repo_type="dataset")))
 
 
 def _snapshot(name: str, kind: Literal["model", "dataset"], files: tuple[str, ...] | None) -> Path:
     from huggingface_hub import snapshot_download
 
     patterns = {"allow_patterns": list(files), "ignore_patterns": ["*/*"]} if files else {}
-    return Path(_asked(name, kind, lambda: snapshot_download(name, repo_type=kind, **patterns)))
+    return Path(_download(name, kind, lambda: snapshot_download(name, repo_type=kind, **patterns)))
 
 
-def _asked(name: str, kind: str, fetch: Callable[[], str]) -> str:
+def _download(name: str, kind: str, fetch: Callable[[], str]) -> str:
     from huggingface_hub import errors
 
     try:
@@ -65,12 +67,12 @@ def _asked(name: str, kind: str, fetch: Callable[[], str]) -> str:
     except errors.LocalEntryNotFoundError:
         offline = os.environ.get("HF_HUB_OFFLINE", "").upper() in {"1", "ON", "YES", "TRUE"}
         why = "HF_HUB_OFFLINE is set" if offline else "the hub does not answer"
-        raise DataError(f"{name} is not in the hub's cache, and {why}; {_fetch_it(name, kind)}") from None
+        raise DataError(f"{name} is not in the hub's cache, and {why}; {_download_hint(name, kind)}") from None
     except Exception as error:  # what its network library raises differs by version; to a user it is the same
         reason = " ".join(str(error).split())[:160] or type(error).__name__
-        raise DataError(f"{name} could not be fetched from the hub ({reason}); {_fetch_it(name, kind)}") from None
+        raise DataError(f"{name} could not be fetched from the hub ({reason}); {_download_hint(name, kind)}") from None
 
 
-def _fetch_it(name: str, kind: str) -> str:
+def _download_hint(name: str, kind: str) -> str:
     option = " --repo-type dataset" if kind == "dataset" else ""
     return f"where there is a network: hf download {name}{option}"

@@ -207,7 +207,7 @@ def tower_folders(lab: Lab) -> list[str]:
 
 def joint(lab: Lab, method: str, **overrides: Any) -> Trained:
     """Stage 2: `method` ("tncse", "jtcse") from the two towers; `overrides` are settings, e.g. `caels=1`."""
-    registered(method)  # a name that there is not is found before the towers are trained
+    registered(method)  # an unknown name is found before the towers are trained
     lab = lab.with_settings(**{**dict.fromkeys(OF_DECODERS), **overrides})
     s = lab.settings
     towers, schedule = tower_folders(lab), s.stage2()
