@@ -1,41 +1,50 @@
-# `make run` and `make test` need Python >= 3.11, git and a package index, nothing else.
+# `make run` and `make test` need only Python >= 3.11, git and a package index.
 PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11; do \
 	$$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$p && break; done)
 BIN := .venv/bin
 INSTALLED := .venv/.installed
+CODE := cselab tests notebooks benchmarks docs
 PROFILE ?= tiny
 JOBS ?= $(shell n=$$(nproc 2>/dev/null || echo 2); echo $$((n < 4 ? n : 4)))
 
-.PHONY: run test test-slow bench lab format clean
+.PHONY: run test test-slow bench docs lab format clean
 
-run: $(INSTALLED)  ## execute the default workbook headless; prints the report's path
+run: $(INSTALLED)  ## execute the default workbook headless; prints the path of its report
 	$(BIN)/cselab run --profile $(PROFILE) --jobs $(JOBS)
 
 test: $(INSTALLED)  ## linters, import contracts and the fast tests
-	$(BIN)/ruff check cselab tests notebooks
-	$(BIN)/ruff format --check cselab tests notebooks
+	$(BIN)/ruff check $(CODE)
+	$(BIN)/ruff format --check $(CODE)
 	$(BIN)/lint-imports --no-cache
 	$(BIN)/python -m pytest -n auto -m "not slow"
 
-test-slow: $(INSTALLED)  ## the tests that take minutes
+test-slow: $(INSTALLED)  ## tests that take minutes
 	$(BIN)/python -m pytest -m slow
 
-bench: $(INSTALLED)  ## timings against named peers, into outputs/reference/benchmarks.json; CSELAB_DATA for real text
-	$(BIN)/python tests/benchmarks/bench.py
+# set CSELAB_DATA for real text
+bench: $(INSTALLED)  ## time cselab and its peers; writes outputs/reference/benchmarks.json
+	$(BIN)/python benchmarks/bench.py
+
+docs: $(INSTALLED)  ## generate pages of docs/, and the API reference in outputs/docs
+	$(BIN)/python docs/pages.py
+	$(BIN)/pdoc cselab -o outputs/docs --docformat restructuredtext --math
 
 lab: $(INSTALLED)  ## open the workbook in JupyterLab
 	$(BIN)/jupyter lab notebooks
 
 format: $(INSTALLED)
-	$(BIN)/ruff check --fix cselab tests notebooks
-	$(BIN)/ruff format cselab tests notebooks
+	$(BIN)/ruff check --fix $(CODE)
+	$(BIN)/ruff format $(CODE)
 	$(BIN)/nbstripout notebooks/*.ipynb
 
-clean:  ## the environment and everything that runs wrote; results kept for reference stay
-	rm -rf .venv outputs/runs outputs/stages outputs/cache .pytest_cache .ruff_cache .hypothesis
+clean:  ## remove the environment and the outputs of runs, except outputs/reference
+	rm -rf .venv outputs/runs outputs/steps outputs/cache outputs/docs
+	rm -rf .pytest_cache .ruff_cache .hypothesis
 
 $(INSTALLED): pyproject.toml constraints.txt
-	@test -n "$(PYTHON)" || { echo "cselab needs Python 3.11 or newer; found $$(python3 --version 2>&1). Install one, or: make PYTHON=/path/to/python3.12" >&2; exit 1; }
+	@test -n "$(PYTHON)" || { \
+		echo "cselab needs Python 3.11 or newer; found $$(python3 --version 2>&1)." >&2; \
+		echo "Install one, or: make PYTHON=/path/to/python3.12" >&2; exit 1; }
 	@if command -v uv >/dev/null; then \
 		set -x; uv venv --quiet --allow-existing --python "$(PYTHON)" .venv && \
 		uv pip install --quiet --python $(BIN)/python -c constraints.txt -e '.[dev]'; \

@@ -1,4 +1,7 @@
-"""cselab: a research workbook for contrastive sentence embeddings. See README.md and notebooks/00_start_here.ipynb."""
+"""cselab: a research workbook for contrastive sentence embeddings.
+
+See README.md and notebooks/00_start_here.ipynb.
+"""
 
 from typing import Any
 
@@ -6,9 +9,14 @@ __version__ = "0.1.0"
 
 
 def open_lab(notebook: str, **parameters: Any):
-    """Set up a notebook and return its lab; see `cselab.lab.open_lab`, imported late so that the command line is quick."""
-    from cselab.lab import open_lab
+    """Set up a notebook and return its lab; see `cselab.experiments.open_lab`.
 
+    Imported late, so that the command line is quick.
+    """
+    from cselab.experiments.lab import open_lab
+    from cselab.plots.theme import use_theme
+
+    use_theme()
     return open_lab(notebook, **parameters)
 
 

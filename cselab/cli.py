@@ -1,9 +1,8 @@
-"""The command line: `cselab doctor`, `list`, `run`, `train`, `sweep`, `report`, `export`, `pretrain`, `card`, `train-translator`."""
+"""The command line: `cselab doctor`, `list`, `settings`, `run`, `train`, `sweep`, `report`,
+`export`, `pretrain`, `card`, `train-translator`."""
 
 import errno
-import json
 import sys
-from enum import StrEnum
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Annotated
@@ -11,8 +10,14 @@ from typing import Annotated
 import typer
 
 from cselab.errors import CselabError, SettingsError
+from cselab.pretraining import commands
 
-app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
+app = typer.Typer(
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
 PROJECT = Path(__file__).resolve().parents[1]
 USAGE_ERROR = typer.BadParameter.__bases__[0]
 """UsageError of click, or of the copy of click that typer carries."""
@@ -33,53 +38,81 @@ def run(
     notebooks: Annotated[
         list[str] | None, typer.Argument(help="Numbers, names or paths; none: the whole workbook.")
     ] = None,
-    profile: Annotated[str | None, typer.Option(help="tiny, small or paper; short for -p profile=…")] = None,
-    parameter: Annotated[list[str] | None, typer.Option("-p", help="name=value; may be given again.")] = None,
-    outputs: Annotated[Path, typer.Option(help="Where runs, stages and caches are kept.")] = PROJECT / "outputs",
-    name: Annotated[str | None, typer.Option(help="Name of the run's folder; the time by default.")] = None,
-    resume: Annotated[str | None, typer.Option(help="Name of a run to go on with: what finished is kept.")] = None,
+    profile: Annotated[
+        str | None, typer.Option(help="tiny, small or paper; short for -p profile=…")
+    ] = None,
+    parameter: Annotated[
+        list[str] | None, typer.Option("-p", help="name=value; may be given again.")
+    ] = None,
+    outputs: Annotated[
+        Path, typer.Option(help="Where runs, finished steps and caches are kept.")
+    ] = PROJECT / "outputs",
+    name: Annotated[
+        str | None, typer.Option(help="Name of the run's folder; the time by default.")
+    ] = None,
+    resume: Annotated[
+        str | None, typer.Option(help="Name of a run to go on with: what finished is kept.")
+    ] = None,
     timeout: Annotated[int | None, typer.Option(help="Seconds a cell may take.")] = None,
-    notebook_timeout: Annotated[int | None, typer.Option(help="Seconds a whole notebook may take.")] = None,
-    jobs: Annotated[int, typer.Option(help="Notebooks at a time; each gets its share of the cores.")] = 1,
-    fail_fast: Annotated[bool, typer.Option("--fail-fast", help="Stop at the first notebook that fails.")] = False,
+    notebook_timeout: Annotated[
+        int | None, typer.Option(help="Seconds a whole notebook may take.")
+    ] = None,
+    jobs: Annotated[
+        int, typer.Option(help="Notebooks at a time; each gets its share of the cores.")
+    ] = 1,
+    fail_fast: Annotated[
+        bool, typer.Option("--fail-fast", help="Stop at the first notebook that fails.")
+    ] = False,
 ) -> None:
-    """Execute notebooks headless, each in its own kernel process, and leave HTML pages and the scores.
+    """Execute notebooks headless, each in its own kernel process, and leave pages and scores.
 
     \b
     cselab run                                        the default workbook
-    cselab run 02 03 07 -p seed=1 --jobs 2            three notebooks with another seed, two at a time
+    cselab run 02 03 07 -p seed=1 --jobs 2            another seed, two at a time
     cselab run --profile small -p data_dir=~/data     real sentences and tests
-    cselab run --resume 20260131-093000               what failed in that run, or was not reached, with its parameters
+    cselab run --resume 20260131-093000               what that run did not finish
     """
-    from cselab.batch.record import read_record
-    from cselab.batch.runner import find_notebooks
-    from cselab.batch.runner import run as run_notebooks
+    from cselab.headless.record import read_record
+    from cselab.headless.runner import find_notebooks
+    from cselab.headless.runner import run as run_notebooks
 
     given = _given(parameter, taken=("profile",) if profile else ())
     if profile:
         given["profile"] = profile
     if resume:
         if notebooks or given or name:
-            raise SettingsError("--resume takes notebooks, parameters and name from the run it goes on with; give none")
+            raise SettingsError(
+                "--resume takes notebooks, parameters and name from the run it goes on with; "
+                "give none"
+            )
         asked = read_record(outputs / "runs" / resume / "run.json")
         notebooks, given = asked["notebooks"], asked["given"]
     chosen = find_notebooks(_notebooks_folder(), notebooks or ())
     if not run_notebooks(
-        chosen, given, outputs, name=resume or name, timeout=timeout, limit=notebook_timeout, fail_fast=fail_fast,
-        jobs=jobs, resume=bool(resume),
-    ):  # fmt: skip
+        chosen,
+        given,
+        outputs,
+        name=resume or name,
+        timeout=timeout,
+        limit=notebook_timeout,
+        fail_fast=fail_fast,
+        jobs=jobs,
+        resume=bool(resume),
+    ):
         raise typer.Exit(1)
 
 
 @app.command()
-def doctor(outputs: Annotated[Path, typer.Option(help="Where runs would be kept.")] = PROJECT / "outputs") -> None:
+def doctor(
+    outputs: Annotated[Path, typer.Option(help="Where runs would be kept.")] = PROJECT / "outputs",
+) -> None:
     """Say what works on this machine, what is missing, and what to do about it.
 
     \b
-    cselab doctor                                     exit code 1 if something that every run needs is broken
+    cselab doctor                                     exit code 1 if something is broken
     CSELAB_DATA=~/data cselab doctor                  with a data folder
     """
-    from cselab.doctor import examine
+    from cselab.experiments.doctor import examine
 
     marks, broken = {"ok": "ok     ", "missing": "missing", "broken": "BROKEN "}, False
     for finding in examine(outputs):
@@ -91,56 +124,109 @@ def doctor(outputs: Annotated[Path, typer.Option(help="Where runs would be kept.
         raise typer.Exit(1)
 
 
-Outputs = Annotated[Path, typer.Option(help="Where stages and logs are kept.")]
+Outputs = Annotated[Path, typer.Option(help="Where finished steps and logs are kept.")]
 StorePath = Annotated[Path, typer.Option(help="The SQLite file with the results.")]
 STORE = PROJECT / "outputs" / "sweep.sqlite"
 
 
+Modules = Annotated[
+    list[str] | None,
+    typer.Option(
+        "-m", "--method", help="A method by name, or a .py file with methods of your own."
+    ),
+]
+
+
 @app.command()
-def train(
-    method: Annotated[str, typer.Argument(help="A method or system by name, e.g. jtcse.")],
-    parameter: Annotated[
-        list[str] | None, typer.Option("-p", help="A setting, name=value; may be given again.")
+def settings(
+    method: Annotated[str, typer.Argument(help="A method by name.")] = "jtcse",
+    profile: Annotated[str, typer.Option(help="tiny, small or paper.")] = "tiny",
+    preset: Annotated[
+        str | None, typer.Option(help="paper, or released: the authors' code.")
     ] = None,
-    outputs: Outputs = PROJECT / "outputs",
-    store: Annotated[Path | None, typer.Option(help="A store to keep the scores in; none by default.")] = None,
+    modules: Annotated[
+        list[Path] | None, typer.Option("-m", help="A .py file with methods of your own.")
+    ] = None,
 ) -> None:
-    """Train and measure one system, in this process or, under accelerate, in several that share each batch.
+    """Show every setting of a method with its value and where the value comes from.
 
     \b
-    cselab train jtcse -p seed=1
+    cselab settings jtcse                             of the tiny profile
+    cselab settings tncse --profile paper --preset released
+    """
+    from cselab.experiments.config import configure
+    from cselab.methods import load_method_file
+
+    for module in modules or ():
+        load_method_file(module)
+    run = configure(method, profile, preset=preset)
+    for place, value, source in run.leaves():
+        path = ".".join(place[place[0] == "method" and len(place) > 1 :])
+        print(f"{path:42} {value!s:24} {source}".rstrip())
+
+
+@app.command()
+def train(
+    method: Annotated[str, typer.Argument(help="A method by name, e.g. jtcse.")],
+    parameter: Annotated[
+        list[str] | None, typer.Option("-p", help="A setting, path=value; may be given again.")
+    ] = None,
+    modules: Annotated[
+        list[Path] | None, typer.Option("-m", help="A .py file with methods of your own.")
+    ] = None,
+    outputs: Outputs = PROJECT / "outputs",
+    store: Annotated[
+        Path | None, typer.Option(help="A store to keep the scores in; none by default.")
+    ] = None,
+) -> None:
+    """Train and measure one method, in this process or, under accelerate, in several that share
+    each batch.
+
+    \b
+    cselab train jtcse -p seed=1 -p towers.temperature=0.1
+    cselab train mine -m my_method.py -p corpus=my.txt -p tasks=my_pairs.tsv
     accelerate launch --num_processes 4 -m cselab train jtcse -p profile=paper
     """
-    from cselab.sweep.one import train_one
+    from cselab.sweep.single import train_one
 
-    train_one(method, _given(parameter, taken=("methods", "notebooks")), outputs, store)
+    given = _given(parameter, taken=("methods", "notebooks"))
+    train_one(method, _read(given), outputs, store, modules or ())
 
 
 @app.command()
 def sweep(
     grid: Annotated[
         Path | None,
-        typer.Argument(help="A TOML file; --seeds and -p are then for all its blocks that do not say otherwise."),
+        typer.Argument(
+            help="A TOML file; --seeds and -p are for all its blocks that do not say otherwise."
+        ),
     ] = None,
-    method: Annotated[
-        list[str] | None, typer.Option("--method", "-m", help="A method or system; may be given again.")
-    ] = None,
+    method: Modules = None,
     notebook: Annotated[
         list[str] | None, typer.Option("--notebook", "-n", help="A notebook; may be given again.")
     ] = None,
     seeds: Annotated[str | None, typer.Option(help='Such as "1-4" or "1,3".')] = None,
     parameter: Annotated[
         list[str] | None,
-        typer.Option("-p", help="A setting, name=value, or an axis, name=value|value; may be given again."),
+        typer.Option(
+            "-p", help="A setting, path=value, or an axis, path=value|value; may be given again."
+        ),
     ] = None,
-    only: Annotated[list[str] | None, typer.Option(help="Labels, * and ? as in a shell; may be given again.")] = None,
+    only: Annotated[
+        list[str] | None, typer.Option(help="Labels, * and ? as in a shell; may be given again.")
+    ] = None,
     store: StorePath = STORE,
     outputs: Outputs = PROJECT / "outputs",
-    workers: Annotated[int | None, typer.Option(help="Processes of the local cluster; the cores by default.")] = None,
+    workers: Annotated[
+        int | None, typer.Option(help="Processes of the local cluster; the cores by default.")
+    ] = None,
     threads: Annotated[int, typer.Option(help="For torch in each of them.")] = 1,
-    scheduler: Annotated[str | None, typer.Option(help="Of a running dask cluster, instead of a local one.")] = None,
+    scheduler: Annotated[
+        str | None, typer.Option(help="Of a running dask cluster, instead of a local one.")
+    ] = None,
     retries: Annotated[
-        int, typer.Option(help="Of a run that raised; bad input and divergence are not tried again.")
+        int,
+        typer.Option(help="Of a run that raised; bad input and divergence are not tried again."),
     ] = 1,
     dry: Annotated[bool, typer.Option("--dry-run", help="Print the runs and stop.")] = False,
 ) -> None:
@@ -148,31 +234,40 @@ def sweep(
 
     \b
     cselab sweep -m simcse -m jtcse --seeds 1-4                    eight runs of the tiny profile
+    cselab sweep -m my_method.py -m mine -m simcse --seeds 1-3     a method of your own
     cselab sweep -m jtcse --seeds 1-5 -p "caels=1|2|3|6"           an axis
     cselab sweep outputs/reference/grids/world.toml --seeds 1-3 --only "JTCSE*"
-    cselab sweep grid.toml --scheduler tcp://host:8786             on SLURM, Kubernetes, SSH: see the README
+    cselab sweep grid.toml --scheduler tcp://host:8786             on SLURM, Kubernetes, SSH
     cselab report                                                  what came out
     """
-    from cselab.sweep.cluster import connected, cores
-    from cselab.sweep.grid import expand, read_grid
+    from cselab.sweep.cluster import connected, cpu_count
+    from cselab.sweep.grid import expand, module_files, read_grid
     from cselab.sweep.runner import sweep as do
 
-    if grid and (method or notebook):
+    named = [name for name in method or () if not name.endswith(".py")]
+    modules = [Path(name) for name in method or () if name.endswith(".py")]
+    if grid and (named or notebook):
         raise SettingsError("give a grid, or --method and --notebook, not both")
-    given = _given(parameter, taken=("methods", "notebooks", *(("seeds", "seed") if seeds else ())))
-    axes = {name: value.split("|") if "|" in value else value for name, value in given.items()}
-    declared = read_grid(grid) if grid else {"methods": method or [], "notebooks": notebook or []}
-    runs = expand({**declared, **({"seeds": seeds} if seeds else {}), **axes}, _notebooks_folder())
-    runs = [one for one in runs if not only or any(fnmatchcase(one.label, pattern) for pattern in only)]
+    taken = ("methods", "notebooks", *(("seeds", "seed") if seeds else ()))
+    given = _given(parameter, taken=taken)
+    axes = {path: _axis(value) for path, value in given.items()}
+    declared = read_grid(grid) if grid else {"methods": named, "notebooks": notebook or []}
+    if grid:
+        modules += module_files(declared, grid.parent)
+    whole = {**declared, **({"seeds": seeds} if seeds else {}), **axes}
+    runs = expand(whole, _notebooks_folder(), modules=modules)
+    patterns = only or ["*"]
+    runs = [one for one in runs if any(fnmatchcase(one.label, pattern) for pattern in patterns)]
     if not runs:
-        raise SettingsError(f"--only {' '.join(only)}: no run of the grid has such a label")
+        raise SettingsError(f"--only {' '.join(patterns)}: no run of the grid has such a label")
     if dry:
         for one in runs:
-            print(f"{one.label}, seed {one.settings.seed}")
+            print(f"{one.label}, seed {one.seed}")
         return
     print(f"{len(runs)} runs; opening the cluster and the data …", flush=True)
-    with connected(scheduler, cores() // threads if workers is None else workers, threads) as client:
-        board = do(client, runs, store, outputs, retries=retries)
+    count = cpu_count() // threads if workers is None else workers
+    with connected(scheduler, count, threads) as client:
+        board = do(client, runs, store, outputs, modules=modules, retries=retries)
     if board.failed:
         raise typer.Exit(1)
 
@@ -181,22 +276,28 @@ def sweep(
 def report(
     store: StorePath = STORE,
     against: Annotated[
-        str | None, typer.Option(help="The label that others are compared with; the first by default.")
+        str | None,
+        typer.Option(help="The label that others are compared with; the first by default."),
     ] = None,
-    only: Annotated[list[str] | None, typer.Option(help="Labels, * and ? as in a shell; may be given again.")] = None,
-    claims: Annotated[Path | None, typer.Option(help="A TOML file of papers' claims, to be checked.")] = None,
-    folder: Annotated[Path, typer.Option(help="Where index.html, report.md and the tables go.")] = PROJECT
-    / "outputs"
-    / "report",
+    only: Annotated[
+        list[str] | None, typer.Option(help="Labels, * and ? as in a shell; may be given again.")
+    ] = None,
+    claims: Annotated[
+        Path | None, typer.Option(help="A TOML file of papers' claims, to be checked.")
+    ] = None,
+    folder: Annotated[
+        Path, typer.Option(help="Where index.html, report.md and the tables go.")
+    ] = PROJECT / "outputs" / "report",
 ) -> None:
-    """Tables and figures of a store: mean ± sd over seeds, paired tests, ours beside the papers', as HTML, Markdown and CSV.
+    """Tables and figures of a store: mean ± sd over seeds, paired tests, ours beside the papers',
+    as HTML, Markdown and CSV.
 
     \b
-    cselab report                                                  of outputs/sweep.sqlite, into outputs/report
-    cselab report --against towers --only "jtcse*" --only towers
+    cselab report                                       of outputs/sweep.sqlite, into outputs/report
+    cselab report --against sum --only "jtcse*" --only sum
     cselab report --claims outputs/reference/claims.toml           each with its verdict
     """
-    from cselab.sweep.report import write_report
+    from cselab.reporting.report import write_report
 
     print(write_report(store, folder, against=against, only=only or ("*",), claims=claims))
 
@@ -204,124 +305,35 @@ def report(
 @app.command("list")
 def list_notebooks() -> None:
     """Show the notebooks and their parameters with their defaults."""
-    from cselab.batch.parameters import read_parameters
-    from cselab.batch.runner import find_notebooks, title_of
+    from cselab.headless.parameters import read_parameters
+    from cselab.headless.runner import find_notebooks, title_of
 
     for notebook in find_notebooks(_notebooks_folder()):
         print(title_of(notebook))
         parameters = read_parameters(notebook).values()
-        print("    " + ", ".join(f"{parameter.name}={parameter.default!r}" for parameter in parameters))
-
-
-class Kind(StrEnum):
-    """What `cselab pretrain` makes."""
-
-    bert = "bert"
-    llama = "llama"
-
-
-Inner = Annotated[int, typer.Option(help="Width of the feed-forward layers.")]
-Device = Annotated[str, typer.Option(help="cpu, cuda or cuda:1.")]
-Bf16 = Annotated[bool, typer.Option("--bf16", help="Faster where the processor has bfloat16 matrix units.")]
-DataDir = Annotated[Path | None, typer.Option(help="The data folder; CSELAB_DATA by default.")]
-
-
-@app.command()
-def pretrain(
-    folder: Annotated[Path, typer.Argument(help="Where the backbone goes; must not exist.")],
-    kind: Annotated[Kind, typer.Option(help="The encoder, or the decoder for BeLLM.")] = Kind.bert,
-    data_dir: DataDir = None,
-    corpus: Annotated[
-        list[str] | None, typer.Option(help="May be given again; all that may be shared, by default.")
-    ] = None,
-    steps: Annotated[int, typer.Option(help="Of 128 sentences each.", min=1)] = 9_000,
-    batch_size: Annotated[int, typer.Option(help="Sentences a step.", min=2)] = 128,
-    learning_rate: Annotated[float, typer.Option(help="After the warm-up.")] = 1e-3,
-    layers: int = 6,
-    width: int = 192,
-    heads: int = 3,
-    inner: Inner = 384,
-    seed: int = 0,
-    device: Device = "cpu",
-    bf16: Bf16 = False,
-) -> None:
-    """Pretrain a small backbone from scratch; as the shipped ones were, by default. Interrupted, the same command goes on.
-
-    \b
-    cselab pretrain my-bert --data-dir ~/data --bf16
-    cselab pretrain big-bert --data-dir ~/data --bf16 --device cuda --layers 12 --width 384 --heads 6 --inner 1536
-    """
-    from cselab.pretraining.recipe import TEXT, make
-
-    card = make(
-        kind.value, folder, data_dir, tuple(corpus or TEXT), steps=steps, batch_size=batch_size, learning_rate=learning_rate, layers=layers,
-        width=width, heads=heads, inner=inner, seed=seed, device=device, bf16=bf16,
-    )  # fmt: skip
-    print(_numbers(card["measured"]))
-
-
-@app.command()
-def card(folder: Annotated[Path, typer.Argument(help="A pretrained backbone.")], data_dir: DataDir = None) -> None:
-    """Measure a backbone's card again: held-out losses, next-sentence accuracy, STS scores before any training."""
-    from cselab.pretraining.recipe import measure
-
-    print(_numbers(measure(folder, data_dir)))
-
-
-@app.command("train-translator")
-def train_translator(
-    folder: Annotated[Path, typer.Argument(help="Where the translator goes.")],
-    parallel: Annotated[str, typer.Argument(help="A file of the data folder's parallel/, without .tsv.gz.")],
-    test: Annotated[
-        str | None, typer.Option(help="Another, for BLEU and chrF; <parallel>-test2016 by default.")
-    ] = None,
-    data_dir: DataDir = None,
-    minutes: Annotated[float, typer.Option(help="Of training, whatever the machine does in them.")] = 10.0,
-    dropout: Annotated[float, typer.Option(help="0.1 where the time is enough for thirty epochs.")] = 0.0,
-    width: int = 192,
-    heads: int = 3,
-    inner: Inner = 384,
-    seed: int = 0,
-    device: Device = "cpu",
-    bf16: Bf16 = False,
-) -> None:
-    """Train a small translator for round trips, both directions in one model, in a stated time.
-
-    \b
-    cselab train-translator my-fr multi30k-en-fr --data-dir ~/data
-    cselab train-translator my-de multi30k-en-de --data-dir ~/data
-    cselab run 01 -p translator='my-{pivot}' -p pivot_i=fr -p pivot_ii=de
-    """
-    from cselab.data.parallel import load_parallel
-    from cselab.pretraining.translator import TranslatorConfig
-    from cselab.pretraining.translator import train_translator as fit
-
-    config = TranslatorConfig(
-        minutes=minutes, dropout=dropout, width=width, heads=heads, inner=inner, seed=seed, device=device, bf16=bf16
-    )  # fmt: skip
-    texts = [load_parallel(name, folder=data_dir) for name in (parallel, test or f"{parallel}-test2016")]
-    print(_numbers(fit(config, *texts, folder)))
+        print(
+            "    "
+            + ", ".join(f"{parameter.name}={parameter.default!r}" for parameter in parameters)
+        )
 
 
 @app.command()
 def export(
-    encoder: Annotated[Path, typer.Argument(help="A saved encoder, e.g. outputs/stages/simcse-i-…/encoder.")],
+    encoder: Annotated[
+        Path, typer.Argument(help="A saved encoder, e.g. outputs/steps/simcse-fr-…/encoder.")
+    ],
     folder: Annotated[Path, typer.Argument(help="Where the exported one goes.")],
 ) -> None:
     """Write a trained encoder as a folder that sentence-transformers opens.
 
     \b
-    cselab export outputs/stages/jtcse-1a2b3c/encoder my-jtcse
-    SentenceTransformer("my-jtcse", trust_remote_code=True)     for a twin; a single tower needs no consent
+    cselab export outputs/steps/jtcse-1a2b3c/encoder my-jtcse
+    SentenceTransformer("my-jtcse", trust_remote_code=True)     of a twin
     """
     from cselab.models import export, load
 
     export(load(encoder), folder)
     print(folder)
-
-
-def _numbers(measured: dict) -> str:
-    return json.dumps(measured, indent=1)
 
 
 def _given(parameters: list[str] | None, *, taken: tuple[str, ...] = ()) -> dict[str, str]:
@@ -335,11 +347,31 @@ def _given(parameters: list[str] | None, *, taken: tuple[str, ...] = ()) -> dict
     return found
 
 
+def _read(given: dict[str, str]) -> dict[str, object]:
+    """Values of settings as they are meant."""
+    from cselab.config import read_value
+
+    return {path: read_value(value) for path, value in given.items()}
+
+
+def _axis(text: str) -> object:
+    """A value, or the values between bars as an axis; a list is one value."""
+    from cselab.config import read_value
+
+    values = [read_value(part) for part in text.split("|")]
+    return values if len(values) > 1 or isinstance(values[0], list) else values[0]
+
+
 def _split(text: str) -> tuple[str, str]:
     name, equals, value = text.partition("=")
-    if not equals or not name.isidentifier():
+    if not equals or not name.replace(".", "_").isidentifier():
         raise SettingsError(f"-p {text!r}: expected name=value, e.g. -p seed=1")
     return name, value
+
+
+app.command()(commands.pretrain)
+app.command()(commands.card)
+app.command("train-translator")(commands.train_translator)
 
 
 def main() -> None:
@@ -361,7 +393,10 @@ def main() -> None:
         if error.errno != errno.ENOSPC:
             raise
         sys.exit(
-            _fail(f"no space left on the disk while writing {error.filename or 'outputs'}: free some, or set --outputs")
+            _fail(
+                f"no space left on the disk while writing {error.filename or 'outputs'}: free "
+                "some, or set --outputs"
+            )
         )
 
 

@@ -1,11 +1,11 @@
-"""The errors a user can meet: one line each, saying what is wrong, what was expected and what to do."""
+"""The errors a user can meet, one line each: what is wrong, what was expected, what to do."""
 
 import difflib
 from collections.abc import Iterable
 
 
 class CselabError(ValueError):
-    """Bad input, in one clear line. The command line prints it without a traceback and exits with 2."""
+    """Bad input, in one clear line. The command line prints it alone and exits with code 2."""
 
 
 class SettingsError(CselabError):
@@ -21,12 +21,16 @@ class ModelError(CselabError):
 
 
 class DivergenceError(CselabError):
-    """Training went wrong: a loss that is not finite, or embeddings that collapsed onto one point."""
+    """Training went wrong: a loss that is not finite, or embeddings that became one point."""
+
+
+def nearest(name: str, valid: Iterable[str]) -> str:
+    """`did you mean 'x'?` when something valid is near `name`, else nothing."""
+    near = difflib.get_close_matches(name, sorted(set(valid)), n=1, cutoff=0.5)
+    return f"did you mean {near[0]!r}?" if near else ""
 
 
 def suggest(name: str, valid: Iterable[str]) -> str:
     """`did you mean 'x'? ` when something valid is near `name`, then the valid names."""
-    names = sorted(set(valid))
-    near = difflib.get_close_matches(name, names, n=1, cutoff=0.5)
-    hint = f"did you mean {near[0]!r}? " if near else ""
-    return f"{hint}valid: {', '.join(names)}"
+    hint = nearest(name, valid)
+    return f"{hint} valid: {', '.join(sorted(set(valid)))}".lstrip()

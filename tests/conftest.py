@@ -3,9 +3,8 @@
 import os
 from pathlib import Path
 
-os.environ.setdefault(
-    "OMP_NUM_THREADS", "1"
-)  # before torch: each test process is one of several, on models of two layers
+# before torch is imported: each test process is one of several, on models of a few layers
+os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import pytest
 
@@ -14,7 +13,8 @@ ROOT = Path(__file__).resolve().parents[1]
 
 @pytest.fixture(scope="session")
 def data_dir() -> Path:
-    """The real evaluation data: CSELAB_DATA, or ../shared/data beside the project; skipped where there is none."""
+    """The real evaluation data: CSELAB_DATA, or ../shared/data beside the project; skipped where
+    there is none."""
     for candidate in (os.environ.get("CSELAB_DATA"), ROOT.parent / "shared" / "data"):
         if candidate and (Path(candidate) / "sts" / "stsb-dev.tsv.gz").is_file():
             return Path(candidate)
@@ -22,7 +22,7 @@ def data_dir() -> Path:
 
 
 @pytest.fixture(autouse=True)
-def _folders_of_no_other_test(monkeypatch):
+def _no_output_folders_of_other_tests(monkeypatch):
     """A sweep's worker sets these for its process, which under test is that of all tests."""
     for variable in ("CSELAB_RUN_DIR", "CSELAB_OUTPUTS"):
         monkeypatch.delenv(variable, raising=False)
@@ -85,7 +85,9 @@ def word_tokenizer():
     tokenizer.normalizer = normalizers.Lowercase()
     tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
     tokenizer.post_processor = processors.TemplateProcessing(
-        single="[CLS] $A [SEP]", pair="[CLS] $A [SEP] $B:1 [SEP]:1", special_tokens=[("[CLS]", 2), ("[SEP]", 3)]
+        single="[CLS] $A [SEP]",
+        pair="[CLS] $A [SEP] $B:1 [SEP]:1",
+        special_tokens=[("[CLS]", 2), ("[SEP]", 3)],
     )
     return PreTrainedTokenizerFast(tokenizer_object=tokenizer, model_max_length=64, **special)
 
@@ -105,10 +107,14 @@ def _config(word_tokenizer, **changes) -> dict:
 
 @pytest.fixture(scope="session")
 def make_bert(word_tokenizer):
-    """`make_bert(seed=0, **config changes)`: a random BERT of 4 layers, 32 wide, with LayerNorms and biases off their defaults."""
+    """`make_bert(seed=0, **config changes)`: a random BERT of 4 layers, 32 wide, with LayerNorms
+    and biases off their defaults."""
     from transformers import BertConfig, BertModel
 
-    return lambda seed=0, **changes: _random(BertModel, BertConfig(**_config(word_tokenizer, **changes)), seed)
+    def make(seed=0, **changes):
+        return _random(BertModel, BertConfig(**_config(word_tokenizer, **changes)), seed)
+
+    return make
 
 
 @pytest.fixture(scope="session")
@@ -116,7 +122,10 @@ def make_roberta(word_tokenizer):
     """The same for RoBERTa, whose positions start after the padding index."""
     from transformers import RobertaConfig, RobertaModel
 
-    return lambda seed=0, **changes: _random(RobertaModel, RobertaConfig(**_config(word_tokenizer, **changes)), seed)
+    def make(seed=0, **changes):
+        return _random(RobertaModel, RobertaConfig(**_config(word_tokenizer, **changes)), seed)
+
+    return make
 
 
 @pytest.fixture(params=["bert", "roberta"])
@@ -132,14 +141,15 @@ def _random(model_class, config, seed):
         torch.manual_seed(seed)
         model = model_class._from_config(config, attn_implementation="sdpa")
         with torch.no_grad():
-            for parameter in model.parameters():  # default biases of 0 and gains of 1 would hide a missing term
+            # default biases of 0 and gains of 1 would hide a missing term
+            for parameter in model.parameters():
                 parameter.add_(0.05 * torch.randn_like(parameter))
     return model.eval()
 
 
 @pytest.fixture(scope="session")
 def small_backbone(tmp_path_factory, make_bert, word_tokenizer) -> str:
-    """A folder with a random BERT of a few layers, for what trains it through `stages`."""
+    """A folder with a random BERT of a few layers, for tests that train it."""
     from cselab.models import SentenceEncoder
 
     folder = tmp_path_factory.mktemp("backbone") / "bert"
@@ -149,7 +159,8 @@ def small_backbone(tmp_path_factory, make_bert, word_tokenizer) -> str:
 
 @pytest.fixture(scope="session")
 def small_pretrained(tmp_path_factory, word_tokenizer) -> str:
-    """A folder with a random BERT that has a pooler and a masked-LM head, as a pretrained checkpoint has."""
+    """A folder with a random BERT that has a pooler and a masked-LM head, as a pretrained
+    checkpoint has."""
     import torch
     from transformers import BertConfig, BertForPreTraining
 

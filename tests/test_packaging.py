@@ -10,10 +10,8 @@ from packaging.specifiers import SpecifierSet
 
 ROOT = Path(__file__).resolve().parents[1]
 CONDA_NAMES = {"pytorch": "torch"}
-USER_FIXED = {
-    "jupyterlab", "torch", "transformers", "datasets", "papermill", "ipywidgets", "plotly", "mteb", "scikit-learn",
-    "bertviz",
-}  # fmt: skip
+USER_FIXED = {"jupyterlab", "torch", "transformers", "datasets", "papermill", "ipywidgets"}
+USER_FIXED |= {"plotly", "mteb", "scikit-learn", "bertviz"}
 
 
 def _split(requirement: str) -> tuple[str, str]:
@@ -30,7 +28,8 @@ def test_conda_and_pip_name_the_same_packages_and_bounds():
     listed = yaml.safe_load((ROOT / "environment.yml").read_text())["dependencies"]
     by_pip = next(entry["pip"] for entry in listed if isinstance(entry, dict))
     assert "-e .[dev]" in by_pip
-    conda = {entry for entry in listed if isinstance(entry, str)} | {entry for entry in by_pip if entry[0] != "-"}
+    conda = {entry for entry in listed if isinstance(entry, str)}
+    conda |= {entry for entry in by_pip if entry[0] != "-"}
     conda = dict(_split(entry) for entry in conda - {"pip"})
     assert conda.pop("python") == _pyproject()["requires-python"]
     assert conda == dict(_split(entry) for entry in _pyproject()["dependencies"])
@@ -41,25 +40,29 @@ def test_the_fixed_packages_are_dependencies():
 
 
 def test_constraints_pin_every_direct_dependency_and_no_index():
-    """Prevents an untested version from arriving unnoticed, and an address that works in one place only."""
+    """Prevents an untested version from arriving unnoticed, and an address that works in one place
+    only."""
     text = (ROOT / "constraints.txt").read_text()
     assert "://" not in text
     assert "--" not in text
-    pinned = {line.partition("==")[0].lower().replace("_", "-") for line in text.splitlines() if "==" in line}
+    lines = [line for line in text.splitlines() if "==" in line]
+    pinned = {line.partition("==")[0].lower().replace("_", "-") for line in lines}
     project = _pyproject()
-    direct = {_split(entry)[0] for entry in project["dependencies"] + project["optional-dependencies"]["dev"]}
+    entries = project["dependencies"] + project["optional-dependencies"]["dev"]
+    direct = {_split(entry)[0] for entry in entries}
     assert direct <= pinned
 
 
 def test_every_pin_installs_on_the_oldest_python_that_is_promised():
-    """Prevents a pin that needs 3.11.5 from stopping `make run` on a Debian whose Python is 3.11.2."""
+    """Prevents a pin that needs 3.11.5 from stopping `make run` on a Debian with Python 3.11.2."""
     promised = _pyproject()["requires-python"].removeprefix(">=") + ".0"
     for line in (ROOT / "constraints.txt").read_text().splitlines():
         name = line.partition("==")[0]
         if "==" not in line:
             continue
         try:
-            needs = importlib.metadata.metadata(name).get("Requires-Python")  # dask brings a backport whose [] raises
+            # dask brings a backport whose [] raises
+            needs = importlib.metadata.metadata(name).get("Requires-Python")
         except importlib.metadata.PackageNotFoundError:  # of another platform
             continue
         assert promised in SpecifierSet(needs or ""), f"{line} needs Python {needs}"

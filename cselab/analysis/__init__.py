@@ -1,4 +1,4 @@
-"""Numbers about trained encoders; no drawing."""
+"""Analysis of trained encoders: attention, norms, ranks and token dependency, as numbers."""
 
 from cselab.analysis.attention import (
     CLASSES,
@@ -12,13 +12,13 @@ from cselab.analysis.attention import (
     trace,
 )
 from cselab.analysis.degradation import layer_scores
-from cselab.analysis.dependency import PIVOTS, sentence_dependency, token_dependency
+from cselab.analysis.dependency import TURNING_POINTS, sentence_dependency, token_dependency
 from cselab.analysis.norms import Norms, vector_norms
 from cselab.analysis.rank import correlation_rank
 
 __all__ = [
     "CLASSES",
-    "PIVOTS",
+    "TURNING_POINTS",
     "Norms",
     "Trace",
     "attention_sink",

@@ -1,4 +1,7 @@
-"""Where attention goes: maps, received shares, and the energy of [CLS] (JTCSE section III-A and Eq. 6)."""
+"""Attention maps, the attention that tokens receive, and the energy of [CLS].
+
+JTCSE section III-A and Eq. 6, https://arxiv.org/abs/2505.02366.
+"""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -17,11 +20,14 @@ CLASSES = ("[CLS]", "[SEP]", "final punctuation", "other tokens")
 
 
 class Trace(NamedTuple):
-    """What a tower computes on a batch, layer by layer (n layers, B sentences, h heads, L tokens, d features).
+    """Intermediate results of a tower on a batch, layer by layer.
 
-    attention: softmax(Q K^T / sqrt(d_head)), queries by keys; padding is not attended to. values: what is attended to, a head's
-    share of d each. context: attention-weighted values, heads concatenated, before the output projection. states: 0 is the
-    embedding layer.
+    n layers, B sentences, h heads, L tokens, d features, e = d / h.
+
+    attention: softmax(Q K^T / sqrt(d_head)), queries by keys; padding receives 0.
+    values: the value vectors of each head.
+    context: attention-weighted values, heads concatenated, before the output projection.
+    states: hidden states; index 0 is the embedding layer.
     """
 
     attention: Float[Tensor, "n B h L L"]
@@ -31,27 +37,28 @@ class Trace(NamedTuple):
 
 
 def trace(
-    tower: PreTrainedModel, input_ids: Int[Tensor, "B L"], attention_mask: Int[Tensor, "B L"] | None = None
+    tower: PreTrainedModel,
+    input_ids: Int[Tensor, "B L"],
+    attention_mask: Int[Tensor, "B L"] | None = None,
 ) -> Trace:
-    """Attentions, contexts and states of a BERT-like tower in evaluation mode, whichever attention it was loaded with.
+    """Run a BERT-like tower in evaluation mode and return its attention, values and states.
 
-    The maps are computed from the layers' own projections: a model under scaled-dot-product attention gives none, and one loaded
-    as "eager" for the purpose would be another model to keep.
+    The maps are computed from the layers' projections, so that the tower may have been loaded with
+    any attention implementation: scaled-dot-product attention returns no maps.
     """
     keys = torch.ones_like(input_ids) if attention_mask is None else attention_mask
-    unread = (1.0 - keys[:, None, None, :].float()) * torch.finfo(torch.float32).min
+    padding = (1.0 - keys[:, None, None, :].float()) * torch.finfo(torch.float32).min
     attentions, all_values, contexts = [], [], []
     with evaluating(tower), torch.inference_mode():
         state, mask = embed_tokens(tower, input_ids, attention_mask)
         states = [state]
         for layer in tower.encoder.layer:
-            own = layer.attention.self
-            split = {"h": own.num_attention_heads}
+            module = layer.attention.self
             query, key, value = (
-                rearrange(project(state), "b l (h e) -> b h l e", **split)
-                for project in (own.query, own.key, own.value)
+                rearrange(project(state), "b l (h e) -> b h l e", h=module.num_attention_heads)
+                for project in (module.query, module.key, module.value)
             )
-            attention = (query @ key.transpose(-1, -2) * own.scaling + unread).softmax(-1)
+            attention = (query @ key.transpose(-1, -2) * module.scaling + padding).softmax(-1)
             attentions.append(attention)
             all_values.append(value)
             contexts.append(rearrange(attention @ value, "b h l e -> b l (h e)"))
@@ -63,8 +70,11 @@ def trace(
 def read_lengths(
     attention: Float[Tensor, "n B h L L"], values: Float[Tensor, "n B h L e"]
 ) -> Float[Tensor, "n B h L L"]:
-    """`a_qk ||v_k||`, the length of what each query reads from each key (Kobayashi et al. 2020): a large weight on a short value
-    reads little. With one tower's attention and the other's values it is what a cross-attention layer reads.
+    """Length `a_qk ||v_k||` of what each query reads from each key.
+
+    Kobayashi et al. 2020, https://arxiv.org/abs/2004.10102: a large weight on a short value reads
+    little. With one tower's attention and the other's values, this is what a cross-attention layer
+    reads.
     """
     return attention * values.norm(dim=-1)[..., None, :]
 
@@ -72,10 +82,11 @@ def read_lengths(
 def cls_energy(
     tower: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, sentences: Sequence[str]
 ) -> Float[Tensor, " n"]:
-    """`||h_cls|| / ||H||_F` of the context tensor, by layer, a mean over sentences (JTCSE Eq. 6).
+    """Energy of [CLS], `||h_cls|| / ||H||_F` of the context, by layer; a mean over sentences.
 
-    h_cls is the row of [CLS], H those of all other tokens but padding. It falls with the length of a sentence (H has more
-    rows), so compare models on the same sentences only.
+    JTCSE Eq. 6, https://arxiv.org/abs/2505.02366. h_cls is the row of [CLS], H the rows of all
+    other tokens without padding. The energy falls with the length of a sentence (H has more rows),
+    so compare models on the same sentences only.
     """
     energies = []
     for batch in token_batches(tokenizer, sentences, tower.device):
@@ -83,8 +94,10 @@ def cls_energy(
     return torch.cat(energies, dim=1).mean(1).cpu()
 
 
-def context_energy(context: Float[Tensor, "n B L d"], mask: Int[Tensor, "B L"]) -> Float[Tensor, "n B"]:
-    """Eq. 6 of each layer and sentence, from a `Trace`'s context."""
+def context_energy(
+    context: Float[Tensor, "n B L d"], mask: Int[Tensor, "B L"]
+) -> Float[Tensor, "n B"]:
+    """Energy of [CLS] of each layer and sentence, from the context of a `Trace`."""
     squares = context.square().sum(-1) * mask
     return (squares[..., 0] / squares[..., 1:].sum(-1)).sqrt()
 
@@ -92,21 +105,29 @@ def context_energy(context: Float[Tensor, "n B L d"], mask: Int[Tensor, "B L"]) 
 def attention_sink(
     tower: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, sentences: Sequence[str]
 ) -> Float[Tensor, "n 4"]:
-    """Share of attention that each of CLASSES receives, by layer: a mean over heads, query tokens and sentences; rows sum to 1.
+    """Share of attention that each of CLASSES receives, by layer; rows sum to 1.
 
-    Final punctuation is what stands before the last [SEP], if it is no letter and no digit.
+    A mean over heads, query tokens and sentences. Final punctuation is the token before the last
+    [SEP], if it has no letter and no digit.
     """
     shares = []
     for batch in token_batches(tokenizer, sentences, tower.device):
         received = received_attention(trace(tower, **batch).attention, batch["attention_mask"])
-        classes = torch.stack([token_classes(tokenizer, ids, mask) for ids, mask in zip(*batch.values(), strict=True)])
-        members = torch.nn.functional.one_hot(classes.clamp(min=0), len(CLASSES)) * batch["attention_mask"][..., None]
+        rows = zip(*batch.values(), strict=True)
+        classes = torch.stack([token_classes(tokenizer, ids, mask) for ids, mask in rows])
+        one_hot = torch.nn.functional.one_hot(classes.clamp(min=0), len(CLASSES))
+        members = one_hot * batch["attention_mask"][..., None]
         shares.append(torch.einsum("n b l, b l c -> n b c", received, members.to(received)))
     return torch.cat(shares, dim=1).mean(1).cpu()
 
 
-def received_attention(attention: Float[Tensor, "n B h L L"], mask: Int[Tensor, "B L"]) -> Float[Tensor, "n B L"]:
-    """What each token receives: a mean over heads and over the queries that are no padding; sums to 1 over tokens."""
+def received_attention(
+    attention: Float[Tensor, "n B h L L"], mask: Int[Tensor, "B L"]
+) -> Float[Tensor, "n B L"]:
+    """Attention that each token receives; sums to 1 over tokens.
+
+    A mean over heads and over queries that are not padding.
+    """
     weights = mask.to(attention) / mask.sum(-1, keepdim=True)
     return torch.einsum("n b h q k, b q -> n b k", attention, weights) / attention.shape[2]
 

@@ -1,4 +1,4 @@
-"""Sentences to token batches on a model's device, for whatever looks inside the model."""
+"""Token batches of sentences on a model's device, for analyses of its hidden states."""
 
 from collections.abc import Iterator, Sequence
 
@@ -10,12 +10,20 @@ BATCH = 64
 
 
 def token_batches(
-    tokenizer: PreTrainedTokenizerBase, sentences: Sequence[str], device: torch.device, *, max_length: int | None = None
+    tokenizer: PreTrainedTokenizerBase,
+    sentences: Sequence[str],
+    device: torch.device,
+    *,
+    max_length: int | None = None,
 ) -> Iterator[dict[str, Tensor]]:
-    """`input_ids` and `attention_mask` of 64 sentences at a time, in order; longer ones are cut."""
+    """`input_ids` and `attention_mask` of 64 sentences at a time, in order, truncated."""
     for start in range(0, len(sentences), BATCH):
         batch = tokenizer(
-            list(sentences[start : start + BATCH]), padding=True, truncation=True, max_length=max_length,
-            return_tensors="pt", return_token_type_ids=False,
-        ).to(device)  # fmt: skip
+            list(sentences[start : start + BATCH]),
+            padding=True,
+            truncation=True,
+            max_length=max_length,
+            return_tensors="pt",
+            return_token_type_ids=False,
+        ).to(device)
         yield {name: batch[name] for name in ("input_ids", "attention_mask")}

@@ -1,4 +1,7 @@
-"""How deep must a model be? BeLLM's degradation experiment (section 3.1): layers dropped from the last, STS of what is left."""
+"""BeLLM's degradation experiment: STS scores of a model from which the last layers are removed.
+
+Section 3.1 of https://arxiv.org/abs/2311.05296.
+"""
 
 from collections.abc import Sequence
 
@@ -9,40 +12,53 @@ from scipy.stats import spearmanr
 from cselab.analysis.batches import token_batches
 from cselab.errors import DataError
 from cselab.models import SentenceEncoder, evaluating, pool
-from cselab.prompts import put_into
+from cselab.models.prompts import fill_prompt
 
 MAX_LENGTH = 128
 
 
 def layer_scores(
-    encoder: SentenceEncoder, sentences1: Sequence[str], sentences2: Sequence[str], scores: Sequence[float]
+    encoder: SentenceEncoder,
+    sentences1: Sequence[str],
+    sentences2: Sequence[str],
+    scores: Sequence[float],
 ) -> list[float]:
-    """Spearman x100 of the cosines with `scores`, of the encoder cut after layer 0 (the embeddings), 1, …, n.
+    """Spearman x100 of the cosines with `scores`, for the encoder cut after layer 0, 1, …, n.
 
-    A cut model keeps the final norm, where the model has one. The encoder's pooling and prompt hold; one pass gives all cuts.
-    NaN where all cosines are equal: a prompt's last token has one embedding, whatever the sentence.
+    Layer 0 is the embedding layer. A cut model keeps the final norm of the model, if it has one,
+    and the encoder's pooling and prompt; one pass gives all cuts. NaN where all cosines are equal:
+    the last token of a prompt has the same embedding for all sentences.
 
     Raises DataError for lists of different lengths.
     """
     if not len(sentences1) == len(sentences2) == len(scores):
         raise DataError(
-            f"pairs need two sentences and a score each, got {len(sentences1)}, {len(sentences2)}, {len(scores)}"
+            f"pairs need two sentences and a score each, got {len(sentences1)}, {len(sentences2)}, "
+            f"{len(scores)}"
         )
-    one, two = (_every_depth(encoder, side) for side in (sentences1, sentences2))
+    one, two = (_embed_at_each_depth(encoder, side) for side in (sentences1, sentences2))
     cosines = [torch.cosine_similarity(a, b) for a, b in zip(one, two, strict=True)]
-    return [100 * spearmanr(c, scores).statistic if c.max() - c.min() > 1e-6 else float("nan") for c in cosines]
+    differ = [(c.max() - c.min()).item() > 1e-6 for c in cosines]
+    return [
+        100 * spearmanr(c, scores).statistic if rankable else float("nan")
+        for c, rankable in zip(cosines, differ, strict=True)
+    ]
 
 
-def _every_depth(encoder: SentenceEncoder, sentences: Sequence[str]) -> list[Float[torch.Tensor, "n d"]]:
+def _embed_at_each_depth(
+    encoder: SentenceEncoder, sentences: Sequence[str]
+) -> list[Float[torch.Tensor, "n d"]]:
     text = list(sentences)
     if encoder.prompt:
-        text = put_into(encoder.prompt, text, encoder.tokenizer, MAX_LENGTH)
+        text = fill_prompt(encoder.prompt, text, encoder.tokenizer, MAX_LENGTH)
     depths: list[list[torch.Tensor]] = []
     norm = getattr(encoder.backbone, "norm", torch.nn.Identity())
     with evaluating(encoder), torch.inference_mode():
-        for batch in token_batches(encoder.tokenizer, text, encoder.backbone.device, max_length=MAX_LENGTH):
+        for batch in token_batches(
+            encoder.tokenizer, text, encoder.backbone.device, max_length=MAX_LENGTH
+        ):
             states = encoder.backbone(**batch, output_hidden_states=True).hidden_states
-            cuts = [*(norm(layer) for layer in states[:-1]), states[-1]]  # the last one has been through the norm
-            pooled = [pool(cut, batch["attention_mask"], encoder.pooling).float().cpu() for cut in cuts]
-            depths.append(pooled)
+            cuts = [*(norm(layer) for layer in states[:-1]), states[-1]]  # the last is normed
+            pooled = (pool(cut, batch["attention_mask"], encoder.pooling) for cut in cuts)
+            depths.append([vectors.float().cpu() for vectors in pooled])
     return [torch.cat(parts).clone() for parts in zip(*depths, strict=True)]

@@ -1,4 +1,7 @@
-"""Lengths of a sentence's vectors: what LayerNorm fixes, and what a modulus loss can move (TNCSE, JTCSE section III-C)."""
+"""Norms of sentence vectors: fixed by LayerNorm, or changed by a modulus loss.
+
+TNCSE, https://arxiv.org/abs/2503.12739; JTCSE section III-C, https://arxiv.org/abs/2505.02366.
+"""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -13,14 +16,20 @@ from cselab.models import evaluating
 
 
 class Norms(NamedTuple):
-    """Euclidean lengths, one a sentence: of [CLS] of the last layer (h^L), and of the pooler's output (h^P), None without one."""
+    """Euclidean norms of the vectors of n sentences.
+
+    cls: of [CLS] in the last layer, h^L.
+    pooled: of the pooler's output, h^P; None without a pooler.
+    """
 
     cls: Float[Tensor, " n"]
     pooled: Float[Tensor, " n"] | None
 
 
-def vector_norms(tower: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, sentences: Sequence[str]) -> Norms:
-    """Of each sentence, in order, in evaluation mode."""
+def vector_norms(
+    tower: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, sentences: Sequence[str]
+) -> Norms:
+    """Norms of the vectors of each sentence, in order, with the tower in evaluation mode."""
     cls, pooled = [], []
     with evaluating(tower), torch.inference_mode():
         for batch in token_batches(tokenizer, sentences, tower.device):

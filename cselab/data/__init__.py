@@ -1,6 +1,7 @@
-"""Data: where it comes from, STS tasks, corpora, round trips, batches, and the generated world.
+"""Data: sources, STS tasks, corpora, synthetic text, round trips and batches.
 
-Names are imported when first used, so that reading a few text files does not wait for torch or datasets.
+Names are imported when first used, so that reading a few text files does not wait for torch or
+datasets.
 """
 
 import importlib
@@ -18,7 +19,7 @@ _MODULE_OF = {
     "tokenize_corpus": "corpus",
     "BucketedBatchSampler": "batching",
     "ViewCollator": "batching",
-    "RoundTrip": "round_trip",
+    "RoundTrip": "translation.round_trip",
     "load_captions": "captions",
 }
 __all__ = list(_MODULE_OF)

@@ -1,27 +1,48 @@
-"""Views: functions from a token batch to a token batch, by name; what makes a sentence's second view differ besides dropout.
+"""Augmented views of token batches, by name: how a sentence's views differ besides dropout.
 
-A batch is `input_ids` and `attention_mask`, (B, L) each, a row a text with [CLS] first and [SEP] last; rows may grow. [CLS] and [SEP]
-stay. Random numbers are torch's own, as dropout's are, so that a replayed step draws the same views.
+A view is a function from a batch to a batch: `input_ids` and `attention_mask`, (B, L) each, one
+text per row, with [CLS] first and [SEP] last, which no view changes. L may change. Random numbers
+come from torch's default generator, as those of dropout do, so that a replayed step draws the same
+views.
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 from transformers import PreTrainedTokenizerBase
 
 from cselab.errors import DataError, SettingsError, suggest
 
 Batch = dict[str, Tensor]
-AUXILIARIES = ("is", "are", "was", "were", "will", "would", "can", "could", "should", "must", "may", "might", "has", "have", "had", "do",
-               "does", "did")  # fmt: skip
-"""Words after which `negate` puts "not"."""
+AUXILIARIES = (
+    "is",
+    "are",
+    "was",
+    "were",
+    "will",
+    "would",
+    "can",
+    "could",
+    "should",
+    "must",
+    "may",
+    "might",
+    "has",
+    "have",
+    "had",
+    "do",
+    "does",
+    "did",
+)
+"""Words after which `negate` inserts "not"."""
 
 
 @dataclass(frozen=True)
 class Tokens:
-    """What views know of a vocabulary: ids of the special tokens, and of the words that negate."""
+    """The token ids that views need: special tokens, auxiliary verbs and negations."""
 
     pad: int
     mask: int
@@ -32,163 +53,197 @@ class Tokens:
 
     @classmethod
     def of(cls, tokenizer: PreTrainedTokenizerBase) -> "Tokens":
-        """Raises DataError for a tokenizer without a padding or mask token."""
+        """The ids in a vocabulary. Raises DataError without a padding or mask token."""
         if tokenizer.pad_token_id is None or tokenizer.mask_token_id is None:
             raise DataError(
-                "views of a sentence need a tokenizer with a padding and a mask token, as BERT's and RoBERTa's have"
+                "views of a sentence need a tokenizer with a padding and a mask token, as BERT's "
+                "and RoBERTa's have"
             )
 
         def ids(text: str) -> tuple[int, ...]:
             return tuple(tokenizer(text, add_special_tokens=False)["input_ids"])
 
-        single = {found[0] for word in AUXILIARIES if len(found := ids(f" {word}")) == 1}
-        return cls(tokenizer.pad_token_id, tokenizer.mask_token_id, frozenset(tokenizer.all_special_ids), frozenset(single),
-                   ids(" not"), ids("it is not true that"))  # fmt: skip
+        auxiliaries = {found[0] for word in AUXILIARIES if len(found := ids(f" {word}")) == 1}
+        return cls(
+            tokenizer.pad_token_id,
+            tokenizer.mask_token_id,
+            frozenset(tokenizer.all_special_ids),
+            frozenset(auxiliaries),
+            ids(" not"),
+            ids("it is not true that"),
+        )
 
 
 View = Callable[[Batch, Tokens], Batch]
 
 
 def same(batch: Batch, tokens: Tokens) -> Batch:
-    """The text itself: dropout alone makes the views differ (SimCSE)."""
+    """The unchanged text: only dropout makes the views differ (SimCSE)."""
     return batch
 
 
 def shuffle(batch: Batch, tokens: Tokens) -> Batch:
-    """Words in random order (ConSERT's token shuffling; a sequence without positions is the same)."""
+    """Put the tokens into random order.
+
+    ConSERT, https://arxiv.org/abs/2105.11741, shuffles position ids, which is the same.
+    """
     ids = batch["input_ids"]
-    inner = _inner(batch, tokens)
-    places = inner.nonzero()[:, 1]
-    keys = torch.rand(ids.shape, device=ids.device).masked_fill(~inner, 2.0)
-    order = keys.argsort(dim=1)  # the inner tokens' columns first, in random order
-    chosen = order[torch.arange(ids.shape[1], device=ids.device) < inner.sum(1, keepdim=True)]
-    rows = inner.nonzero()[:, 0]
+    words = _is_word(batch, tokens)
+    places = words.nonzero()[:, 1]
+    keys = torch.rand(ids.shape, device=ids.device).masked_fill(~words, 2.0)
+    order = keys.argsort(dim=1)  # the columns of words first, in random order
+    chosen = order[torch.arange(ids.shape[1], device=ids.device) < words.sum(1, keepdim=True)]
+    rows = words.nonzero()[:, 0]
     shuffled = ids.clone()
     shuffled[rows, places] = ids[rows, chosen]
     return {**batch, "input_ids": shuffled}
 
 
 def repeat(batch: Batch, tokens: Tokens, share: float = 0.32) -> Batch:
-    """ESimCSE: some tokens twice, how many is uniform in 0 … max(2, share · length), so that length says nothing."""
-    inner = _inner(batch, tokens)
-    most = torch.clamp((share * inner.sum(1)).long(), min=2)
-    wanted = (torch.rand(len(inner), device=inner.device) * (most + 1)).long()
-    twice = _drawn(inner, wanted)
-    return _rebuilt(batch, tokens, torch.ones_like(inner, dtype=torch.long) + twice)
+    """Repeat some tokens, so that positives differ in length (ESimCSE).
+
+    https://arxiv.org/abs/2109.04380: the number is uniform in 0 … max(2, share · length).
+    """
+    words = _is_word(batch, tokens)
+    most = torch.clamp((share * words.sum(1)).long(), min=2)
+    counts = (torch.rand(len(words), device=words.device) * (most + 1)).long()
+    twice = _random_positions(words, counts)
+    return _repeat_tokens(batch, tokens, torch.ones_like(words, dtype=torch.long) + twice)
 
 
 def delete(batch: Batch, tokens: Tokens, share: float = 0.1) -> Batch:
-    """A tenth of the words left out, one at least stays (PCL)."""
-    inner = _inner(batch, tokens)
-    gone = _drawn(inner, torch.clamp((share * inner.sum(1)).round().long(), max=inner.sum(1) - 1))
-    return _rebuilt(batch, tokens, 1 - gone.long())
+    """Delete a tenth of the words; at least one stays (PCL, https://arxiv.org/abs/2201.12093)."""
+    words = _is_word(batch, tokens)
+    counts = torch.clamp((share * words.sum(1)).round().long(), max=words.sum(1) - 1)
+    return _repeat_tokens(batch, tokens, 1 - _random_positions(words, counts).long())
 
 
 def cutoff(batch: Batch, tokens: Tokens, share: float = 0.15) -> Batch:
-    """ConSERT's token cutoff: some words are hidden from attention, at their places."""
-    inner = _inner(batch, tokens)
-    hidden = _drawn(inner, (share * inner.sum(1)).round().long())
+    """Hide some words from attention, without moving the others (ConSERT's token cutoff)."""
+    words = _is_word(batch, tokens)
+    hidden = _random_positions(words, (share * words.sum(1)).round().long())
     return {**batch, "attention_mask": batch["attention_mask"].masked_fill(hidden, 0)}
 
 
 def mask(batch: Batch, tokens: Tokens, share: float = 0.3) -> Batch:
-    """Some words as [MASK], one at least (DiffCSE, InfoCSE: 30 %)."""
-    inner = _inner(batch, tokens)
-    hidden = _drawn(inner, torch.clamp((share * inner.sum(1)).round().long(), min=1))
+    """Replace some words by [MASK], at least one (DiffCSE, InfoCSE: 30 %)."""
+    words = _is_word(batch, tokens)
+    hidden = _random_positions(words, torch.clamp((share * words.sum(1)).round().long(), min=1))
     return {**batch, "input_ids": batch["input_ids"].masked_fill(hidden, tokens.mask)}
 
 
 def mask_span(batch: Batch, tokens: Tokens, share: float = 0.2) -> Batch:
-    """One run of neighbouring words as [MASK] (ArcCSE: 20 % lightly, 40 % heavily)."""
-    inner = _inner(batch, tokens)
-    place = inner.cumsum(1) - 1  # of a token among its row's words
-    count = inner.sum(1, keepdim=True)
+    """Replace a run of neighbouring words by [MASK] (ArcCSE: 20 % lightly, 40 % heavily)."""
+    words = _is_word(batch, tokens)
+    place = words.cumsum(1) - 1  # of a token among its row's words
+    count = words.sum(1, keepdim=True)
     length = torch.clamp((share * count).round(), min=1)
     start = (torch.rand(count.shape, device=count.device) * (count - length + 1)).floor()
-    hidden = inner & (place >= start) & (place < start + length)
+    hidden = words & (place >= start) & (place < start + length)
     return {**batch, "input_ids": batch["input_ids"].masked_fill(hidden, tokens.mask)}
 
 
 def negate(batch: Batch, tokens: Tokens) -> Batch:
-    """SNCSE's soft negative, by a simpler rule than its parser: "not" after the first auxiliary verb, else "it is not true that" before."""
+    """Negate the sentence, as a soft negative (SNCSE, https://arxiv.org/abs/2201.05979).
+
+    A simpler rule than the paper's parser: "not" after the first auxiliary verb; without one, "it
+    is not true that" before the sentence.
+    """
     rows = []
-    for ids in _rows(batch):
+    for ids in _token_lists(batch):
         at = next((place for place, token in enumerate(ids) if token in tokens.auxiliaries), None)
-        said = (tokens.denial, 1) if at is None else (tokens.negation, at + 1)
-        rows.append([*ids[: said[1]], *said[0], *ids[said[1] :]])
-    return _padded(rows, batch, tokens)
+        words, place = (tokens.denial, 1) if at is None else (tokens.negation, at + 1)
+        rows.append([*ids[:place], *words, *ids[place:]])
+    return _pad(rows, batch, tokens)
 
 
-def wrapped(batch: Batch, tokens: Tokens, before: list[int], after: list[int]) -> Batch:
-    """Every text between the tokens of a prompt, inside [CLS] and [SEP]."""
-    framed = [[ids[0], *before, *ids[1:-1], *after, ids[-1]] for ids in _rows(batch)]
-    return _padded(framed, {name: batch[name] for name in ("input_ids", "attention_mask")}, tokens)
+def wrap_in_prompt(batch: Batch, tokens: Tokens, before: list[int], after: list[int]) -> Batch:
+    """Put the tokens of a prompt around every text, inside [CLS] and [SEP]."""
+    rows = [[ids[0], *before, *ids[1:-1], *after, ids[-1]] for ids in _token_lists(batch)]
+    return _pad(rows, {name: batch[name] for name in ("input_ids", "attention_mask")}, tokens)
 
 
 VIEWS: dict[str, View] = {
-    "same": same, "shuffle": shuffle, "repeat": repeat, "delete": delete, "cutoff": cutoff, "mask": mask, "mask_span": mask_span,
+    "same": same,
+    "shuffle": shuffle,
+    "repeat": repeat,
+    "delete": delete,
+    "cutoff": cutoff,
+    "mask": mask,
+    "mask_span": mask_span,
     "negate": negate,
-}  # fmt: skip
+}
 
 
-def checked(names: tuple[str, ...], views: int) -> tuple[str, ...]:
-    """`names`, one for each of `views` or none at all. Raises SettingsError, with the nearest name, for an unknown one, and for too many
-    or too few."""
+def check_view_names(names: tuple[str, ...], views: int) -> tuple[str, ...]:
+    """Return `names` if they are one per view, or none.
+
+    Raises SettingsError for an unknown name, with the nearest, and for another number of names.
+    """
     for name in names:
         if name not in VIEWS:
             raise SettingsError(f"augment: unknown view {name!r}; {suggest(name, VIEWS)}")
     if names and len(names) != views:
         raise SettingsError(
-            f"augment: {len(names)} names ({', '.join(names)}) for {views} views; give one for each, {'same'!r} changes nothing"
+            f"augment: {len(names)} names ({', '.join(names)}) for {views} views; give one for "
+            f"each, {'same'!r} changes nothing"
         )
     return names
 
 
-def augmented(batch: Batch, names: tuple[str, ...], tokens: Tokens) -> Batch:
-    """A view-major batch with each of its views changed by its function; what has another width is padded."""
+def augment(batch: Batch, names: tuple[str, ...], tokens: Tokens) -> Batch:
+    """Apply a view function to each view of a view-major batch; pads to the widest result."""
     texts = {key: batch[key] for key in ("input_ids", "attention_mask")}
+    views = zip(names, *(rows.chunk(len(names)) for rows in texts.values()), strict=True)
     parts = [
-        VIEWS[name](dict(zip(texts, some, strict=True)), tokens)
-        for name, *some in zip(names, *(rows.chunk(len(names)) for rows in texts.values()), strict=True)
+        VIEWS[name](dict(zip(texts, columns, strict=True)), tokens) for name, *columns in views
     ]
-    return {**batch, **joined(parts, tokens)}
+    return {**batch, **concatenate(parts, tokens)}
 
 
-def joined(parts: list[Batch], tokens: Tokens) -> Batch:
-    """Batches below one another, padded to the widest."""
+def concatenate(parts: list[Batch], tokens: Tokens) -> Batch:
+    """Concatenate the rows of batches, padded to the widest."""
     width = max(part["input_ids"].shape[1] for part in parts)
-    fill = {"input_ids": tokens.pad, "attention_mask": 0}
+
+    def column(key: str, value: int) -> Tensor:
+        rows = [F.pad(part[key], (0, width - part[key].shape[1]), value=value) for part in parts]
+        return torch.cat(rows)
+
     return {
-        key: torch.cat([torch.nn.functional.pad(p[key], (0, width - p[key].shape[1]), value=value) for p in parts])
-        for key, value in fill.items()
+        "input_ids": column("input_ids", tokens.pad),
+        "attention_mask": column("attention_mask", 0),
     }
 
 
-def _inner(batch: Batch, tokens: Tokens) -> Tensor:
-    """True at the words: what is neither padding nor a special token."""
+def _is_word(batch: Batch, tokens: Tokens) -> Tensor:
+    """Mask of the words, (B, L): True where a token is neither padding nor special."""
     special = torch.tensor(sorted(tokens.special), device=batch["input_ids"].device)
     return batch["attention_mask"].bool() & ~torch.isin(batch["input_ids"], special)
 
 
-def _drawn(among: Tensor, counts: Tensor) -> Tensor:
-    """`counts` random positions of each row, of those that are True in `among`."""
+def _random_positions(among: Tensor, counts: Tensor) -> Tensor:
+    """Mask of `counts` random positions per row, of those that are True in `among`."""
     keys = torch.rand(among.shape, device=among.device).masked_fill(~among, 2.0)
     return among & (keys.argsort(dim=1).argsort(dim=1) < counts[:, None])
 
 
-def _rows(batch: Batch) -> list[list[int]]:
-    return [ids[seen.bool()].tolist() for ids, seen in zip(batch["input_ids"], batch["attention_mask"], strict=True)]
+def _token_lists(batch: Batch) -> list[list[int]]:
+    """The rows without padding."""
+    rows = zip(batch["input_ids"], batch["attention_mask"], strict=True)
+    return [ids[mask.bool()].tolist() for ids, mask in rows]
 
 
-def _rebuilt(batch: Batch, tokens: Tokens, times: Tensor) -> Batch:
-    """Each token as often as `times` says; padding is dropped and made anew."""
+def _repeat_tokens(batch: Batch, tokens: Tokens, times: Tensor) -> Batch:
+    """Repeat each token as often as `times` says, 0 included, and pad anew."""
     pairs = zip(batch["input_ids"], times * batch["attention_mask"], strict=True)
-    return _padded([ids.repeat_interleave(count).tolist() for ids, count in pairs], batch, tokens)
+    return _pad([ids.repeat_interleave(count).tolist() for ids, count in pairs], batch, tokens)
 
 
-def _padded(rows: list[list[int]], batch: Batch, tokens: Tokens) -> Batch:
+def _pad(rows: list[list[int]], batch: Batch, tokens: Tokens) -> Batch:
+    """Padded rows in the place of the batch's."""
     device, width = batch["input_ids"].device, max(map(len, rows))
-    seen = torch.arange(width, device=device) < torch.tensor([len(row) for row in rows], device=device)[:, None]
-    ids = torch.full(seen.shape, tokens.pad, device=device)
-    ids[seen] = torch.tensor([token for row in rows for token in row], device=device)
-    return {**batch, "input_ids": ids, "attention_mask": seen.long()}
+    lengths = torch.tensor([len(row) for row in rows], device=device)
+    mask = torch.arange(width, device=device) < lengths[:, None]
+    ids = torch.full(mask.shape, tokens.pad, device=device)
+    ids[mask] = torch.tensor([token for row in rows for token in row], device=device)
+    return {**batch, "input_ids": ids, "attention_mask": mask.long()}

@@ -1,4 +1,4 @@
-"""Batches of like lengths, each sentence as two views, padded to the batch and not to a fixed 64."""
+"""Batches of sentences of similar length, with two views of each, padded to the longest."""
 
 import itertools
 from collections.abc import Iterator, Sequence
@@ -12,37 +12,50 @@ from transformers import PreTrainedTokenizerBase
 from cselab.errors import DataError
 
 BATCHES_PER_BUCKET = 50
-"""Sorting within so many batches leaves little padding, and a batch is still drawn from fifty times its rows."""
+"""Rows are sorted by length in buckets of so many batches: little padding, still random batches."""
 
 
 class BucketedBatchSampler(Sampler[list[int]]):
-    """Batches of row numbers, of like lengths, every row at most once an epoch.
+    """Batches of row numbers of similar length; every row occurs at most once per epoch.
 
-    Rows are shuffled, sorted by length within buckets of 50 batches, and the batches shuffled again. All of it is drawn
-    from (seed, epoch) alone, so a resumed run sees the same batches whatever else draws random numbers.
+    Rows are shuffled, sorted by length within buckets of 50 batches, and the batches shuffled
+    again. The order depends on (seed, epoch) only, so a resumed run sees the same batches, whatever
+    else draws random numbers.
 
-    lengths: tokens a row, (n,).
-    drop_last: leave out the last batch where it is short; with False it is kept if it has at least two rows, for a
-        single sentence has no negatives, and one for each process.
-    part: (rank, processes): of every batch, the rows of one process; the batches do not depend on how many there are.
+    lengths: tokens per row, (n,).
+    drop_last: leave out a last batch that is short. With False it is kept if it has at least two
+        rows (a single sentence has no negatives) and one row per process.
+    part: (rank, processes); yields the rows of one process. The batches do not depend on the number
+        of processes.
 
-    Raises DataError for a batch of fewer than 2, or more than there are rows.
+    Raises DataError for a batch size below 2, or above the number of rows.
     """
 
     def __init__(
-        self, lengths: Sequence[int] | np.ndarray, batch_size: int, *, seed: int, drop_last: bool = True,
+        self,
+        lengths: Sequence[int] | np.ndarray,
+        batch_size: int,
+        *,
+        seed: int,
+        drop_last: bool = True,
         part: tuple[int, int] = (0, 1),
-    ):  # fmt: skip
+    ):
         if batch_size < 2:
-            raise DataError(f"a batch of {batch_size} has no negatives; use a batch size of at least 2")
+            raise DataError(
+                f"a batch of {batch_size} has no negatives; use a batch size of at least 2"
+            )
         if batch_size < part[1]:
-            raise DataError(f"a batch of {batch_size} cannot be shared by {part[1]} processes; give a larger batch")
+            raise DataError(
+                f"a batch of {batch_size} cannot be shared by {part[1]} processes; give a larger "
+                "batch"
+            )
         if len(lengths) < batch_size:
             raise DataError(
                 f"the corpus has {len(lengths)} sentences, fewer than one batch of {batch_size}; "
                 "give more sentences or a smaller batch"
             )
-        self.lengths = np.asarray(lengths[:])  # a column of a dataset is 200 times slower item by item
+        # [:]: reading a dataset's column item by item is 200 times slower
+        self.lengths = np.asarray(lengths[:])
         self.batch_size = batch_size
         self.seed = seed
         self.drop_last = drop_last
@@ -50,7 +63,7 @@ class BucketedBatchSampler(Sampler[list[int]]):
         self.epoch = 0
 
     def set_epoch(self, epoch: int) -> None:
-        """The epoch whose batches the next pass gives; accelerate and the Trainer call it."""
+        """Set the epoch of the next pass; accelerate and the Trainer call it."""
         self.epoch = epoch
 
     def __len__(self) -> int:
@@ -70,26 +83,35 @@ class BucketedBatchSampler(Sampler[list[int]]):
 
 
 class ViewCollator:
-    """N rows to a batch of views * N, view-major: all first views, then all second, …; padded to the longest of them.
+    """Collate N rows into a view-major batch of views * N: all first views, then all second, ….
 
-    views: 1 is the text, `input_ids`. The second is the same text (dropout makes it differ), or `input_ids_b` where the row
-        has one. The third, a hard negative, is `input_ids_c`.
-    multiple_of: pad to a multiple of it; 8 suits the tensor cores of a GPU.
+    views: the number of views. The first is `input_ids`; the second is `input_ids_b`, or the same
+        text where the row has none (dropout makes it differ); the third, a hard negative, is
+        `input_ids_c`.
+    multiple_of: pad to a multiple of this length; 8 suits the tensor cores of a GPU.
 
-    Raises DataError if the tokenizer has no padding token, and for rows without the third view that is asked for.
+    Raises DataError if the tokenizer has no padding token, and for three views of rows that have no
+    `input_ids_c`.
     """
 
     def __init__(self, tokenizer: PreTrainedTokenizerBase, *, views: int = 2, multiple_of: int = 1):
         if tokenizer.pad_token_id is None:
-            raise DataError("the tokenizer has no padding token; set tokenizer.pad_token = tokenizer.eos_token")
+            raise DataError(
+                "the tokenizer has no padding token; set tokenizer.pad_token = tokenizer.eos_token"
+            )
         self.pad_token_id = tokenizer.pad_token_id
         self.views = views
         self.multiple_of = multiple_of
 
     def __call__(self, rows: list[dict]) -> dict[str, Tensor]:
-        """`input_ids` and `attention_mask`, (views * N, L) int64; `text_hash`, (N,), and `target`, (N, d), where the rows have them."""
+        """Collate rows into `input_ids` and `attention_mask`, (views * N, L) int64.
+
+        With `text_hash`, (N,), and `target`, (N, d), if the rows have them.
+        """
         if self.views == 3 and "input_ids_c" not in rows[0]:
-            raise DataError("this method learns from triplets: rows need input_ids, input_ids_b and input_ids_c")
+            raise DataError(
+                "this method learns from triplets: rows need input_ids, input_ids_b and input_ids_c"
+            )
         columns = ("input_ids", "input_ids_b", "input_ids_c")[: self.views]
         views = [row.get(column, row["input_ids"]) for column in columns for row in rows]
         lengths = torch.tensor([len(ids) for ids in views])

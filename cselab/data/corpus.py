@@ -1,4 +1,4 @@
-"""Unlabelled sentences, read lazily, and tokenised once into a memory-mapped Arrow file."""
+"""Unlabelled sentences: read lazily, tokenised once into a memory-mapped Arrow file."""
 
 import errno
 import functools
@@ -25,17 +25,17 @@ from cselab.data.sources import LAYOUT, Source, data_folder, read_lines
 from cselab.errors import DataError, suggest
 
 DEFAULT_FILES = ("wiki1m-piece", "wikipedia-2014")
-"""Random Wikipedia sentences: what a data folder has nearest to the papers' one million."""
+"""Random Wikipedia sentences, the nearest to the papers' one million in a data folder."""
 WIKI1M = ("princeton-nlp/datasets-for-simcse", "wiki1m_for_simcse.txt")
 """SimCSE's one million Wikipedia sentences, on the hub."""
-WORLD_SENTENCES = 100_000
-"""How many sentences the generated world has when nobody says."""
+SYNTHETIC_SENTENCES = 100_000
+"""Number of sentences of synthetic text without a `limit`."""
 MAX_WORDS = 1000
-"""A longer line is a document: cut to a sentence's length it would go unnoticed that most of the text is never read."""
+"""A longer line is a document, not a sentence; truncation would silently drop most of it."""
 OTHER_FILES = (".csv", ".tsv", ".json", ".jsonl", ".parquet", ".gz", ".zip")
-"""Endings of files that are given for a text and are none."""
+"""Suffixes of files that are not text with one sentence per line, for a clear error."""
 CHUNK = 10_000
-"""Sentences tokenised at a time; what memory depends on."""
+"""Sentences tokenised at a time, which bounds the memory."""
 
 Item = TypeVar("Item")
 logger = logging.getLogger(__name__)
@@ -43,9 +43,12 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Corpus:
-    """Sentences to iterate over as often as needed; each pass reads them anew, none is kept (but those of the world).
+    """Sentences that can be iterated over repeatedly; each pass reads them again from disk.
 
-    source: where they came from. fingerprint: sixteen hex digits of SHA-256 over the text, and the sample if it is one.
+    Only synthetic sentences are kept in memory.
+
+    source: where the sentences come from.
+    fingerprint: sixteen hex digits of SHA-256 over the text, and over the sample if it is one.
     """
 
     source: Source
@@ -68,42 +71,55 @@ def load_corpus(
     limit: int | None = None,
     seed: int = 0,
 ) -> Corpus:
-    """Unlabelled sentences, one a line; blank lines are left out. Reads the text once, to check and count it.
+    """Load unlabelled sentences, one per line; reads the text once, to check and count it.
 
-    names: stems of files in the folder's corpus/ or corpus-large/, or paths of .txt or .txt.gz files; the train split of one of its
-        STS tasks, as "sickr-train": its sentences without their scores (TNCSE and JTCSE add SICK-R's); or "world" alone.
-        None: the folder's Wikipedia sentences, else, with `hub`, Wiki1M from the hub, else the generated world.
-    limit: a random sample of so many, in their order; a larger sample contains a smaller one. Of the world, so many are
-        generated.
-    seed: draws the sample, or the world's sentences.
+    Blank lines are skipped.
 
-    Raises DataError for an unknown name, an unreadable file, a line of more than 1,000 words, or an empty corpus.
+    names: stems of files in the folder's corpus/ or corpus-large/; paths of .txt or .txt.gz files;
+        "sickr-train" or another STS train split of the folder, whose sentences are taken without
+        their scores (TNCSE and JTCSE add SICK-R's); or "synthetic" alone. None: the folder's
+        Wikipedia sentences; without a folder, Wiki1M from the hub if `hub`, else synthetic text.
+    limit: a random sample of this size, in the order of the text; a larger sample contains a
+        smaller one. The number of sentences of synthetic text.
+    seed: of the sample, or of the synthetic sentences.
+
+    Raises DataError for an unknown name, an unreadable file, a line of more than 1,000 words, or an
+    empty corpus.
+
+    >>> corpus = load_corpus("synthetic", limit=100)
+    >>> len(corpus), next(iter(corpus))
+    (100, 'A man is dancing on the farm.')
     """
     if limit is not None and limit < 1:
-        raise DataError(f"limit={limit} leaves no sentences; give a positive number, or None for all")
+        raise DataError(
+            f"limit={limit} leaves no sentences; give a positive number, or None for all"
+        )
     source, lines = _locate((names,) if isinstance(names, str) else names, folder, hub, limit, seed)
     digest, count = hashlib.sha256(), 0
     for count, sentence in enumerate(lines(), 1):  # noqa: B007
         digest.update(sentence.encode() + b"\n")
     if not count:
-        raise DataError(f"no sentence in {source.detail}; expected one sentence a line")
+        raise DataError(f"no sentence in {source.detail}; expected one sentence per line")
     if limit is not None and limit < count:
         kept = np.sort(np.random.default_rng(seed).permutation(count)[:limit])
         digest.update(f"{limit} of seed {seed}".encode())
-        count, lines = limit, partial(_only, lines, kept)
+        count, lines = limit, partial(_select, lines, kept)
     return Corpus(source, digest.hexdigest()[:16], count, lines)
 
 
 def tokenize_corpus(
     corpus: Corpus, tokenizer: PreTrainedTokenizerBase, *, max_length: int, cache_dir: str | Path
 ) -> datasets.Dataset:
-    """Rows `input_ids`, `length` and `text_hash`, tokenised once and memory-mapped from `cache_dir` ever after.
+    """Tokenise a corpus into rows `input_ids`, `length` and `text_hash`, memory-mapped.
 
-    text_hash: 64 bits, equal for equal texts, so that duplicates in a batch can be found.
-    cache_dir: keyed on the text, the tokenizer's content and `max_length`, never on a file name. Several processes may
-        ask at once. The log (level INFO) says whether tokens were reused.
+    `text_hash` has 64 bits and is equal for equal texts, which shows duplicates in a batch.
 
-    Raises DataError for a tokenizer that is not a fast one, and for a full disk; nothing half-written is left.
+    cache_dir: the folder of the Arrow files. Their names depend on the text, on the tokenizer's
+        content and on `max_length`, not on file names. Several processes may call this at once. The
+        log (level INFO) says whether tokens were reused.
+
+    Raises DataError for a tokenizer that is not fast, and for a full disk; leaves no incomplete
+    file.
     """
     key = _key(corpus, tokenizer, max_length)
     final = Path(cache_dir) / f"{key}.arrow"
@@ -116,38 +132,56 @@ def tokenize_corpus(
     except OSError as error:
         if error.errno != errno.ENOSPC:
             raise
-        raise DataError(f"no space left on the disk of {final.parent}: free some, or set `outputs` elsewhere") from None
+        raise DataError(
+            f"no space left on the disk of {final.parent}: free some, or set `outputs` elsewhere"
+        ) from None
     logger.info(
-        "%s: %d sentences %s %s", corpus.source, len(corpus), "reused from" if reused else "tokenised into", final
+        "%s: %d sentences %s %s",
+        corpus.source,
+        len(corpus),
+        "reused from" if reused else "tokenised into",
+        final,
     )
     return datasets.Dataset.from_file(str(final))
 
 
 def _key(corpus: Corpus, tokenizer: PreTrainedTokenizerBase, max_length: int) -> str:
     if not tokenizer.is_fast:
-        raise DataError(f"{type(tokenizer).__name__} is not a fast tokenizer; use one that has a tokenizer.json")
+        raise DataError(
+            f"{type(tokenizer).__name__} is not a fast tokenizer; use one that has a tokenizer.json"
+        )
     content = json.loads(tokenizer.backend_tokenizer.to_str())
-    for state in ("truncation", "padding"):  # left behind by whichever call came last; here every call sets its own
+    for state in ("truncation", "padding"):  # left by the last call; every call here sets them
         content.pop(state, None)
     key = [corpus.fingerprint, content, tokenizer.truncation_side, max_length]
     return hashlib.sha256(json.dumps(key, sort_keys=True).encode()).hexdigest()[:16]
 
 
-def _write(corpus: Corpus, tokenizer: PreTrainedTokenizerBase, max_length: int, final: Path) -> None:
-    schema = pa.schema([("input_ids", pa.list_(pa.int32())), ("length", pa.int32()), ("text_hash", pa.int64())])
+def _write(
+    corpus: Corpus, tokenizer: PreTrainedTokenizerBase, max_length: int, final: Path
+) -> None:
+    schema = pa.schema(
+        [("input_ids", pa.list_(pa.int32())), ("length", pa.int32()), ("text_hash", pa.int64())]
+    )
 
     def columns(chunk: list[str]) -> list[list]:
-        ids = tokenizer(chunk, truncation=True, max_length=max_length, return_attention_mask=False)["input_ids"]
+        options = dict(truncation=True, max_length=max_length, return_attention_mask=False)
+        ids = tokenizer(chunk, **options)["input_ids"]
         return [ids, [len(row) for row in ids], [_text_hash(text) for text in chunk]]
 
     write_arrow(final, schema, corpus, columns)
 
 
 def write_arrow(
-    final: Path, schema: pa.Schema, sentences: Iterable[Item], columns: Callable[[list[Item]], list[list]]
+    final: Path,
+    schema: pa.Schema,
+    sentences: Iterable[Item],
+    columns: Callable[[list[Item]], list[list]],
 ) -> None:
-    """`columns(chunk)` of all sentences into one Arrow file: in chunks, so that a million sentences need the memory of ten
-    thousand; under a temporary name until complete."""
+    """Write `columns(chunk)` of all sentences into one Arrow file, atomically.
+
+    In chunks, so that a million sentences need the memory of ten thousand.
+    """
     handle, name = tempfile.mkstemp(dir=final.parent, prefix=f".{final.stem}-")
     os.close(handle)
     try:
@@ -162,17 +196,18 @@ def write_arrow(
 
 
 def _text_hash(text: str) -> int:
-    return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest(), "little", signed=True)
+    digest = hashlib.blake2b(text.encode(), digest_size=8).digest()
+    return int.from_bytes(digest, "little", signed=True)
 
 
-def _world(n: int, seed: int) -> Iterator[str]:
-    return iter(_world_sentences(n, seed))
+def _synthetic(n: int, seed: int) -> Iterator[str]:
+    return iter(_synthetic_sentences(n, seed))
 
 
 @functools.lru_cache(maxsize=2)
-def _world_sentences(n: int, seed: int) -> tuple[str, ...]:
-    """Drawn once: every stage asks for them several times."""
-    from cselab.data.world import sentences
+def _synthetic_sentences(n: int, seed: int) -> tuple[str, ...]:
+    """Generated once: every cached step reads them several times."""
+    from cselab.data.synthetic import sentences
 
     return tuple(sentences(n, seed))
 
@@ -182,13 +217,17 @@ def _locate(
 ) -> tuple[Source, Callable[[], Iterator[str]]]:
     if names is None:
         where = data_folder(folder)
-        if hub and not (where and set(DEFAULT_FILES) <= _in_folder(where).keys()):
+        if hub and not (where and set(DEFAULT_FILES) <= _files_by_name(where).keys()):
             return Source("hub", "/".join(WIKI1M)), partial(_sentences, (hub_file(*WIKI1M),))
-        names = DEFAULT_FILES if where else ("world",)
-    if "world" in names:
+        names = DEFAULT_FILES if where else ("synthetic",)
+    if "synthetic" in names:
         if len(names) > 1:
-            raise DataError(f"the generated world is a corpus of its own, got {', '.join(names)}; name it alone")
-        return Source("embedded", "generated world"), partial(_world, limit or WORLD_SENTENCES, seed)
+            raise DataError(
+                f"'synthetic' cannot be mixed with other corpora, got {', '.join(names)}; name it "
+                "alone"
+            )
+        lines = partial(_synthetic, limit or SYNTHETIC_SENTENCES, seed)
+        return Source("embedded", "synthetic text"), lines
     paths = tuple(_path(name, folder) for name in names)
     return Source("folder", ", ".join(map(str, paths))), partial(_sentences, paths)
 
@@ -196,47 +235,57 @@ def _locate(
 def _path(name: str, folder: str | Path | None) -> Path:
     if name.endswith((".txt", ".txt.gz")):
         return Path(name).expanduser()
-    folder_given = os.sep in name and Path(name).is_dir()
-    if Path(name).suffix in OTHER_FILES or Path(name).is_file() or folder_given:
-        raise DataError(f"{name} is no text of one sentence a line; save its sentences as a .txt or .txt.gz file")
+    is_folder = os.sep in name and Path(name).is_dir()
+    if Path(name).suffix in OTHER_FILES or Path(name).is_file() or is_folder:
+        raise DataError(
+            f"{name} is not a text with one sentence per line; save its sentences as a .txt or "
+            ".txt.gz file"
+        )
     where = data_folder(folder)
     if where is None:
         raise DataError(
-            f"corpus {name!r} is looked for in the data folder; set data_dir or CSELAB_DATA ({LAYOUT}), "
-            "give the path of a .txt or .txt.gz file, or use 'world'"
+            f"corpus {name!r} is looked for in the data folder; set data_dir or CSELAB_DATA "
+            f"({LAYOUT}), give the path of a .txt or .txt.gz file, or use 'synthetic'"
         )
-    found = _in_folder(where)
-    if name not in found:
-        raise DataError(f"no corpus {name!r} in {where}; {suggest(name, [*found, 'world'])}")
-    return found[name]
+    files = _files_by_name(where)
+    if name not in files:
+        raise DataError(f"no corpus {name!r} in {where}; {suggest(name, [*files, 'synthetic'])}")
+    return files[name]
 
 
-def _in_folder(where: Path) -> dict[str, Path]:
-    """By name: texts, and pairs that no table of scores is about."""
+def _files_by_name(where: Path) -> dict[str, Path]:
+    """Corpora, and STS train splits (no paper reports scores on them), by name."""
     files = (
-        path for part in ("corpus/*.txt.gz", "corpus-large/*.txt.gz", "sts/*-train.tsv.gz") for path in where.glob(part)
+        path
+        for part in ("corpus/*.txt.gz", "corpus-large/*.txt.gz", "sts/*-train.tsv.gz")
+        for path in where.glob(part)
     )
-    return {path.name.removesuffix(".gz").removesuffix(".txt").removesuffix(".tsv"): path for path in files}
+    return {
+        path.name.removesuffix(".gz").removesuffix(".txt").removesuffix(".tsv"): path
+        for path in files
+    }
 
 
 def _sentences(paths: Sequence[Path]) -> Iterator[str]:
     for path in paths:
-        for number, line in enumerate(_of_pairs(path) if path.name.endswith(".tsv.gz") else read_lines(path), 1):
+        lines = _sentences_of_pairs(path) if path.name.endswith(".tsv.gz") else read_lines(path)
+        for number, line in enumerate(lines, 1):
             if len(line) > 2 * MAX_WORDS and (words := len(line.split())) > MAX_WORDS:
                 raise DataError(
-                    f"{path}, line {number}: {words:,} words; expected one sentence a line, so split the text"
+                    f"{path}, line {number}: {words:,} words; expected one sentence per line, so "
+                    "split the text"
                 )
             if sentence := line.strip():
                 yield sentence
 
 
-def _of_pairs(path: Path) -> Iterator[str]:
-    """Each sentence of a file of pairs once."""
+def _sentences_of_pairs(path: Path) -> Iterator[str]:
+    """The distinct sentences of a file of pairs."""
     pairs = itertools.islice(read_lines(path), 1, None)
     return iter(dict.fromkeys(sentence for line in pairs for sentence in line.split("\t")[:2]))
 
 
-def _only(lines: Callable[[], Iterator[str]], kept: np.ndarray) -> Iterator[str]:
+def _select(lines: Callable[[], Iterator[str]], kept: np.ndarray) -> Iterator[str]:
     """The sentences at the sorted positions `kept`."""
     sentences, start = lines(), 0
     for position in kept.tolist():

@@ -1,6 +1,7 @@
-"""What comes from the Hugging Face hub: fetched once a process, and read from its cache without a network.
+"""Files of the Hugging Face hub, fetched once per process.
 
-Everything else reads local folders. Offline (HF_HUB_OFFLINE=1, or no network) what is in the cache is used.
+The rest of the package reads local folders. Offline (HF_HUB_OFFLINE=1, or no network), the hub's
+cache is used.
 """
 
 import functools
@@ -12,7 +13,7 @@ from typing import Literal
 from cselab.errors import DataError
 
 MODEL_FILES = ("*.json", "*.txt", "*.model", "*.spm", "model*.safetensors")
-"""Configuration, tokenizer and weights of a model's repository; not its copies in other formats."""
+"""Configuration, tokenizer and weights of a model's repository, without copies in other formats."""
 PICKLED = ("pytorch_model*.bin",)
 """Weights of repositories without safetensors (the opus-mt and M2M100 translators)."""
 
@@ -21,7 +22,7 @@ PICKLED = ("pytorch_model*.bin",)
 def hub_model(name: str) -> Path:
     """Local folder with the configuration, tokenizer and weights of the hub's model `name`.
 
-    Raises DataError, in one line, where it is neither on the hub nor in the cache.
+    Raises DataError if the model is neither on the hub nor in the cache.
     """
     folder = _snapshot(name, "model", MODEL_FILES)
     if not any(folder.glob("model*.safetensors*")):
@@ -29,23 +30,25 @@ def hub_model(name: str) -> Path:
     weights = [*folder.glob("model*.safetensors"), *folder.glob("pytorch_model*.bin")]
     if not ((folder / "config.json").is_file() and weights):  # left by an interrupted download
         raise DataError(
-            f"{name} lacks its configuration or weights in the hub's cache; {_download_hint(name, 'model')}"
+            f"{name} lacks its configuration or weights in the hub's cache; "
+            f"{_download_hint(name, 'model')}"
         )
     return folder
 
 
 @functools.cache
 def hub_dataset(name: str) -> Path:
-    """Local folder with all files of the hub's data set `name`. Raises DataError as `hub_model` does."""
+    """Local folder with all files of the hub's data set `name`. Raises DataError as `hub_model`."""
     return _snapshot(name, "dataset", None)
 
 
 @functools.cache
 def hub_file(name: str, file: str) -> Path:
-    """One file of the hub's data set `name`. Raises DataError as `hub_model` does."""
+    """One file of the hub's data set `name`. Raises DataError as `hub_model`."""
     from huggingface_hub import hf_hub_download
 
-    return Path(_download(name, "dataset", lambda: hf_hub_download(name, file, repo_type="dataset")))
+    path = _download(name, "dataset", lambda: hf_hub_download(name, file, repo_type="dataset"))
+    return Path(path)
 
 
 def _snapshot(name: str, kind: Literal["model", "dataset"], files: tuple[str, ...] | None) -> Path:
@@ -61,16 +64,23 @@ def _download(name: str, kind: str, fetch: Callable[[], str]) -> str:
     try:
         return fetch()
     except errors.GatedRepoError:
-        raise DataError(f"{name} is gated: accept its licence on the hub, then log in with `hf auth login`") from None
+        raise DataError(
+            f"{name} is gated: accept its licence on the hub, then log in with `hf auth login`"
+        ) from None
     except (errors.RepositoryNotFoundError, errors.HFValidationError):
         raise DataError(f"there is no {kind} {name!r} on the hub; check the name") from None
     except errors.LocalEntryNotFoundError:
         offline = os.environ.get("HF_HUB_OFFLINE", "").upper() in {"1", "ON", "YES", "TRUE"}
         why = "HF_HUB_OFFLINE is set" if offline else "the hub does not answer"
-        raise DataError(f"{name} is not in the hub's cache, and {why}; {_download_hint(name, kind)}") from None
-    except Exception as error:  # what its network library raises differs by version; to a user it is the same
+        raise DataError(
+            f"{name} is not in the hub's cache, and {why}; {_download_hint(name, kind)}"
+        ) from None
+    except Exception as error:
+        # the errors of the network library differ by version
         reason = " ".join(str(error).split())[:160] or type(error).__name__
-        raise DataError(f"{name} could not be fetched from the hub ({reason}); {_download_hint(name, kind)}") from None
+        raise DataError(
+            f"{name} could not be fetched from the hub ({reason}); {_download_hint(name, kind)}"
+        ) from None
 
 
 def _download_hint(name: str, kind: str) -> str:

@@ -1,8 +1,11 @@
-"""Triplets from natural language inference: a premise, a sentence it entails, one it contradicts (SimCSE, supervised)."""
+"""Triplets from natural language inference: a premise, an entailed and a contradicted hypothesis.
+
+Supervised SimCSE, https://arxiv.org/abs/2104.08821, section 4.
+"""
 
 import csv
 import functools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import datasets
@@ -12,23 +15,31 @@ from transformers import PreTrainedTokenizerBase
 from cselab.data.corpus import write_arrow
 from cselab.data.hub import hub_file
 from cselab.data.sources import data_folder, read_lines
-from cselab.data.world.sets import Triplet
+from cselab.data.synthetic.sets import Triplet
 from cselab.errors import DataError, suggest
-from cselab.prompts import put_into
 
 COLUMNS = ("premise", "hypothesis", "label")
-DEFAULT_FILES = ("snli-dev", "snli-test", "mnli-dev-matched", "xnli-en-dev", "xnli-en-test", "mnli-train-10k")
-"""SNLI and MultiNLI, as SimCSE and BeLLM train on; the folder has their small parts. SICK's stay out: SICK-R is a test."""
+DEFAULT_FILES = (
+    "snli-dev",
+    "snli-test",
+    "mnli-dev-matched",
+    "xnli-en-dev",
+    "xnli-en-test",
+    "mnli-train-10k",
+)
+"""Small parts of SNLI and MultiNLI, on which SimCSE and BeLLM train. SICK is left out: SICK-R is a
+test."""
 SIMCSE = ("princeton-nlp/datasets-for-simcse", "nli_for_simcse.csv")
 SIMCSE_COLUMNS, SIMCSE_ROWS = ("sent0", "sent1", "hard_neg"), 275_601
-"""SimCSE's triplets of SNLI and MultiNLI, and how many there are."""
+"""Columns and number of SimCSE's triplets of SNLI and MultiNLI."""
 
 
 @functools.cache
 def load_simcse_triplets(path: str | Path | None = None) -> list[Triplet]:
-    """SimCSE's 275,601 supervised triplets, from the CSV file at `path` or from the hub.
+    """Load SimCSE's 275,601 supervised triplets from the CSV file at `path`, or from the hub.
 
-    Raises DataError for other columns or another number of rows, and where the hub does not have it.
+    Raises DataError for other columns or another number of rows, and if the file is neither on the
+    hub nor in its cache.
     """
     path = Path(path) if path else hub_file(*SIMCSE)
     rows = csv.reader(line + "\n" for line in read_lines(path))
@@ -36,51 +47,63 @@ def load_simcse_triplets(path: str | Path | None = None) -> list[Triplet]:
         header = tuple(next(rows, ()))
         if header != SIMCSE_COLUMNS:
             raise DataError(
-                f"{path}: columns {', '.join(header) or 'none'}; "
-                f"expected {', '.join(SIMCSE_COLUMNS)}; get the official file"
+                f"{path}: columns {', '.join(header) or 'none'}; expected "
+                f"{', '.join(SIMCSE_COLUMNS)}; get the official file"
             )
-        found = [Triplet(*row) for row in rows if len(row) == len(SIMCSE_COLUMNS)]
+        triplets = [Triplet(*row) for row in rows if len(row) == len(SIMCSE_COLUMNS)]
     except csv.Error as error:
         raise DataError(f"{path}, line {rows.line_num}: {error}; get the official file") from None
-    if len(found) != SIMCSE_ROWS:
-        raise DataError(f"{path} has {len(found):,} triplets, officially it has {SIMCSE_ROWS:,}; get the official file")
-    return found
+    if len(triplets) != SIMCSE_ROWS:
+        raise DataError(
+            f"{path} has {len(triplets):,} triplets, officially it has {SIMCSE_ROWS:,}; get the "
+            "official file"
+        )
+    return triplets
 
 
 def load_nli_triplets(names: Sequence[str], *, folder: str | Path | None = None) -> list[Triplet]:
-    """A triplet for each premise that has both, of the files `nli/<name>.tsv.gz` together: its first entailed and its first
+    """Load triplets from the files `nli/<name>.tsv.gz` of the data folder, taken together.
+
+    A premise that has both kinds gives one triplet: with its first entailed and its first
     contradicted hypothesis.
 
-    Raises DataError for no data folder, an unknown name, a malformed file, and files without a single triplet.
+    Raises DataError without a data folder, for an unknown name, a malformed file, and files without
+    a triplet.
     """
     where = data_folder(folder)
     if where is None:
-        raise DataError("NLI comes from a data folder; set data_dir or CSELAB_DATA to one with nli/<name>.tsv.gz")
-    there = sorted(path.name.removesuffix(".tsv.gz") for path in (where / "nli").glob("*.tsv.gz"))
+        raise DataError(
+            "NLI comes from a data folder; set data_dir or CSELAB_DATA to one with "
+            "nli/<name>.tsv.gz"
+        )
+    files = (where / "nli").glob("*.tsv.gz")
+    available = sorted(path.name.removesuffix(".tsv.gz") for path in files)
     hypotheses: dict[str, dict[str, str]] = {}
     for name in names:
-        if name not in there:
-            raise DataError(f"no NLI file {name!r} in {where / 'nli'}; {suggest(name, there)}")
+        if name not in available:
+            raise DataError(f"no NLI file {name!r} in {where / 'nli'}; {suggest(name, available)}")
         path = where / "nli" / f"{name}.tsv.gz"
         for number, line in enumerate(read_lines(path), 1):
             cells = line.split("\t")
             if len(cells) != len(COLUMNS) or (number == 1 and tuple(cells) != COLUMNS):
                 raise DataError(
-                    f"{path}, line {number}: expected {', '.join(COLUMNS)} with tabs between, got {line[:60]!r}"
+                    f"{path}, line {number}: expected {', '.join(COLUMNS)} with tabs between, got "
+                    f"{line[:60]!r}"
                 )
             premise, hypothesis, label = cells
             if number > 1:
                 hypotheses.setdefault(premise, {}).setdefault(label, hypothesis)
-    found = [
+    triplets = [
         Triplet(premise, by_label["entailment"], by_label["contradiction"])
         for premise, by_label in hypotheses.items()
         if {"entailment", "contradiction"} <= by_label.keys()
     ]
-    if not found:
+    if not triplets:
         raise DataError(
-            f"no premise in {', '.join(names) or 'no files'} has both an entailed and a contradicted hypothesis"
+            f"no premise in {', '.join(names) or 'no files'} has both an entailed and a "
+            "contradicted hypothesis"
         )
-    return found
+    return triplets
 
 
 def tokenize_triplets(
@@ -89,23 +112,23 @@ def tokenize_triplets(
     path: str | Path,
     *,
     max_length: int,
-    prompt: str = "",
+    add_prompt: Callable[[Sequence[str]], list[str]] = list,
 ) -> datasets.Dataset:
-    """Rows `input_ids`, `input_ids_b` (entailed), `input_ids_c` (contradicting) and `length`, the longest of the three.
+    """Tokenise triplets into an Arrow file.
 
-    path: the Arrow file to write and to memory-map. prompt: what every sentence is put into, see `cselab.prompts`.
+    Rows have `input_ids`, `input_ids_b` (entailed), `input_ids_c` (contradicted) and `length`, that
+    of the longest of the three.
+
+    path: the Arrow file to write and to memory-map.
+    add_prompt: puts sentences into a prompt, see `cselab.models.prompts`.
     """
     names = ("input_ids", "input_ids_b", "input_ids_c")
     schema = pa.schema([*((name, pa.list_(pa.int32())) for name in names), ("length", pa.int32())])
 
     def columns(chunk: list[Triplet]) -> list[list]:
         sides = zip(*((t.anchor, t.entailed, t.contradicted) for t in chunk), strict=True)
-        ids = []
-        for side in sides:
-            text = put_into(prompt, side, tokenizer, max_length) if prompt else list(side)
-            ids.append(
-                tokenizer(text, truncation=True, max_length=max_length, return_attention_mask=False)["input_ids"]
-            )
+        options = dict(truncation=True, max_length=max_length, return_attention_mask=False)
+        ids = [tokenizer(add_prompt(side), **options)["input_ids"] for side in sides]
         return [*ids, [max(map(len, row)) for row in zip(*ids, strict=True)]]
 
     write_arrow(Path(path), schema, triplets, columns)

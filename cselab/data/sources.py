@@ -1,4 +1,4 @@
-"""Where data comes from: a folder, then the hub, then what this project ships; and saying which was used."""
+"""Sources of data: a folder, then the hub, then the files that ship with this project."""
 
 import gzip
 import os
@@ -16,7 +16,7 @@ LAYOUT = "a data folder holds sts/<task>-<split>.tsv.gz and corpus/<name>.txt.gz
 
 @dataclass(frozen=True)
 class Source:
-    """Where a piece of data was found: its kind, and the path or hub repository."""
+    """Where data comes from: its kind, and the path or hub repository."""
 
     kind: Literal["folder", "hub", "embedded"]
     detail: str
@@ -26,19 +26,22 @@ class Source:
 
 
 def data_folder(folder: str | Path | None = None) -> Path | None:
-    """The folder given, else the one named by CSELAB_DATA, else None. Raises DataError if it is not there."""
-    given = folder or os.environ.get("CSELAB_DATA")
-    if not given:
+    """The data folder: the argument, else the variable CSELAB_DATA, else None.
+
+    Raises DataError if the folder does not exist.
+    """
+    name = folder or os.environ.get("CSELAB_DATA")
+    if not name:
         return None
-    path = Path(given).expanduser()
+    path = Path(name).expanduser()
     if not path.is_dir():
-        name = "data_dir" if folder else "CSELAB_DATA"
-        raise DataError(f"{name}: no folder {path}; {LAYOUT}")
+        setting = "data_dir" if folder else "CSELAB_DATA"
+        raise DataError(f"{setting}: no folder {path}; {LAYOUT}")
     return path
 
 
 def embedded_dir() -> Path:
-    """What ships with the project: its copy inside an installed package, or `data/` of a checkout."""
+    """The data that ships with the project: in an installed package, or `data/` of a checkout."""
     for path in (PACKAGE / "_data", PACKAGE.parent / "data"):
         if path.is_dir():
             return path
@@ -46,9 +49,12 @@ def embedded_dir() -> Path:
 
 
 def read_lines(path: Path) -> Iterator[str]:
-    """Lines of a text or .gz file in UTF-8, without their ends. DataError, with file and line, if it cannot be read.
+    """Lines of a UTF-8 text file or .gz file, without line ends.
 
-    Only a line feed ends a line: `str.splitlines` would also split at U+2028 and U+0085, which web text holds.
+    Only a line feed ends a line: `str.splitlines` would also split at U+2028 and U+0085, which are
+    common in text from the web.
+
+    Raises DataError, with file and line, if the file cannot be read.
     """
     number = 0
     try:
@@ -60,9 +66,14 @@ def read_lines(path: Path) -> Iterator[str]:
     except UnicodeDecodeError as error:
         byte = error.object[error.start]
         raise DataError(
-            f"{path}, line {number}: not UTF-8 (byte 0x{byte:02x}); convert the file, e.g. with iconv"
+            f"{path}, line {number}: not UTF-8 (byte 0x{byte:02x}); convert the file, e.g. with "
+            "iconv"
         ) from None
     except (EOFError, gzip.BadGzipFile, zlib.error) as error:
-        raise DataError(f"{path} is truncated or damaged after line {number} ({error}); copy it again") from None
+        raise DataError(
+            f"{path} is truncated or damaged after line {number} ({error}); copy it again"
+        ) from None
     except OSError as error:
-        raise DataError(f"{path} cannot be read ({error.strerror}); check the path and its permissions") from None
+        raise DataError(
+            f"{path} cannot be read ({error.strerror}); check the path and its permissions"
+        ) from None

@@ -20,10 +20,24 @@ STS7 = (*YEARLY, "STSBenchmark", "SICK-R")
 
 STSB_LANGUAGES = ("de", "es", "fr", "it", "ja", "nl", "pl", "pt", "ru", "zh")
 STS17_PAIRS = (
-    "ar-ar", "en-ar", "es-es", "es-en", "en-en", "en-tr", "en-de", "fr-en", "it-en", "nl-en", "es-en-wmt",
-)  # fmt: skip
-MULTILINGUAL = (*(f"STSBenchmark-{x}" for x in STSB_LANGUAGES), *(f"STS17-{x}" for x in STS17_PAIRS))
-"""STS-B translated into ten languages, and SemEval 2017's pairs of languages; `sts-multilingual/` of a data folder."""
+    "ar-ar",
+    "en-ar",
+    "es-es",
+    "es-en",
+    "en-en",
+    "en-tr",
+    "en-de",
+    "fr-en",
+    "it-en",
+    "nl-en",
+    "es-en-wmt",
+)
+MULTILINGUAL = (
+    *(f"STSBenchmark-{x}" for x in STSB_LANGUAGES),
+    *(f"STS17-{x}" for x in STS17_PAIRS),
+)
+"""STS-B translated into ten languages, and the language pairs of SemEval 2017; files in
+`sts-multilingual/` of a data folder."""
 
 _STEMS = {
     **{f"STSBenchmark-{x}": f"stsb-{x}" for x in STSB_LANGUAGES},
@@ -47,10 +61,11 @@ _COUNTS = {
 
 SENTEVAL = ("princeton-nlp/datasets-for-simcse", "senteval.tar")
 SICK_TEST = "SICK/SICK_test_annotated.txt"
-"""SentEval's data as SimCSE's scripts download it, and its file of SICK's test."""
+"""SentEval's data as SimCSE's scripts download it, and the file of SICK's test split in it."""
 
 CAPTIONS = ("MSRvid", "images", "track5.en-en")
-"""Subsets that are captions: of videos (STS12), of pictures (STS14, STS15), and SNLI's (SemEval 2017, in STSBenchmark)."""
+"""Subsets of captions: of videos (STS12), of pictures (STS14, STS15), and SNLI's (SemEval 2017, in
+STSBenchmark)."""
 
 
 @dataclass(frozen=True)
@@ -72,27 +87,34 @@ class StsData:
     def __len__(self) -> int:
         return len(self.scores)
 
-    def thinned(self, most: int) -> "StsData":
-        """At most so many of the pairs, evenly spread over the split, in their order."""
-        return self.rows(np.unique(np.linspace(0, len(self) - 1, min(most, len(self))).round().astype(int)))
+    def subsample(self, most: int) -> "StsData":
+        """At most `most` pairs, evenly spread over the split, in their order."""
+        places = np.linspace(0, len(self) - 1, min(most, len(self)))
+        return self.rows(np.unique(places.round().astype(int)))
 
     def rows(self, kept: np.ndarray) -> "StsData":
-        """The pairs of these row numbers."""
+        """The pairs with these row numbers."""
         one, two = ([side[i] for i in kept] for side in (self.sentences1, self.sentences2))
         subsets = None if self.subsets is None else [self.subsets[i] for i in kept]
-        return replace(self, sentences1=one, sentences2=two, scores=self.scores[kept], subsets=subsets)
+        return replace(
+            self, sentences1=one, sentences2=two, scores=self.scores[kept], subsets=subsets
+        )
 
     @property
     def captions(self) -> np.ndarray:
-        """Which pairs, (n,) bool, are captions: their near-duplicates are in every corpus of captions and in SNLI. A copy without
-        subsets cannot tell, and has none."""
+        """Mask of the pairs that are captions, (n,) bool.
+
+        Near-duplicates of captions are in every corpus of captions and in SNLI. All False for a
+        copy without subsets.
+        """
         if self.task == "SICK-R":
             return np.ones(len(self), dtype=bool)
-        return np.array([subset.rpartition("/")[2] in CAPTIONS for subset in self.subsets or [""] * len(self)])
+        subsets = self.subsets or [""] * len(self)
+        return np.array([subset.rpartition("/")[2] in CAPTIONS for subset in subsets])
 
     @property
     def fingerprint(self) -> str:
-        """Sixteen hex digits of SHA-256 over texts and ratings: equal ones mean that the same pairs were scored."""
+        """Sixteen hex digits of SHA-256 over texts and ratings, equal for equal pairs."""
         digest = hashlib.sha256(self.scores.tobytes())
         for text in (*self.sentences1, *self.sentences2):
             digest.update(text.encode() + b"\n")
@@ -100,28 +122,49 @@ class StsData:
 
 
 def load_sts(
-    task: str, split: str = "test", *, folder: str | Path | None = None, text: str = "raw", hub: bool = False
+    task: str,
+    split: str = "test",
+    *,
+    folder: str | Path | None = None,
+    text: str = "raw",
+    hub: bool = False,
 ) -> StsData:
-    """Pairs of `task`: one of STS7 or MULTILINGUAL, or "World" (the generated one, which ships with the project).
+    """Load the sentence pairs of a task.
 
-    split: "test"; also "train" and "dev" of STSBenchmark and SICK-R, "all" of SICK-R (its 9,927 pairs, as mteb has it;
-        the papers use the 4,927 of "test"), and "dev" of World.
+    task: one of STS7 or MULTILINGUAL; "Synthetic" (ships with the project); or the path of a .tsv
+        or .tsv.gz file with the columns sentence1, sentence2, score [, subset].
+    split: "test"; also "train" and "dev" of STSBenchmark and SICK-R, "all" of SICK-R (its 9,927
+        pairs, as in mteb; the papers use the 4,927 of "test"), and "dev" of Synthetic.
     text: "raw", or "senteval" for STS12 to STS16 as SentEval tokenised and lower-cased them.
-    hub: may a piece that no folder has be fetched? mteb's copies, which have raw text, no subsets, and SICK-R as "all";
-        SICK-R "test" comes from the SentEval archive of SimCSE's authors, the papers' own copy.
+    hub: fetch a task that the data folder lacks: mteb's copy, with raw text, no subsets, and SICK-R
+        as "all"; for SICK-R "test", the SentEval archive of SimCSE's authors, which the papers use.
 
-    Raises DataError for an unknown task, split or text, a file that is missing, damaged or malformed, a wrong count, and
-    a piece that neither the hub nor its cache has.
+    Raises DataError for an unknown task, split or text, a file that is missing, damaged or
+    malformed, a wrong number of pairs, and a task that neither the hub nor its cache has.
+
+    >>> data = load_sts("Synthetic", "dev")
+    >>> len(data), float(data.scores.min()), float(data.scores.max())
+    (1500, 0.0, 5.0)
     """
-    if task == "World":
-        return _world(split)
+    if task == "Synthetic":
+        return _synthetic(split)
+    if task.endswith((".tsv", ".tsv.gz")):
+        return _user_pairs(Path(task).expanduser(), split)
     if task not in _COUNTS:
-        raise DataError(f"unknown task {task!r}; {suggest(task, [*_COUNTS, 'World'])}")
+        raise DataError(f"unknown task {task!r}; {suggest(task, [*_COUNTS, 'Synthetic'])}")
     if split not in _COUNTS[task]:
         raise DataError(f"{task} has no split {split!r}; {suggest(split, _COUNTS[task])}")
     if text != "raw" and (text != "senteval" or task not in YEARLY):
         raise DataError(f"{task} has no {text!r} text; use 'raw', or 'senteval' for STS12 to STS16")
-    return _data(task, split, *_find(task, split, text, data_folder(folder), hub))
+    return _sts_data(task, split, *_find(task, split, text, data_folder(folder), hub))
+
+
+def _user_pairs(path: Path, split: str) -> StsData:
+    """Pairs of a user's file, in any number; the file is one split."""
+    columns = _read(path)
+    if len(columns.scores) < 3:
+        raise DataError(f"{path} has {len(columns.scores)} pairs; a correlation needs at least 3")
+    return _sts_data(path.name.split(".")[0], split, columns, Source("folder", str(path)))
 
 
 class _Columns(NamedTuple):
@@ -131,48 +174,54 @@ class _Columns(NamedTuple):
     subsets: list[str]
 
 
-def _find(task: str, split: str, text: str, where: Path | None, hub: bool) -> tuple[_Columns, Source]:
-    """From the folder if it has the files; else from the hub; else an error naming what the folder lacks."""
+def _find(
+    task: str, split: str, text: str, where: Path | None, hub: bool
+) -> tuple[_Columns, Source]:
+    """Read the folder if it has the files, else the hub; raise DataError without either."""
     parts = ("train", "dev", "test") if split == "all" else (split,)
-    base = (
-        where / ("sts-multilingual" if task in MULTILINGUAL else "sts" if text == "raw" else "sts-senteval")
-        if where
-        else None
-    )
+    raw = "sts-multilingual" if task in MULTILINGUAL else "sts"
+    base = where / (raw if text == "raw" else "sts-senteval") if where else None
     files = {part: base / f"{_STEMS[task]}-{part}.tsv.gz" for part in parts} if base else {}
-    on_hub = text == "raw" and task not in MULTILINGUAL and (task != "SICK-R" or split in ("test", "all"))
+    sick_on_hub = task != "SICK-R" or split in ("test", "all")
+    on_hub = text == "raw" and task not in MULTILINGUAL and sick_on_hub
     if hub and on_hub and not (files and all(path.is_file() for path in files.values())):
         if (task, split) == ("SICK-R", "test"):
             name, fetched = "/".join(SENTEVAL), _sick_test()
         else:
             name = f"mteb/{'stsbenchmark' if task == 'STSBenchmark' else _STEMS[task]}-sts"
             fetched = _fetch(name, {"dev": "validation", "all": "test"}.get(split, split))
-        return _counted(fetched, task, split, name), Source("hub", name)
+        return _check_count(fetched, task, split, name), Source("hub", name)
     if base is None:
         hint = "" if on_hub else " (the hub has no such copy)"
         raise DataError(
-            f"no source for {task} {split}{hint}; set data_dir or CSELAB_DATA ({LAYOUT}), or use task 'World'"
+            f"no source for {task} {split}{hint}; set data_dir or CSELAB_DATA ({LAYOUT}), or use "
+            "task 'Synthetic'"
         )
-    read = [_counted(_read(path), task, part, path) for part, path in files.items()]
+    read = [_check_count(_read(path), task, part, path) for part, path in files.items()]
     joined = _Columns(*([cell for columns in read for cell in columns[i]] for i in range(4)))
     return joined, Source("folder", str(base))
 
 
-def _counted(columns: _Columns, task: str, split: str, where: str | Path) -> _Columns:
-    found, official = len(columns.scores), _COUNTS[task][split]
-    if found != official:
-        raise DataError(f"{where} has {found} pairs, {task} {split} officially has {official}; get the official file")
+def _check_count(columns: _Columns, task: str, split: str, where: str | Path) -> _Columns:
+    """Return the columns if they have the official number of pairs; else raise DataError."""
+    pairs, official = len(columns.scores), _COUNTS[task][split]
+    if pairs != official:
+        raise DataError(
+            f"{where} has {pairs} pairs, {task} {split} officially has {official}; get the "
+            "official file"
+        )
     return columns
 
 
 def _read(path: Path) -> _Columns:
-    """Columns of a TSV with a header. No quoting: a lone quote mark is part of the text."""
+    """Columns of a TSV file with a header, without quoting: quote marks are part of the text."""
     lines = read_lines(path)
     header = next(lines, "").split("\t")
     for name in ("sentence1", "sentence2", "score"):
         if name not in header:
             raise DataError(
-                f"{path}: no column {name!r}; its first line must name sentence1, sentence2, score [, subset]"
+                f"{path}: no column {name!r}; its first line must name sentence1, sentence2, score "
+                "[, subset]"
             )
     if doubled := [name for name in header if header.count(name) > 1]:
         raise DataError(f"{path}: the column {doubled[0]!r} is named twice; name each column once")
@@ -181,8 +230,8 @@ def _read(path: Path) -> _Columns:
         cells = line.split("\t")
         if len(cells) != len(header):
             raise DataError(
-                f"{path}, line {number}: {len(cells)} cells, expected {len(header)} as in the header; "
-                "a tab inside a text must become a space"
+                f"{path}, line {number}: {len(cells)} cells, expected {len(header)} as in the "
+                "header; a tab inside a text must become a space"
             )
         row = dict(zip(header, cells, strict=True))
         columns.sentences1.append(row["sentence1"])
@@ -198,13 +247,15 @@ def _score(cell: str, path: Path, number: int) -> float:
     except ValueError:
         score = math.nan
     if not 0 <= score <= 5:
-        raise DataError(f"{path}, line {number}: score {cell!r} is not a number from 0 to 5; correct the line")
+        raise DataError(
+            f"{path}, line {number}: score {cell!r} is not a number from 0 to 5; correct the line"
+        )
     return score
 
 
 @functools.cache
 def _fetch(name: str, split: str) -> _Columns:
-    """Read once: a training asks for its dev split at every evaluation."""
+    """Columns from the hub, read once: a training needs its dev split at every evaluation."""
     from datasets import disable_progress_bars, load_dataset
 
     disable_progress_bars()
@@ -214,33 +265,39 @@ def _fetch(name: str, split: str) -> _Columns:
 
 @functools.cache
 def _sick_test() -> _Columns:
-    """SICK's 4,927 test pairs in SimCSE's archive of SentEval's data (github.com/princeton-nlp/SimCSE)."""
+    """SICK's 4,927 test pairs, from SimCSE's archive of SentEval's data.
+
+    https://github.com/princeton-nlp/SimCSE
+    """
     archive, where = hub_file(*SENTEVAL), "/".join(SENTEVAL)
     try:
         with tarfile.open(archive) as tar:
             member = next(name for name in tar.getnames() if name.endswith(SICK_TEST))
             lines = tar.extractfile(member).read().decode("utf-8").replace("\r\n", "\n").split("\n")
         header, *rows = (line.split("\t") for line in lines if line.strip())
-        a, b, score = (header.index(name) for name in ("sentence_A", "sentence_B", "relatedness_score"))
+        a, b, score = (
+            header.index(name) for name in ("sentence_A", "sentence_B", "relatedness_score")
+        )
         columns = [(row[a], row[b], float(row[score]), "") for row in rows]
     except (tarfile.TarError, OSError, EOFError, StopIteration, ValueError, IndexError) as error:
-        raise DataError(f"{where} holds no readable {SICK_TEST} ({error}); fetch it again") from None
+        raise DataError(
+            f"{where} holds no readable {SICK_TEST} ({error}); fetch it again"
+        ) from None
     return _Columns(*map(list, zip(*columns, strict=True)))
 
 
-def _world(split: str) -> StsData:
+def _synthetic(split: str) -> StsData:
     if split not in ("dev", "test"):
-        raise DataError(f"World has no split {split!r}; valid: dev, test")
-    from cselab.data.world import sts_pairs
+        raise DataError(f"Synthetic has no split {split!r}; valid: dev, test")
+    from cselab.data.synthetic import sts_pairs
 
     pairs = sts_pairs(split)
-    columns = _Columns(
-        *([getattr(pair, name) for pair in pairs] for name in ("sentence1", "sentence2", "score", "tag"))
-    )
-    return _data("World", split, columns, Source("embedded", "generated world"))
+    names = ("sentence1", "sentence2", "score", "tag")
+    columns = _Columns(*([getattr(pair, name) for pair in pairs] for name in names))
+    return _sts_data("Synthetic", split, columns, Source("embedded", "synthetic STS"))
 
 
-def _data(task: str, split: str, columns: _Columns, source: Source) -> StsData:
+def _sts_data(task: str, split: str, columns: _Columns, source: Source) -> StsData:
     scores = np.asarray(columns.scores, dtype=np.float64)
     subsets = columns.subsets if any(columns.subsets) else None
     return StsData(task, split, columns.sentences1, columns.sentences2, scores, subsets, source)

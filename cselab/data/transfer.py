@@ -1,4 +1,4 @@
-"""SentEval's seven classification tasks, from a data folder; official counts checked."""
+"""SentEval's seven transfer tasks (classification) in a data folder; official counts checked."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,14 +23,18 @@ TRANSFER7 = ("MR", "CR", "SUBJ", "MPQA", "SST2", "TREC", "MRPC")
 
 @dataclass(frozen=True)
 class LabelledText:
-    """texts: one list, or two for pairs of sentences (MRPC), n each. labels: (n,) strings."""
+    """Labelled texts of one part of a task.
+
+    texts: one list, or two for pairs of sentences (MRPC), n texts each.
+    labels: (n,) strings.
+    """
 
     texts: tuple[list[str], ...]
     labels: np.ndarray
 
 
 def load_transfer(task: str, folder: str | Path | None = None) -> dict[str, LabelledText]:
-    """The parts of a task by name: {"": …}, {"train", "test"} or {"train", "dev", "test"}.
+    """Load the parts of a task by name: {"": …}, {"train", "test"} or {"train", "dev", "test"}.
 
     Raises DataError for an unknown task, no data folder, a malformed file or a wrong count.
     """
@@ -39,13 +43,15 @@ def load_transfer(task: str, folder: str | Path | None = None) -> dict[str, Labe
     where = data_folder(folder)
     if where is None:
         raise DataError(
-            f"no source for {task}; set data_dir or CSELAB_DATA to a folder with transfer/{task.lower()}*.tsv.gz"
+            f"no source for {task}; set data_dir or CSELAB_DATA to a folder with "
+            f"transfer/{task.lower()}*.tsv.gz"
         )
     stem = where / "transfer" / task.lower()
-    return {
-        part: _read(stem.with_name(f"{stem.name}{'-' if part else ''}{part}.tsv.gz"), count, pairs=task == "MRPC")
-        for part, count in COUNTS[task].items()
-    }
+    parts = {}
+    for part, count in COUNTS[task].items():
+        path = stem.with_name(f"{stem.name}{'-' if part else ''}{part}.tsv.gz")
+        parts[part] = _read(path, count, pairs=task == "MRPC")
+    return parts
 
 
 def _read(path: Path, count: int, *, pairs: bool) -> LabelledText:
@@ -53,13 +59,16 @@ def _read(path: Path, count: int, *, pairs: bool) -> LabelledText:
     lines = read_lines(path)
     if (header := tuple(next(lines, "").split("\t"))) != columns:
         raise DataError(
-            f"{path}: the first line is {' '.join(header)!r}, expected {' '.join(columns)!r} with tabs between"
+            f"{path}: the first line is {' '.join(header)!r}, expected {' '.join(columns)!r} with "
+            "tabs between"
         )
     rows = [line.split("\t") for line in lines]
     for number, row in enumerate(rows, 2):
         if len(row) != len(columns):
             raise DataError(f"{path}, line {number}: {len(row)} cells, expected {len(columns)}")
     if len(rows) != count:
-        raise DataError(f"{path} has {len(rows)} rows, officially it has {count}; get the official file")
+        raise DataError(
+            f"{path} has {len(rows)} rows, officially it has {count}; get the official file"
+        )
     *texts, labels = (list(column) for column in zip(*rows, strict=True))
     return LabelledText(tuple(texts), np.asarray(labels))

@@ -1,10 +1,20 @@
-"""Evaluation: STS and retrieval scores, the geometry behind them, what they cost, and whether a difference is real."""
+"""Evaluation: STS, transfer, retrieval, geometry, inference cost and significance tests."""
 
-from cselab.evaluation.cost import InferenceCost, inference_cost, sentences_per_second, twin_training_cost
+from cselab.evaluation.cost import (
+    InferenceCost,
+    inference_cost,
+    sentences_per_second,
+    twin_training_cost,
+)
 from cselab.evaluation.geometry import alignment, anisotropy, effective_rank, uniformity
 from cselab.evaluation.methods import compare_methods
 from cselab.evaluation.retrieval import RetrievalScore, caption_retrieval
-from cselab.evaluation.significance import compare_pairs, compare_seeds, paired_t_power, seeds_needed
+from cselab.evaluation.significance import (
+    compare_pairs,
+    compare_seeds,
+    paired_t_power,
+    seeds_needed,
+)
 from cselab.evaluation.sts import StsReport, TaskScore, evaluate_sts, score_data, score_pairs
 from cselab.evaluation.transfer import evaluate_transfer
 

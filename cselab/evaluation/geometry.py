@@ -1,4 +1,4 @@
-"""Alignment and uniformity of embeddings on the unit sphere (Wang and Isola 2020)."""
+"""Geometry of embeddings: alignment, uniformity, anisotropy and effective rank."""
 
 import torch
 import torch.nn.functional as F
@@ -9,21 +9,27 @@ from cselab.errors import DataError
 
 
 def alignment(x: Float[Tensor, "n d"], y: Float[Tensor, "n d"]) -> Float[Tensor, ""]:
-    """`E ||f(x) - f(y)||^2` over pairs that mean the same (Eq. 1 with alpha 2): 0 is equal, 4 opposite.
+    """Alignment `E ||f(x) - f(y)||^2` over pairs of the same meaning: 0 equal, 4 opposite.
 
-    Rows are normalised here. SimCSE's convention: the pairs of STS-B dev rated above 4.
+    Wang and Isola 2020, Eq. 1 with alpha 2, https://arxiv.org/abs/2005.10242. Normalises rows.
+    SimCSE's convention: the pairs of STS-B dev rated above 4.
 
     Raises DataError without a pair.
     """
     if not len(x):
-        raise DataError("alignment is a mean over pairs that mean the same, got none; lower the rating that picks them")
+        raise DataError(
+            "alignment is a mean over pairs of the same meaning, got none; lower the rating that "
+            "selects them"
+        )
     return (F.normalize(x.float(), dim=1) - F.normalize(y.float(), dim=1)).square().sum(1).mean()
 
 
 def uniformity(x: Float[Tensor, "n d"], t: float = 2.0) -> Float[Tensor, ""]:
-    """`log E exp(-t ||f(x) - f(y)||^2)` over all pairs of different rows (Eq. 2): 0 is collapsed, lower is more spread.
+    """Uniformity `log E exp(-t ||f(x) - f(y)||^2)` over all pairs of rows.
 
-    Rows are normalised here. SimCSE's convention: all sentences of STS-B dev. Memory grows with n^2 / 2.
+    0: collapsed to a point; lower: better spread. Wang and Isola 2020, Eq. 2,
+    https://arxiv.org/abs/2005.10242. Normalises rows. SimCSE's convention: all sentences of STS-B
+    dev. Memory is proportional to n^2 / 2.
 
     Raises DataError for fewer than two rows.
     """
@@ -33,7 +39,9 @@ def uniformity(x: Float[Tensor, "n d"], t: float = 2.0) -> Float[Tensor, ""]:
 
 
 def anisotropy(x: Float[Tensor, "n d"]) -> Float[Tensor, ""]:
-    """Mean cosine of two different rows: 0 for directions spread over the sphere, 1 for a single one (Ethayarajh 2019).
+    """Anisotropy: mean cosine of two different rows; 0 for spread directions, 1 for equal ones.
+
+    Ethayarajh 2019, https://arxiv.org/abs/1909.00512.
 
     Raises DataError for fewer than two rows.
     """
@@ -45,8 +53,10 @@ def anisotropy(x: Float[Tensor, "n d"]) -> Float[Tensor, ""]:
 
 
 def effective_rank(x: Float[Tensor, "n d"]) -> Float[Tensor, ""]:
-    """How many directions the rows use: exp of the entropy of the singular values' shares (Roy and Vetterli 2007), from 1
-    to min(n, d). Columns are centred here; rows are not normalised.
+    """Effective rank: exp of the entropy of the singular values' shares, from 1 to min(n, d).
+
+    Roy and Vetterli 2007, https://ieeexplore.ieee.org/document/7098875. Centres columns; does not
+    normalise rows.
 
     Raises DataError for rows that are all the same.
     """

@@ -1,4 +1,4 @@
-"""Methods beside one another over seeds, each against one baseline."""
+"""Comparison of methods over seeds, each with one baseline."""
 
 import numpy as np
 import pandas
@@ -6,37 +6,60 @@ import pandas
 from cselab.errors import DataError, suggest
 from cselab.evaluation.significance import compare_seeds
 
-COLUMNS = ["average", "sd", "seeds", "difference", "low", "high", "p", "p_holm", "power", "seeds_needed"]
+COLUMNS = [
+    "average",
+    "sd",
+    "seeds",
+    "difference",
+    "low",
+    "high",
+    "p",
+    "p_holm",
+    "power",
+    "seeds_needed",
+]
 
 
 def compare_methods(rows: pandas.DataFrame, against: str) -> pandas.DataFrame:
-    """Methods (rows, in their order) by average, sd over seeds, number of seeds, and the paired difference from `against`: mean, 95 % t
-    interval, p of the sign-flip permutation test, the same after Holm's correction for all methods of the table, power, and how many
-    seeds a true difference of this size would take (`compare_seeds`). Differences are NaN with fewer than three common seeds.
+    """Table of methods: average, standard deviation, number of seeds, and paired difference.
 
-    rows: columns method, seed, average. Raises DataError where `against` has no rows.
+    The difference is from `against`, over common seeds: mean, 95 % t interval, p of the sign-flip
+    permutation test, p after Holm's correction for all methods of the table, power, and the number
+    of seeds that a true difference of this size needs (`compare_seeds`). NaN with fewer than three
+    common seeds.
+
+    rows: columns method, seed, average. Methods keep their order.
+
+    Raises DataError if `against` has no rows.
     """
     if against not in set(rows.method):
-        raise DataError(f"no rows of {against!r} to compare with; {suggest(against, set(rows.method))}")
+        raise DataError(
+            f"no rows of {against!r} to compare with; {suggest(against, set(rows.method))}"
+        )
     averages, table = rows.pivot_table(index="seed", columns="method", values="average"), {}
     for method in dict.fromkeys(rows.method):
-        mine = averages[method].dropna()
-        table[method] = {"average": mine.mean(), "sd": mine.std(), "seeds": len(mine)}
+        scores = averages[method].dropna()
+        table[method] = {"average": scores.mean(), "sd": scores.std(), "seeds": len(scores)}
         both = averages[[method, against]].dropna() if method != against else pandas.DataFrame()
         if len(both) > 2:
-            found = compare_seeds(both[method], both[against])
+            result = compare_seeds(both[method], both[against])
             table[method] |= {
-                "difference": found.mean, "low": found.low, "high": found.high, "p": found.p_permutation,
-                "power": found.power, "seeds_needed": found.seeds_needed,
-            }  # fmt: skip
-    frame = pandas.DataFrame.from_dict(table, orient="index", columns=COLUMNS).astype({"seeds": int})
+                "difference": result.mean,
+                "low": result.low,
+                "high": result.high,
+                "p": result.p_permutation,
+                "power": result.power,
+                "seeds_needed": result.seeds_needed,
+            }
+    frame = pandas.DataFrame.from_dict(table, orient="index", columns=COLUMNS)
+    frame = frame.astype({"seeds": int})
     tested = frame.p.dropna()
     frame.loc[tested.index, "p_holm"] = holm(tested.to_numpy(dtype=float))
     return frame.astype({name: float for name in COLUMNS if name != "seeds"})
 
 
 def holm(p: np.ndarray) -> np.ndarray:
-    """Holm's step-down correction: p values, (n,), so that the chance of any false one among all stays below the level."""
+    """Holm's step-down correction of p values, (n,), which controls the family-wise error rate."""
     order = np.argsort(p)
     steps = np.maximum.accumulate(p[order] * np.arange(len(p), 0, -1))
     corrected = np.empty_like(p)

@@ -1,4 +1,4 @@
-"""Caption retrieval: the first caption of a scene looks for the scene's other captions."""
+"""Caption retrieval: find the other captions of a scene by its first one."""
 
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
@@ -12,9 +12,9 @@ from cselab.evaluation.sts import unit_rows
 class RetrievalScore(NamedTuple):
     """Percentages of the scenes (0 to 100).
 
-    accuracy_at_1: the caption nearest to the first one is of the same scene.
-    strict_accuracy: the k nearest captions are exactly the scene's other captions.
-    k: captions of a scene, less the first.
+    accuracy_at_1: the nearest caption is of the same scene.
+    strict_accuracy: the k nearest captions are exactly the other captions of the scene.
+    k: number of captions per scene, minus the query.
     """
 
     accuracy_at_1: float
@@ -28,23 +28,20 @@ def caption_retrieval(
 ) -> RetrievalScore:
     """Search with the first caption of each scene for the scene's other captions, by cosine.
 
-    The candidates of a query are all captions of all scenes but the query itself. With five
-    captions a scene the strict score is BeLLM's strict accuracy in the top 4 (Li and Li 2024,
-    section 5.4, https://arxiv.org/abs/2311.05296).
+    The candidates of a query are all captions of all scenes except the query. With five captions
+    per scene, the strict score is BeLLM's strict accuracy in the top 4 (Li and Li 2024, section
+    5.4, https://arxiv.org/abs/2311.05296). A tie with a caption of another scene is a miss.
 
     encode: list of n strings -> (n, d); called once, with all captions in the order of `scenes`.
-    scenes: groups of one size; the first caption of each group is the query.
+    scenes: groups of equal size; the first caption of each group is the query.
 
-    A tie with a caption of another scene is a miss.
-
-    Raises:
-        DataError: fewer than two scenes, groups of fewer than two captions or of different sizes,
-            and vectors that are not finite or not (n, d).
+    Raises DataError for fewer than two scenes, groups of fewer than two captions or of different
+    sizes, and vectors that are not finite or not (n, d).
     """
     sizes = {len(scene) for scene in scenes}
     if len(scenes) < 2 or len(sizes) != 1 or min(sizes) < 2:
         raise DataError(
-            f"retrieval needs at least 2 scenes with the same number of captions, 2 or more; got "
+            "retrieval needs at least 2 scenes with the same number of captions, 2 or more; got "
             f"{len(scenes)} scenes with {', '.join(map(str, sorted(sizes))) or 'no'} captions"
         )
     size = sizes.pop()
@@ -53,13 +50,13 @@ def caption_retrieval(
     scene_of = np.repeat(np.arange(len(scenes)), size)
     first_captions = np.arange(0, len(unit), size)
     first = strict = 0
-    for start in range(0, len(first_captions), 1024):  # memory: 1024 rows of similarities at a time
+    for start in range(0, len(first_captions), 1024):  # 1024 rows of similarities in memory
         queries = first_captions[start : start + 1024]
         similar = unit[queries] @ unit.T
         same = scene_of[queries][:, None] == scene_of
         others = np.where(same, -np.inf, similar).max(1)
         same[np.arange(len(queries)), queries] = False
-        own = np.where(same, similar, np.nan)
-        first += int((np.nanmax(own, 1) > others).sum())
-        strict += int((np.nanmin(own, 1) > others).sum())
+        same_scene = np.where(same, similar, np.nan)
+        first += int((np.nanmax(same_scene, 1) > others).sum())
+        strict += int((np.nanmin(same_scene, 1) > others).sum())
     return RetrievalScore(100 * first / len(scenes), 100 * strict / len(scenes), size - 1)

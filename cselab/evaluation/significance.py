@@ -1,4 +1,4 @@
-"""Is the difference real? Over seeds, and over test pairs: two questions, two tests, each under its name."""
+"""Significance of differences: over seeds (of training) and over test pairs (of two models)."""
 
 import math
 from dataclasses import dataclass
@@ -11,17 +11,21 @@ from cselab.errors import DataError
 from cselab.evaluation.sts import TaskScore
 
 EXACT_UP_TO = 16
-"""Seeds up to which all 2^n sign patterns are counted; above, that many thousand are drawn."""
+"""Up to so many seeds, all 2^n sign patterns are counted; above, 100,000 random ones."""
 
 
 @dataclass(frozen=True)
 class SeedComparison:
-    """Method a less method b over the same seeds, in points.
+    """Method a minus method b over n common seeds, in points.
 
-    low, high: 95 % t interval of the mean difference. p_permutation: sign flips of the differences, two-sided.
-    p_wilcoxon: signed-rank test. effect: Cohen's d of paired differences (mean / sd). power: chance that a paired t test at
-    5 % sees a true difference as large as the observed one with so many seeds, 0 where the scores are the same at every seed.
-    seeds_needed: how many would give 80 %.
+    mean, sd: of the differences.
+    low, high: 95 % t interval of the mean difference.
+    p_permutation: two-sided sign-flip permutation test of the differences.
+    p_wilcoxon: signed-rank test.
+    effect: Cohen's d of paired differences (mean / sd).
+    power: probability that a paired t test at 5 % finds a true difference of the observed size with
+        n seeds; 0 where the scores are equal at every seed.
+    seeds_needed: the number of seeds for a power of 80 %.
     """
 
     n: int
@@ -37,28 +41,35 @@ class SeedComparison:
 
     def __str__(self) -> str:
         if self.power == 0:
-            return f"the same score at each of {self.n} seeds; no number of them would show a difference."
+            return (
+                f"the same score at each of {self.n} seeds; more seeds would not show a difference."
+            )
         text = (
-            f"{self.mean:+.2f} points, 95 % interval [{self.low:+.2f}, {self.high:+.2f}] over {self.n} seeds (sd {self.sd:.2f}); "
-            f"p = {self.p_permutation:.3f} (sign-flip permutation), {self.p_wilcoxon:.3f} (Wilcoxon); effect size d = {self.effect:.2f}."
+            f"{self.mean:+.2f} points, 95 % interval [{self.low:+.2f}, {self.high:+.2f}] over "
+            f"{self.n} seeds (sd {self.sd:.2f}); p = {self.p_permutation:.3f} (sign-flip "
+            f"permutation), {self.p_wilcoxon:.3f} (Wilcoxon); effect size d = {self.effect:.2f}."
         )
         if self.power >= 0.8:
             return f"{text} Power {self.power:.0%}."
         return (
-            f"{text} Power is only {self.power:.0%}: with {self.n} seeds a difference of this size would be missed more often than "
-            f"a sound study allows; about {self.seeds_needed} seeds would be needed. Not seeing it here says little."
+            f"{text} Power is only {self.power:.0%}: {self.n} seeds are too few to find a "
+            f"difference of this size reliably; about {self.seeds_needed} seeds are needed. A "
+            "difference that is not found here may still exist."
         )
 
 
 def compare_seeds(a: ArrayLike, b: ArrayLike) -> SeedComparison:
-    """a, b: scores of two methods, position by position with the same seed.
+    """Compare two methods over seeds.
+
+    a, b: their scores; equal positions have equal seeds.
 
     Raises DataError for different lengths, fewer than three seeds, or values that are not finite.
     """
     a, b = np.asarray(a, np.float64), np.asarray(b, np.float64)
     if a.shape != b.shape or a.ndim != 1 or len(a) < 3 or not np.isfinite([a, b]).all():
         raise DataError(
-            f"a comparison over seeds needs two equally long lists of at least 3 finite scores; got {a.shape} and {b.shape}"
+            "a comparison over seeds needs two equally long lists of at least 3 finite scores; "
+            f"got {a.shape} and {b.shape}"
         )
     difference = a - b
     n, mean, sd = len(a), difference.mean(), difference.std(ddof=1)
@@ -66,25 +77,35 @@ def compare_seeds(a: ArrayLike, b: ArrayLike) -> SeedComparison:
         if abs(mean) < 1e-12:
             return SeedComparison(n, 0.0, 0.0, 0.0, 0.0, 1.0, 1.0, 0.0, 0.0, seeds_needed(0.0))
         exact = _sign_flips(difference)
-        return SeedComparison(n, mean, 0.0, mean, mean, exact, exact, math.copysign(math.inf, mean), 1.0, 3)
+        return SeedComparison(
+            n, mean, 0.0, mean, mean, exact, exact, math.copysign(math.inf, mean), 1.0, 3
+        )
     half = stats.t.ppf(0.975, n - 1) * sd / math.sqrt(n)
     effect = mean / sd
     return SeedComparison(
-        n, mean, sd, mean - half, mean + half, _sign_flips(difference), float(stats.wilcoxon(difference).pvalue),
-        effect, paired_t_power(effect, n), seeds_needed(effect),
-    )  # fmt: skip
+        n,
+        mean,
+        sd,
+        mean - half,
+        mean + half,
+        _sign_flips(difference),
+        float(stats.wilcoxon(difference).pvalue),
+        effect,
+        paired_t_power(effect, n),
+        seeds_needed(effect),
+    )
 
 
 def paired_t_power(effect: float, n: int, *, level: float = 0.05) -> float:
-    """Power of the two-sided paired t test for a true effect d over n seeds, from the noncentral t distribution."""
+    """Power of the two-sided paired t test for a true effect size d and n seeds (noncentral t)."""
     critical = stats.t.ppf(1 - level / 2, n - 1)
     shift = abs(effect) * math.sqrt(n)
     power = stats.nct.sf(critical, n - 1, shift) + stats.nct.cdf(-critical, n - 1, shift)
-    return float(power) if math.isfinite(power) else 1.0  # scipy gives NaN for a shift far outside
+    return float(power) if math.isfinite(power) else 1.0  # scipy returns NaN for a large shift
 
 
 def seeds_needed(effect: float, *, power: float = 0.8, most: int = 100_000) -> int:
-    """The fewest seeds, 3 or more, at which `paired_t_power` reaches `power`; `most` if that is not enough."""
+    """Smallest number of seeds, from 3 to `most`, for which `paired_t_power` reaches `power`."""
     if paired_t_power(effect, most) < power:
         return most
     low, high = 2, most
@@ -95,7 +116,7 @@ def seeds_needed(effect: float, *, power: float = 0.8, most: int = 100_000) -> i
 
 
 def _sign_flips(difference: np.ndarray) -> float:
-    """Share of sign patterns whose mean is as far from 0 as the observed one."""
+    """Share of sign patterns whose mean is at least as far from 0 as the observed mean."""
     n = len(difference)
     exact = n <= EXACT_UP_TO
     if exact:
@@ -108,9 +129,10 @@ def _sign_flips(difference: np.ndarray) -> float:
 
 @dataclass(frozen=True)
 class PairComparison:
-    """Spearman x100 of model a less that of model b on one task, resampling its pairs for both at once.
+    """Spearman x100 of model a minus that of model b on one task, with a paired bootstrap.
 
-    p_bootstrap: two-sided, how often the resampled difference is on the other side of 0.
+    low, high: 95 % bootstrap interval.
+    p_bootstrap: two-sided; from the share of resampled differences on the other side of 0.
     """
 
     difference: float
@@ -119,13 +141,20 @@ class PairComparison:
     p_bootstrap: float
 
 
-def compare_pairs(a: TaskScore, b: TaskScore, *, resamples: int = 2000, seed: int = 0) -> PairComparison:
-    """Would other pairs of this kind change the order of two trained models? Says nothing about other seeds.
+def compare_pairs(
+    a: TaskScore, b: TaskScore, *, resamples: int = 2000, seed: int = 0
+) -> PairComparison:
+    """Compare two trained models on the pairs of one task by a paired bootstrap over the pairs.
 
-    Raises DataError where the scores are not of the same pairs.
+    Says nothing about other seeds.
+
+    Raises DataError unless both scores are of the same pairs.
     """
     if a.data.fingerprint != b.data.fingerprint:
-        raise DataError(f"paired bootstrap needs the same pairs; got {a.data.task} {a.data.split} and other ones")
+        raise DataError(
+            f"a paired bootstrap needs scores of the same pairs; got {a.data.task} {a.data.split} "
+            "and other pairs"
+        )
     gold, n = a.data.scores, len(a.data)
     random = np.random.default_rng(seed)
     differences = []

@@ -1,4 +1,4 @@
-"""STS evaluation: rank correlation of cosines with gold ratings, each distinct sentence encoded once."""
+"""STS evaluation: rank correlation of cosines with gold ratings."""
 
 import warnings
 from collections.abc import Callable, Mapping, Sequence
@@ -18,13 +18,14 @@ class TaskScore:
     """Correlations of one task, x100.
 
     spearman: over the pairs of all subsets together, the "all" setting of the papers' tables.
-    mean, wmean: Spearman's mean over subsets, plain and weighted by their pairs.
+    mean, wmean: mean of the subsets' Spearman, unweighted and weighted by their numbers of pairs.
+    by_subset: Spearman of each subset.
+    low, high: 95 % bootstrap interval of `spearman` over test pairs, NaN without resamples. It does
+        not include the variation over seeds.
     similarities: the cosines, (n,), for a paired comparison of two models.
-    low, high: 95 % bootstrap interval of `spearman` over pairs, NaN if not asked for. It says what the choice of test
-        pairs is worth, nothing about seeds.
 
-    A model that gives every pair the same cosine scores 0, with a warning. A subset whose gold ratings are all equal has no score (NaN)
-    and is left out of the means.
+    A model with the same cosine for every pair scores 0, with a warning. A subset whose gold
+    ratings are all equal has no score (NaN) and is left out of the means.
     """
 
     data: StsData
@@ -40,7 +41,7 @@ class TaskScore:
 
 @dataclass(frozen=True)
 class StsReport:
-    """Scores by task, in the order asked for."""
+    """Scores by task, in the order of the tasks."""
 
     tasks: dict[str, TaskScore]
 
@@ -54,24 +55,25 @@ class StsReport:
         """Mean over tasks; over STS7 it is the papers' "Avg."."""
         return float(np.mean(list(self.scores.values())))
 
-    def by_phenomenon(self, task: str = "World") -> dict[str, float]:
-        """Spearman x100 within each subset of `task`; the subsets of World are what its pairs probe."""
+    def by_phenomenon(self, task: str = "Synthetic") -> dict[str, float]:
+        """Spearman x100 in each subset of `task`; Synthetic has one subset per phenomenon."""
         return self.tasks[task].by_subset
 
     def without_captions(self) -> "StsReport":
-        """Scores of the same similarities over the pairs that are no captions (`StsData.captions`), without intervals; a task of captions
-        alone is left out."""
-        kept = {task: np.flatnonzero(~score.data.captions) for task, score in self.tasks.items()}
-        return StsReport(
-            {
-                task: score_pairs(score.data.rows(kept[task]), score.similarities[kept[task]], resamples=0)
-                for task, score in self.tasks.items()
-                if len(kept[task])
-            }
-        )
+        """Scores over the pairs that are not captions (`StsData.captions`), without intervals.
+
+        A task of captions only is left out.
+        """
+        tasks = {}
+        for task, score in self.tasks.items():
+            kept = np.flatnonzero(~score.data.captions)
+            if len(kept):
+                data, similarities = score.data.rows(kept), score.similarities[kept]
+                tasks[task] = score_pairs(data, similarities, resamples=0)
+        return StsReport(tasks)
 
     def to_rows(self) -> list[dict[str, Any]]:
-        """A result row a task: score, interval, the other correlations, pairs, and which data it was."""
+        """One row per task: scores, interval, number of pairs, source and hash of the data."""
         return [
             {
                 "task": task,
@@ -91,24 +93,25 @@ class StsReport:
         ]
 
     def to_frame(self):
-        """The numbers of `to_rows` as a pandas table, with the average below."""
+        """The numbers of `to_rows` as a pandas table, with the average in the last row."""
         import pandas as pd
 
         columns = ["task", "split", "n", "score", "low", "high", "pearson", "mean", "wmean"]
-        frame = pd.DataFrame(self.to_rows(), columns=columns).astype({"n": "Int64"}).set_index("task")
+        frame = pd.DataFrame(self.to_rows(), columns=columns)
+        frame = frame.astype({"n": "Int64"}).set_index("task")
         if len(frame) > 1:
             frame.loc["average", ["n", "score"]] = [frame["n"].sum(), self.average]
         return frame
 
     def __str__(self) -> str:
         sources = dict.fromkeys(str(score.data.source) for score in self.tasks.values())
-        return "\n".join([self.to_frame().to_string(**_SHOWN), *sources])
+        return "\n".join([self.to_frame().to_string(**_FORMAT), *sources])
 
     def _repr_html_(self) -> str:
-        return self.to_frame().to_html(**_SHOWN)
+        return self.to_frame().to_html(**_FORMAT)
 
 
-_SHOWN = {"float_format": "{:.2f}".format, "na_rep": ""}
+_FORMAT = {"float_format": "{:.2f}".format, "na_rep": ""}
 
 
 def evaluate_sts(
@@ -121,52 +124,77 @@ def evaluate_sts(
     hub: bool = False,
     resamples: int = 1000,
 ) -> StsReport:
-    """Spearman x100 of cosine similarity with the gold ratings, per task; nothing is trained on top.
+    """Spearman x100 of the cosine similarity with the gold ratings, per task, without training.
 
-    encode: list of n strings -> (n, d) array or tensor; called once, with every distinct sentence of all tasks.
+    encode: list of n strings -> (n, d) array or tensor; called once, with the distinct sentences of
+        all tasks.
     split: of all tasks, or by task with "test" for the others: `{"SICK-R": "all"}`.
-    folder, hub: as in `load_sts`. text: "senteval" concerns STS12 to STS16; the other tasks have one form only.
-    resamples: bootstrap resamples behind each interval; 0 for none.
+    folder, hub: as in `load_sts`.
+    text: "raw", or "senteval" for STS12 to STS16; the other tasks have one form only.
+    resamples: number of bootstrap resamples of each interval; 0 for no interval.
 
-    Raises DataError as `load_sts` does, and when `encode` returns another number of rows or values that are not finite.
+    Raises DataError as `load_sts`, and if `encode` returns another number of rows or values that
+    are not finite.
+
+    >>> from cselab.evaluation import evaluate_sts
+    >>> encode = lambda sentences: [[len(sentence), 10.0] for sentence in sentences]
+    >>> report = evaluate_sts(encode, "Synthetic", resamples=0)
+    >>> len(report.tasks["Synthetic"].data), sorted(report.scores)
+    (1500, ['Synthetic'])
     """
     tasks = (tasks,) if isinstance(tasks, str) else tasks
-    splits = dict.fromkeys(tasks, split) if isinstance(split, str) else dict.fromkeys(tasks, "test") | dict(split)
+    splits = dict.fromkeys(tasks, split if isinstance(split, str) else "test")
+    if not isinstance(split, str):
+        splits |= split
     if not tasks or set(splits) - set(tasks):
         raise DataError(
-            f"splits are given for {', '.join(splits) or 'nothing'}, tasks are {', '.join(tasks) or 'none'}"
+            f"got splits of {', '.join(splits) or 'no task'}, but the tasks are "
+            f"{', '.join(tasks) or 'none'}"
         )
     loaded = [
-        load_sts(task, splits[task], folder=folder, text=text if task in YEARLY else "raw", hub=hub) for task in tasks
+        load_sts(task, splits[task], folder=folder, text=text if task in YEARLY else "raw", hub=hub)
+        for task in tasks
     ]
     return score_data(encode, loaded, resamples=resamples)
 
 
-def score_data(encode: Callable[[list[str]], Any], loaded: Sequence[StsData], *, resamples: int = 1000) -> StsReport:
-    """`evaluate_sts` of pairs that are loaded already. Raises DataError where `encode` does as there."""
-    sentences = list(dict.fromkeys(s for data in loaded for s in (*data.sentences1, *data.sentences2)))
+def score_data(
+    encode: Callable[[list[str]], Any], loaded: Sequence[StsData], *, resamples: int = 1000
+) -> StsReport:
+    """`evaluate_sts` on pairs that are loaded already. Raises DataError for bad vectors."""
+    sentences = list(
+        dict.fromkeys(s for data in loaded for s in (*data.sentences1, *data.sentences2))
+    )
     unit = unit_rows(encode(sentences), len(sentences))
     row = {sentence: i for i, sentence in enumerate(sentences)}
     scores = {}
     for data in loaded:
         first, second = ([row[s] for s in side] for side in (data.sentences1, data.sentences2))
-        scores[data.task] = score_pairs(data, np.einsum("nd,nd->n", unit[first], unit[second]), resamples=resamples)
+        cosines = np.einsum("nd,nd->n", unit[first], unit[second])
+        scores[data.task] = score_pairs(data, cosines, resamples=resamples)
     return StsReport(scores)
 
 
 def score_pairs(data: StsData, similarities: np.ndarray, *, resamples: int = 1000) -> TaskScore:
     """All correlations of one task from the similarities of its pairs, (n,)."""
-    similarities = similarities.round(12)  # so that pairs of equal sentences tie, whatever their last bits
+    # rounded, so that pairs of equal sentences tie
+    similarities = similarities.round(12)
     if np.ptp(similarities) == 0:
         warnings.warn(
-            f"{data.task} {data.split}: every pair has the cosine {similarities[0]:g}, so a correlation is undefined and counted as 0; "
-            "the encoder gives all sentences one direction (has it collapsed?)", stacklevel=3,
-        )  # fmt: skip
+            f"{data.task} {data.split}: every pair has the cosine {similarities[0]:g}, so the "
+            "correlation is undefined and counted as 0; all embeddings have one direction (the "
+            "encoder may have collapsed)",
+            stacklevel=3,
+        )
     subsets = np.asarray(data.subsets or [""] * len(data))
-    chosen = {name: subsets == name for name in dict.fromkeys(data.subsets or [])}
-    by_subset = {name: _correlation(spearmanr, similarities[mask], data.scores[mask]) for name, mask in chosen.items()}
+    masks = {name: subsets == name for name in dict.fromkeys(data.subsets or [])}
+    by_subset = {
+        name: _correlation(spearmanr, similarities[mask], data.scores[mask])
+        for name, mask in masks.items()
+    }
     spearman = _correlation(spearmanr, similarities, data.scores)
-    defined = [(score, chosen[name].sum()) for name, score in by_subset.items() if not np.isnan(score)]
+    scored = by_subset.items()
+    defined = [(score, masks[name].sum()) for name, score in scored if not np.isnan(score)]
     values, sizes = zip(*defined or [(spearman, len(data))], strict=True)
     low, high = _interval(similarities, data.scores, resamples)
     return TaskScore(
@@ -191,10 +219,11 @@ def _correlation(kind: Callable, similarities: np.ndarray, gold: np.ndarray) -> 
 
 
 def _interval(similarities: np.ndarray, gold: np.ndarray, resamples: int) -> tuple[float, float]:
-    """95 % percentile bootstrap of Spearman x100 over pairs, seeded; NaN without resamples or with nothing to rank.
+    """95 % percentile bootstrap interval of Spearman x100 over pairs, with a fixed seed.
 
-    Each resample is ranked anew (keeping the ranks of the whole set moves the ends by tenths of a point), from the
-    counts of its tied values, without sorting.
+    NaN without resamples, and if all values are equal. Each resample is ranked anew: the ranks of
+    the whole set would change the bounds by tenths of a point. The ranks come from the counts of
+    tied values, without sorting.
     """
     if not resamples or np.ptp(similarities) == 0 or np.ptp(gold) == 0:
         return float("nan"), float("nan")
@@ -216,25 +245,34 @@ def _centred_ranks(values: np.ndarray) -> np.ndarray:
 
 
 def finite_rows(vectors: Any, n: int) -> np.ndarray:
-    """What an encoder gave for n sentences, as (n, d) float64. Raises DataError for another shape, NaN or infinity."""
+    """Embeddings of n sentences as (n, d) float64.
+
+    Raises DataError for another shape, NaN or infinity.
+    """
     try:
-        vectors = (
-            vectors.detach().cpu().double().numpy() if hasattr(vectors, "detach") else np.asarray(vectors, np.float64)
-        )
+        if hasattr(vectors, "detach"):
+            vectors = vectors.detach().cpu().double().numpy()
+        else:
+            vectors = np.asarray(vectors, np.float64)
     except ValueError:  # numpy's "inhomogeneous shape"
-        raise DataError(f"encode returned rows of different lengths for {n} sentences; expected ({n}, d)") from None
+        raise DataError(
+            f"encode returned rows of different lengths for {n} sentences; expected ({n}, d)"
+        ) from None
     if vectors.ndim != 2 or len(vectors) != n:
-        raise DataError(f"encode returned shape {vectors.shape} for {n} sentences; expected ({n}, d)")
+        raise DataError(
+            f"encode returned shape {vectors.shape} for {n} sentences; expected ({n}, d)"
+        )
     bad = ~np.isfinite(vectors).all(1)
     if bad.any():
         raise DataError(
-            f"encode returned NaN or infinity for {bad.sum()} of {n} sentences; the model may have diverged"
+            f"encode returned NaN or infinity for {bad.sum()} of {n} sentences; the model may have "
+            "diverged"
         )
     return vectors
 
 
 def unit_rows(vectors: Any, n: int) -> np.ndarray:
-    """The same, each row of length 1; a row of zeros stays zero, so that its cosine with anything is 0."""
+    """`finite_rows`, each normalised to length 1; rows of zeros stay zero, with cosine 0."""
     vectors = finite_rows(vectors, n)
     lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
     return vectors / np.where(lengths > 0, lengths, 1)

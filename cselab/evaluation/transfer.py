@@ -1,10 +1,15 @@
-"""Transfer: a logistic regression on frozen embeddings, SentEval's protocol with scikit-learn (Conneau and Kiela 2018).
+"""Transfer tasks: a logistic regression on frozen embeddings, SentEval's protocol in scikit-learn.
 
-MR, CR, SUBJ, MPQA: 10-fold cross-validation, the strength of the penalty chosen anew in each fold by 5-fold
-cross-validation inside its training part. SST2: chosen on dev. TREC, MRPC: chosen by 5-fold cross-validation on train.
-Folds are stratified, shuffled and seeded. Features are standardised on the training part. MRPC's are |u - v| and u * v.
+SentEval, Conneau and Kiela 2018, https://arxiv.org/abs/1803.05449.
 
-SentEval itself trains with torch and SGD by default; scores differ from its by some tenths.
+- MR, CR, SUBJ, MPQA: 10-fold cross-validation; the penalty is selected in each fold by 5-fold
+  cross-validation inside its training part.
+- SST2: the penalty is selected on dev.
+- TREC, MRPC: the penalty is selected by 5-fold cross-validation on train.
+
+Folds are stratified, shuffled and seeded. Features are standardised on the training part; those of
+MRPC are |u - v| and u * v. SentEval trains with torch and SGD by default; scores differ from it by
+some tenths.
 """
 
 from collections.abc import Callable, Sequence
@@ -22,7 +27,7 @@ from cselab.data.transfer import TRANSFER7, LabelledText, load_transfer
 from cselab.evaluation.sts import finite_rows
 
 STRENGTHS = (1e-4, 1e-3, 1e-2, 1e-1, 1.0)
-"""Inverse penalties C that are tried."""
+"""Inverse penalties C to select from."""
 
 
 def evaluate_transfer(
@@ -33,22 +38,27 @@ def evaluate_transfer(
     limit: int | None = None,
     seed: int = 0,
 ) -> dict[str, float]:
-    """Accuracy x100 by task. encode: list of n strings -> (n, d); each distinct sentence is encoded once a task.
+    """Accuracy x100 of each transfer task.
 
-    limit: training rows of SST2, whose 67,349 phrases take most of the time; None for all of them, as in the papers.
+    encode: list of n strings -> (n, d); called once per task, with its distinct sentences.
+    limit: training rows of SST2, whose 67,349 phrases take most of the time; None for all, as in
+        the papers.
 
-    Raises DataError as `load_transfer` does, and for bad vectors as `evaluate_sts`.
+    Raises DataError as `load_transfer`, and for bad vectors as `evaluate_sts`.
     """
     return {task: _score(encode, task, load_transfer(task, folder), limit, seed) for task in tasks}
 
 
-def _score(encode: Callable, task: str, parts: dict[str, LabelledText], limit: int | None, seed: int) -> float:
+def _score(
+    encode: Callable, task: str, parts: dict[str, LabelledText], limit: int | None, seed: int
+) -> float:
     if limit is not None and task == "SST2":
-        parts["train"] = _some(parts["train"], limit, seed)
-    return _accuracy(features(encode, parts), {name: part.labels for name, part in parts.items()}, seed)
+        parts["train"] = _sample(parts["train"], limit, seed)
+    labels = {name: part.labels for name, part in parts.items()}
+    return _accuracy(features(encode, parts), labels, seed)
 
 
-# Fits this small lose up to a hundredfold to threads that wait for each other on busy cores.
+# One thread: on busy cores, several threads make fits of this size up to a hundred times slower.
 @threadpool_limits.wrap(limits=1)
 def _accuracy(x: dict[str, np.ndarray], y: dict[str, np.ndarray], seed: int) -> float:
     if "" in x:
@@ -63,24 +73,28 @@ def _accuracy(x: dict[str, np.ndarray], y: dict[str, np.ndarray], seed: int) -> 
     return 100 * float(model.score(x["test"], y["test"]))
 
 
-def features(encode: Callable[[list[str]], Any], parts: dict[str, LabelledText]) -> dict[str, np.ndarray]:
-    """(n, d) a part: the embeddings; of pairs (n, 2d), |u - v| beside u * v."""
-    sentences = list(dict.fromkeys(s for part in parts.values() for texts in part.texts for s in texts))
+def features(
+    encode: Callable[[list[str]], Any], parts: dict[str, LabelledText]
+) -> dict[str, np.ndarray]:
+    """Features of each part: embeddings, (n, d), or for pairs |u - v| and u * v, (n, 2d)."""
+    sentences = list(
+        dict.fromkeys(s for part in parts.values() for texts in part.texts for s in texts)
+    )
     vectors = finite_rows(encode(sentences), len(sentences)).astype(np.float32)
     row = {sentence: i for i, sentence in enumerate(sentences)}
-    found = {}
+    by_part = {}
     for name, part in parts.items():
-        sides = [vectors[[row[s] for s in texts]] for texts in part.texts]
-        found[name] = sides[0] if len(sides) == 1 else np.hstack([abs(sides[0] - sides[1]), sides[0] * sides[1]])
-    return found
+        u, *others = (vectors[[row[s] for s in texts]] for texts in part.texts)
+        by_part[name] = np.hstack([abs(u - others[0]), u * others[0]]) if others else u
+    return by_part
 
 
 def _cross_validated(x: np.ndarray, y: np.ndarray, seed: int) -> float:
-    right = 0
+    correct = 0
     for train, test in _folds(10, seed).split(x, y):
         model = _search(_folds(5, seed)).fit(x[train], y[train])
-        right += int((model.predict(x[test]) == y[test]).sum())
-    return 100 * right / len(y)
+        correct += int((model.predict(x[test]) == y[test]).sum())
+    return 100 * correct / len(y)
 
 
 def _classifier():
@@ -95,6 +109,7 @@ def _folds(count: int, seed: int) -> StratifiedKFold:
     return StratifiedKFold(count, shuffle=True, random_state=seed)
 
 
-def _some(part: LabelledText, limit: int, seed: int) -> LabelledText:
+def _sample(part: LabelledText, limit: int, seed: int) -> LabelledText:
     chosen = np.random.default_rng(seed).permutation(len(part.labels))[:limit]
-    return LabelledText(tuple([texts[i] for i in chosen] for texts in part.texts), part.labels[chosen])
+    texts = tuple([texts[i] for i in chosen] for texts in part.texts)
+    return LabelledText(texts, part.labels[chosen])

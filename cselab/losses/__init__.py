@@ -1,4 +1,4 @@
-"""Losses: pure functions on tensors, means over sentences unless said."""
+"""Losses: pure functions on tensors; means over sentences unless documented otherwise."""
 
 from cselab.losses.dimensions import barlow_twins, cross_correlation, dimension_contrast
 from cselab.losses.group_whitening import group_whiten
@@ -9,10 +9,10 @@ from cselab.losses.modulus import ictm, modulus_ratio, modulus_surface
 from cselab.losses.off_dropout import off_dropout_info_nce, split_info_nce
 from cselab.losses.ranking import (
     complex_agreement,
+    cosent,
     list_mle,
     list_net,
     neighbour_lists,
-    pairs_in_order,
     rank_consistency,
 )
 from cselab.losses.triplet import triplet_info_nce
@@ -22,6 +22,7 @@ __all__ = [
     "barlow_twins",
     "bidirectional_margin",
     "complex_agreement",
+    "cosent",
     "cross_correlation",
     "dimension_contrast",
     "distance_hinge",
@@ -35,7 +36,6 @@ __all__ = [
     "modulus_surface",
     "neighbour_lists",
     "off_dropout_info_nce",
-    "pairs_in_order",
     "rank_consistency",
     "split_info_nce",
     "triplet_info_nce",

@@ -1,6 +1,6 @@
-"""What losses do to their inputs first: cast them, and check them.
+"""Casts and checks of the losses' inputs.
 
-A wrong shape or a mistyped name would otherwise give a plausible number.
+Without the checks, a wrong shape or a mistyped name would give a plausible number.
 """
 
 import torch
@@ -11,16 +11,24 @@ from cselab.errors import DataError, SettingsError, suggest
 
 
 def at_least_float32(x: Float[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
-    """Half precision is too coarse for a cosine that is divided by 0.05, and too narrow for a squared norm."""
+    """Cast half precision to float32; leave float32 and float64 as they are.
+
+    Half precision is too coarse for a cosine that is divided by 0.05, and its range is too small
+    for a squared norm.
+    """
     return x.to(torch.promote_types(x.dtype, torch.float32))
 
 
 def check_shapes(axes: str, **tensors: Tensor) -> None:
-    """All tensors have the one shape `axes`, as in "2 N d": a number is a fixed size, a letter any size but 0."""
+    """Raise DataError unless all tensors have the one shape `axes`.
+
+    axes: as in "2 N d"; a number is a fixed size, a letter is any size above 0.
+    """
     shapes = {name: tuple(tensor.shape) for name, tensor in tensors.items()}
     expected, shape = axes.split(), next(iter(shapes.values()))
     fits = len(shape) == len(expected) and all(
-        size == int(axis) if axis.isdigit() else size > 0 for size, axis in zip(shape, expected, strict=True)
+        size == int(axis) if axis.isdigit() else size > 0
+        for size, axis in zip(shape, expected, strict=True)
     )
     if not fits or len(set(shapes.values())) > 1:
         got = ", ".join(f"{name} {shape}" for name, shape in shapes.items())
@@ -28,18 +36,18 @@ def check_shapes(axes: str, **tensors: Tensor) -> None:
 
 
 def check_negatives(sentences: int) -> None:
-    """In-batch negatives are the other sentences, so there must be one."""
+    """Raise DataError for fewer than two sentences: in-batch negatives are other sentences."""
     if sentences < 2:
         raise DataError(f"a batch of {sentences} has no negatives; give at least 2 sentences")
 
 
 def check_temperature(temperature: float) -> None:
-    """Raises SettingsError unless it is above 0."""
+    """Raise SettingsError unless the temperature is above 0."""
     if not temperature > 0:  # also NaN
         raise SettingsError(f"temperature must be above 0, got {temperature}; the papers use 0.05")
 
 
 def check_choice(name: str, value: str, valid: tuple[str, ...]) -> None:
-    """Raises SettingsError, naming the nearest, for a value that is not one of `valid`."""
+    """Raise SettingsError, with the nearest valid value, unless `value` is one of `valid`."""
     if value not in valid:
         raise SettingsError(f"unknown {name} {value!r}; {suggest(value, valid)}")

@@ -1,4 +1,4 @@
-"""Losses between dimensions instead of sentences: SimCSE++'s dimension-wise contrast, and Barlow Twins beside it."""
+"""Losses between dimensions instead of sentences: SimCSE++'s DCL, and Barlow Twins."""
 
 from typing import Literal
 
@@ -20,14 +20,21 @@ def dimension_contrast(
     temperature: float = 5.0,
     variant: Literal["paper", "released"] = "released",
 ) -> Float[Tensor, ""]:
-    """Each dimension finds itself among all dimensions of the other view (SimCSE++ Eq. 5, DCL).
+    """Dimension-wise contrastive loss (DCL): each dimension finds itself in the other view.
 
-    Features are standardised over the batch; the logit of dimensions c and d is `sum_i a_ic b_id / temperature`.
-    variant: "released": variance as in a batch norm without parameters, logits divided by N as well, a mean over c; what
-        the published weight 0.1 and temperature 5 belong to. "paper": unbiased standard deviation, a sum over c; its
-        gradient is thousands of times larger at the same weight.
+    SimCSE++ Eq. 5, https://arxiv.org/abs/2305.13192. Features are standardised over the batch; the
+    logit of dimensions c and d is `sum_i a_ic b_id / temperature`.
 
-    Raises DataError for wrong shapes or N < 2 (one sentence has no spread), SettingsError for an unknown variant.
+    variant: "released": batch-norm variance (biased), logits divided by N as well, a mean over c;
+        the published weight 0.1 and temperature 5 belong to this form. "paper": unbiased standard
+        deviation, a sum over c; its gradient is thousands of times larger at the same weight.
+
+    Raises DataError for wrong shapes or N < 2 (one sentence has no variance), SettingsError for an
+    unknown variant.
+
+    >>> views = torch.tensor([[1.0, 1.0], [-1.0, 1.0], [1.0, -1.0], [-1.0, -1.0]])
+    >>> f"{dimension_contrast(views, views, temperature=1.0).item():.4f}"  # log(1 + 1/e)
+    '0.3133'
     """
     check_choice("variant", variant, ("paper", "released"))
     check_shapes("N d", a=a, b=b)
@@ -51,16 +58,24 @@ def barlow_twins(
     centre: bool = True,
     generator: torch.Generator | None = None,
 ) -> Float[Tensor, ""]:
-    """`sum_c (1 - C_cc)^2 + w sum_{c != d} C_cd^2` of the cross-correlation C of two views (Zbontar et al. 2021).
+    """Barlow Twins: `sum_c (1 - C_cc)^2 + w sum_{c != d} C_cd^2`, C the views' cross-correlation.
 
-    SimCSE++ Eq. 4 prints a leading minus, a misprint. The rank of C is at most N - 1 (N without centring), far below d for
-    a batch of sentences; `artificial_rows` fresh Gaussian rows, the same in both views, raise it (their Table 2).
+    Zbontar et al. 2021, https://arxiv.org/abs/2103.03230; SimCSE++ Eq. 4
+    (https://arxiv.org/abs/2305.13192) prints a leading minus, a misprint. The rank of C is at most
+    N - 1 (N without centring), far below d for a batch of sentences; `artificial_rows` fresh
+    Gaussian rows, the same in both views, raise it (SimCSE++ Table 2).
 
     Raises DataError for wrong shapes or N < 2.
+
+    >>> views = torch.tensor([[1.0, 1.0], [-1.0, 1.0], [1.0, -1.0], [-1.0, -1.0]])
+    >>> barlow_twins(views, -views).item()  # C is minus the identity: (1 - (-1))^2 twice
+    8.0
     """
     c = cross_correlation(a, b, artificial_rows=artificial_rows, centre=centre, generator=generator)
     diagonal = c.diagonal()
-    return (1 - diagonal).square().sum() + off_diagonal_weight * (c.square().sum() - diagonal.square().sum())
+    return (1 - diagonal).square().sum() + off_diagonal_weight * (
+        c.square().sum() - diagonal.square().sum()
+    )
 
 
 def cross_correlation(
@@ -71,12 +86,23 @@ def cross_correlation(
     centre: bool = True,
     generator: torch.Generator | None = None,
 ) -> Float[Tensor, "d d"]:
-    """The matrix of `barlow_twins`: entries in -1..1, between dimensions of one view (rows) and of the other."""
+    """Cross-correlation matrix of `barlow_twins`: dimensions of `a` (rows) against those of `b`.
+
+    Entries lie in -1..1 (https://arxiv.org/abs/2103.03230, Eq. 2). Arguments and errors as
+    `barlow_twins`.
+
+    >>> views = torch.tensor([[1.0, 1.0], [-1.0, 1.0], [1.0, -1.0], [-1.0, -1.0]])
+    >>> cross_correlation(views, views)
+    tensor([[1., 0.],
+            [0., 1.]])
+    """
     check_shapes("N d", a=a, b=b)
     check_negatives(len(a))
     a, b = at_least_float32(a), at_least_float32(b)
     if artificial_rows:
-        rows = torch.randn(artificial_rows, a.shape[1], generator=generator, dtype=a.dtype).to(a.device)
+        rows = torch.randn(artificial_rows, a.shape[1], generator=generator, dtype=a.dtype).to(
+            a.device
+        )
         a, b = torch.cat([a, rows]), torch.cat([b, rows])
     if centre:
         a, b = _centred(a), _centred(b)

@@ -1,4 +1,4 @@
-"""Shuffled group whitening (WhitenedCSE): features decorrelated over the batch, a few at a time."""
+"""Shuffled group whitening (WhitenedCSE): decorrelate features over the batch, group by group."""
 
 import torch
 from jaxtyping import Float, Int
@@ -11,25 +11,37 @@ from cselab.losses._inputs import at_least_float32
 def group_whiten(
     rows: Float[Tensor, "N d"], order: Int[Tensor, " d"], *, groups: int, shrinkage: float = 1e-5
 ) -> Float[Tensor, "N d"]:
-    """ZCA over the batch of each of `groups` groups of features, the features taken in `order` and put back after (WhitenedCSE):
-    a group's covariance is the identity, up to `shrinkage` on its diagonal.
+    """Whiten (ZCA) groups of features over the batch: each group's covariance becomes the identity.
 
-    A group's features are fewer than the sentences, else their covariance has no full rank.
+    WhitenedCSE, https://arxiv.org/abs/2305.17746. The features are taken in `order`, split into
+    `groups` groups of d / groups, whitened, and put back in their first order. `shrinkage` is added
+    to the diagonal of each covariance. A group needs fewer features than there are sentences, or
+    its covariance is singular.
 
-    Raises SettingsError for groups that do not divide d, DataError where a group has N features or more.
+    Raises SettingsError for groups that do not divide d, DataError where a group has N features or
+    more.
+
+    >>> rows = torch.tensor([[2.0, 1.0], [-2.0, 1.0], [2.0, -1.0], [-2.0, -1.0]])
+    >>> white = group_whiten(rows, torch.tensor([1, 0]), groups=1)
+    >>> torch.allclose(torch.cov(white.T), torch.eye(2), atol=1e-4)
+    True
     """
     n, d = rows.shape
     if d % groups:
         raise SettingsError(
-            f"{groups} groups do not divide {d} features; give one of {[g for g in range(1, d + 1) if d % g == 0]}"
+            f"{groups} groups do not divide {d} features; give one of "
+            f"{[g for g in range(1, d + 1) if d % g == 0]}"
         )
     if d // groups >= n:
         raise DataError(
-            f"a group of {d // groups} features cannot be whitened over {n} sentences; give more groups or a larger batch"
+            f"a group of {d // groups} features cannot be whitened over {n} sentences; give more "
+            "groups or a larger batch"
         )
     parts = at_least_float32(rows)[:, order].view(n, groups, -1).transpose(0, 1)
     centred = parts - parts.mean(1, keepdim=True)
-    covariance = centred.mT @ centred / (n - 1) + shrinkage * torch.eye(d // groups, device=rows.device)
+    covariance = centred.mT @ centred / (n - 1) + shrinkage * torch.eye(
+        d // groups, device=rows.device
+    )
     values, vectors = torch.linalg.eigh(covariance)
     white = centred @ (vectors * values.rsqrt()[:, None, :] @ vectors.mT)
     return white.transpose(0, 1).reshape(n, d)[:, order.argsort()]

@@ -18,21 +18,31 @@ def icnce(
     variant: Literal["paper", "released"] = "paper",
     ids: Int[Tensor, " N"] | None = None,
 ) -> Float[Tensor, ""]:
-    """Each sentence of tower I finds itself among the sentences of tower II.
+    """InfoNCE across towers: each sentence of tower I finds itself among those of tower II.
+
+    TNCSE, https://arxiv.org/abs/2503.12739; JTCSE Eq. 12, https://arxiv.org/abs/2505.02366.
 
     cls_i, cls_ii: the towers' [CLS], two views each; the first argument is the anchor.
-    variant: "paper": the mean over the two views of `info_nce(cls_i[v], cls_ii[v])`. "released": 2N x 2N between the
-        towers' views with the diagonal left out, so the same view of the same sentence in the other tower is neither
-        positive nor negative, and the positive is the other view of the same sentence.
-    ids: as in `info_nce`: a sentence's duplicates are no negatives of it.
+    variant: "paper": the mean over the two views of `info_nce(cls_i[v], cls_ii[v])`. "released":
+        2N x 2N logits between the towers' views, without the diagonal: the same view of the same
+        sentence in the other tower is neither positive nor negative; the positive is the other
+        view of the same sentence.
+    ids: as in `info_nce`; duplicates of a sentence are then not among its negatives.
 
-    Raises DataError for wrong shapes or N < 2, SettingsError for an unknown variant or a temperature not above 0.
+    Raises DataError for wrong shapes or N < 2, SettingsError for an unknown variant or a
+    temperature not above 0.
+
+    >>> import torch
+    >>> tower = torch.eye(4).expand(2, 4, 4)
+    >>> f"{icnce(tower, tower, temperature=1.0).item():.4f}"  # log(1 + 3/e)
+    '0.7437'
     """
     check_choice("variant", variant, ("paper", "released"))
     check_temperature(temperature)
     check_shapes("2 N d", cls_i=cls_i, cls_ii=cls_ii)
     check_negatives(cls_i.shape[1])
     if variant == "paper":
-        return sum(info_nce(i, ii, temperature=temperature, ids=ids) for i, ii in zip(cls_i, cls_ii, strict=True)) / 2
+        views = zip(cls_i, cls_ii, strict=True)
+        return sum(info_nce(i, ii, temperature=temperature, ids=ids) for i, ii in views) / 2
     rows, columns = (rearrange(cls, "v n d -> (v n) d") for cls in (cls_i, cls_ii))
     return other_view_cross_entropy(cosines(rows, columns) / temperature, ids)

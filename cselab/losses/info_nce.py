@@ -1,4 +1,4 @@
-"""InfoNCE over in-batch negatives: SimCSE Eq. 4, and the NT-Xent layout of the released TNCSE and JTCSE code."""
+"""InfoNCE over in-batch negatives: SimCSE Eq. 4, and NT-Xent as in the released TNCSE and JTCSE."""
 
 from typing import Literal
 
@@ -7,8 +7,14 @@ import torch.nn.functional as F
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from cselab.errors import DataError
-from cselab.losses._inputs import at_least_float32, check_choice, check_negatives, check_shapes, check_temperature
+from cselab.errors import DataError, SettingsError
+from cselab.losses._inputs import (
+    at_least_float32,
+    check_choice,
+    check_negatives,
+    check_shapes,
+    check_temperature,
+)
 
 
 def info_nce(
@@ -20,19 +26,33 @@ def info_nce(
     ids: Int[Tensor, " N"] | None = None,
     more_negatives: Float[Tensor, "Q d"] | None = None,
 ) -> Float[Tensor, ""]:
-    """Cross-entropy of finding each sentence's other view by cosine / temperature, a mean over rows.
+    """InfoNCE: cross-entropy of finding each sentence's other view by cosine / temperature.
 
-    a, b: two views of the same N sentences, row i of one the positive of row i of the other.
-    layout: "cross" (SimCSE, ImSimCSE): rows a, columns b, positives on the diagonal, not symmetrised; N - 1 negatives.
-        "all" (released TNCSE, JTCSE): the 2N rows of cat([a, b]) against themselves, own entry left out, positive the
-        other view; 2N - 2 negatives, mean over 2N.
-    ids: a number a sentence, equal for equal texts: a sentence's duplicates are then no negatives of it. None: all are.
-    more_negatives: rows beside the batch (a queue of a momentum encoder's, ESimCSE), for the layout "cross".
+    SimCSE Eq. 4, https://arxiv.org/abs/2104.08821; a mean over rows.
 
-    Raises DataError for wrong shapes or N < 2, SettingsError for an unknown layout or a temperature not above 0.
+    a, b: two views of the same N sentences; row i of one is the positive of row i of the other.
+    layout: "cross" (SimCSE, ImSimCSE): rows a, columns b, positives on the diagonal, not
+        symmetrised; N - 1 negatives. "all" (released TNCSE, JTCSE): the 2N rows of cat([a, b])
+        against themselves without the diagonal, positive the other view; 2N - 2 negatives, mean
+        over 2N.
+    ids: one number per sentence, equal for equal texts; duplicates of a sentence are then not
+        among its negatives. None: every other sentence is a negative.
+    more_negatives: further negatives, such as a momentum encoder's queue (ESimCSE); layout "cross"
+        only.
+
+    Raises DataError for wrong shapes or N < 2, SettingsError for an unknown layout, a temperature
+    not above 0, and `more_negatives` with layout "all".
+
+    >>> sentences = torch.eye(4)
+    >>> f"{info_nce(sentences, sentences, temperature=1.0).item():.4f}"  # log(1 + 3/e)
+    '0.7437'
     """
     check_choice("layout", layout, ("cross", "all"))
     check_temperature(temperature)
+    if layout == "all" and more_negatives is not None:
+        raise SettingsError(
+            "more_negatives are for layout='cross'; layout='all' has no place for them"
+        )
     check_shapes("N d", a=a, b=b)
     check_negatives(len(a))
     if layout == "cross":
@@ -42,34 +62,40 @@ def info_nce(
         if more_negatives is not None:
             logits = torch.cat([logits, cosines(a, more_negatives) / temperature], dim=1)
         return F.cross_entropy(logits, positive)
-    both = torch.cat([at_least_float32(a), at_least_float32(b)])  # cast first: autocast's cat refuses float16 on CPU
+    # cast first: autocast's cat refuses float16 on CPU
+    both = torch.cat([at_least_float32(a), at_least_float32(b)])
     return other_view_cross_entropy(cosines(both, both) / temperature, ids)
 
 
 def cosines(rows: Float[Tensor, "R d"], columns: Float[Tensor, "C d"]) -> Float[Tensor, "R C"]:
-    """Every row's cosine with every column, in float32 or better, also under autocast."""
+    """Cosine of every row with every column, in float32 or better, also under autocast."""
     rows, columns = (F.normalize(at_least_float32(x), dim=-1) for x in (rows, columns))
     with torch.autocast(rows.device.type, enabled=False):
         return rows @ columns.T
 
 
-def other_view_cross_entropy(logits: Float[Tensor, "B B"], ids: Int[Tensor, " N"] | None) -> Float[Tensor, ""]:
-    """Rows and columns are view-major; the diagonal is no candidate, the positive is the same sentence's other view."""
+def other_view_cross_entropy(
+    logits: Float[Tensor, "B B"], ids: Int[Tensor, " N"] | None
+) -> Float[Tensor, ""]:
+    """Cross-entropy of finding a sentence's other view among all views but itself (the diagonal).
+
+    logits: rows and columns are view-major, B = 2N.
+    """
     n = len(logits) // 2
-    own = torch.eye(2 * n, dtype=torch.bool, device=logits.device)
+    itself = torch.eye(2 * n, dtype=torch.bool, device=logits.device)
     positive = torch.arange(2 * n, device=logits.device).roll(n)
     logits = without_duplicates(logits, None if ids is None else ids.repeat(2), positive)
-    return F.cross_entropy(logits.masked_fill(own, -torch.inf), positive)
+    return F.cross_entropy(logits.masked_fill(itself, -torch.inf), positive)
 
 
 def without_duplicates(
     logits: Float[Tensor, "B B"], ids: Int[Tensor, " B"] | None, positive: Int[Tensor, " B"]
 ) -> Float[Tensor, "B B"]:
-    """-inf where a candidate has the row's text but is not its positive."""
+    """The logits, -inf where a candidate has the row's text but is not its positive."""
     if ids is None:
         return logits
     if len(ids) != len(logits):
-        raise DataError(f"one id a sentence: expected {len(logits)}, got {len(ids)}")
+        raise DataError(f"one id per sentence: expected {len(logits)}, got {len(ids)}")
     same = ids[:, None] == ids[None, :]
     same[torch.arange(len(ids), device=ids.device), positive] = False
     return logits.masked_fill(same, -torch.inf)

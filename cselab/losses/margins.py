@@ -1,4 +1,4 @@
-"""Losses with a margin: an angle inside InfoNCE, a hinge between distances, a band for a soft negative."""
+"""Losses with a margin: an angle inside InfoNCE, a hinge between cosines, bounds for a negation."""
 
 import math
 
@@ -22,30 +22,52 @@ def arc_con(
     temperature: float = 0.05,
     ids: Int[Tensor, " N"] | None = None,
 ) -> Float[Tensor, ""]:
-    """InfoNCE whose positives are judged as if their angle were `margin` degrees larger (ArcCSE); with 0 it is `info_nce`.
+    """ArcCon: InfoNCE with `margin` degrees added to the angle of each positive pair.
 
-    Raises DataError for wrong shapes or N < 2, SettingsError for a temperature not above 0 or a margin outside [0, 90].
+    ArcCSE, https://aclanthology.org/2022.acl-long.336. With margin 0 it is `info_nce`.
+
+    ids: as in `info_nce`.
+
+    Raises DataError for wrong shapes or N < 2, SettingsError for a temperature not above 0 or a
+    margin outside [0, 90].
+
+    >>> sentences = torch.eye(4)
+    >>> f"{arc_con(sentences, sentences, margin=90, temperature=1.0).item():.3f}"  # about log 4
+    '1.387'
     """
     check_temperature(temperature)
     if not 0 <= margin <= 90:
         raise SettingsError(f"margin must be 0 to 90 degrees, got {margin}; ArcCSE uses 10")
     check_shapes("N d", a=a, b=b)
     check_negatives(len(a))
-    found, angle = cosines(a, b), math.radians(margin)
-    own = found.diagonal()
-    sine = (1 - own.square()).clamp_min(TINY).sqrt()  # its slope is infinite where two views are one
-    enlarged = own * math.cos(angle) - sine * math.sin(angle)
+    similarities, angle = cosines(a, b), math.radians(margin)
+    cosine = similarities.diagonal()
+    # clamped: the square root's slope is infinite where two views are equal
+    sine = (1 - cosine.square()).clamp_min(TINY).sqrt()
+    enlarged = cosine * math.cos(angle) - sine * math.sin(angle)
     positive = torch.arange(len(a), device=a.device)
-    logits = torch.where(positive[:, None] == positive, enlarged[:, None], found) / temperature
+    diagonal = positive[:, None] == positive
+    logits = torch.where(diagonal, enlarged[:, None], similarities) / temperature
     return F.cross_entropy(without_duplicates(logits, ids, positive), positive)
 
 
 def distance_hinge(
-    anchor: Float[Tensor, "N d"], near: Float[Tensor, "N d"], far: Float[Tensor, "N d"], *, margin: float = 0.0
+    anchor: Float[Tensor, "N d"],
+    near: Float[Tensor, "N d"],
+    far: Float[Tensor, "N d"],
+    *,
+    margin: float = 0.0,
 ) -> Float[Tensor, ""]:
-    """`max(0, cos(anchor, far) - cos(anchor, near) + margin)`, a mean over rows (ArcCSE: masked lightly, masked heavily).
+    """Triplet hinge: `max(0, cos(anchor, far) - cos(anchor, near) + margin)`, a mean over rows.
+
+    ArcCSE, https://aclanthology.org/2022.acl-long.336: `near` is the lightly masked sentence, `far`
+    the heavily masked one.
 
     Raises DataError for wrong shapes.
+
+    >>> sentences = torch.eye(4)
+    >>> distance_hinge(sentences, near=sentences.roll(1, 0), far=sentences, margin=0.5).item()
+    1.5
     """
     check_shapes("N d", anchor=anchor, near=near, far=far)
     return F.relu(_cosine(anchor, far) - _cosine(anchor, near) + margin).mean()
@@ -59,13 +81,22 @@ def bidirectional_margin(
     least: float = 0.1,
     most: float = 0.3,
 ) -> Float[Tensor, ""]:
-    """SNCSE: `relu(Δ + least) + relu(-Δ - most)` of `Δ = cos(anchor, soft_negative) - cos(anchor, positive)`, a mean over rows:
-    a negated sentence is less alike than the positive by `least` to `most`, no less and no more.
+    """Bidirectional margin loss: a negation is less similar than the positive, within bounds.
+
+    SNCSE, https://arxiv.org/abs/2201.05979: `relu(Δ + least) + relu(-Δ - most)` with
+    `Δ = cos(anchor, soft_negative) - cos(anchor, positive)`, a mean over rows. It is 0 where the
+    negation's cosine is below the positive's by at least `least` and at most `most`.
 
     Raises DataError for wrong shapes, SettingsError unless 0 <= least <= most.
+
+    >>> sentences = torch.eye(4)
+    >>> f"{bidirectional_margin(sentences, sentences, sentences).item():.1f}"  # no distance: least
+    '0.1'
     """
     if not 0 <= least <= most:
-        raise SettingsError(f"expected 0 <= least <= most, got {least} and {most}; SNCSE uses 0.1 and 0.3")
+        raise SettingsError(
+            f"expected 0 <= least <= most, got {least} and {most}; SNCSE uses 0.1 and 0.3"
+        )
     check_shapes("N d", anchor=anchor, positive=positive, soft_negative=soft_negative)
     difference = _cosine(anchor, soft_negative) - _cosine(anchor, positive)
     return (F.relu(difference + least) + F.relu(-difference - most)).mean()

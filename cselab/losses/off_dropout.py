@@ -1,4 +1,4 @@
-"""InfoNCE whose negatives come from a pass without dropout (SimCSE++ Eq. 3, here ImSimCSE)."""
+"""InfoNCE whose negatives come from a pass without dropout (SimCSE++, called ImSimCSE here)."""
 
 import math
 
@@ -21,21 +21,37 @@ def off_dropout_info_nce(
     positive_scale: float = 1.0,
     ids: Int[Tensor, " N"] | None = None,
 ) -> Float[Tensor, ""]:
-    """`-log( e^(p) / (e^(p) + m sum_{j != i} e^(s(clean_i, clean_j))) )`, a mean over rows; s = cosine / temperature.
+    """Off-dropout InfoNCE: positives between two dropout views, negatives without dropout.
 
-    a, b: the two dropout views, whose similarity `p = positive_scale * s(a_i, b_i)` is the positive. clean: the same
-        sentences without dropout; the gradient flows through it.
-    negative_weight: the paper's m, 0.9. positive_scale: the released code's `pos_ratio` (0.9 in one script, 1 in the
-        combined one). They are two knobs: m adds log m to every negative, the other scales the positive's logit.
-    ids: a number a sentence, equal for equal texts, which are then no negatives of each other. None: all are.
+    SimCSE++ Eq. 3, https://arxiv.org/abs/2305.13192:
+    `-log( e^p / (e^p + m sum_{j != i} e^(s(clean_i, clean_j))) )`, a mean over rows, with
+    s = cosine / temperature.
 
-    Raises DataError for wrong shapes or N < 2, SettingsError for a temperature or weight that is not above 0.
+    a, b: the two dropout views; the positive is `p = positive_scale * s(a_i, b_i)`.
+    clean: the same sentences without dropout; the gradient flows through it.
+    negative_weight: the paper's m, 0.9; adds log m to the logit of every negative.
+    positive_scale: the released code's `pos_ratio` (0.9 in one script, 1 in the combined one);
+        scales the logit of the positive.
+    ids: as in `info_nce`: one number per sentence, equal for equal texts; duplicates of a sentence
+        are then not among its negatives.
+
+    Raises DataError for wrong shapes or N < 2, SettingsError for a temperature or weight that is
+    not above 0.
+
+    >>> x = torch.eye(4)
+    >>> loss = off_dropout_info_nce(x, x, x, temperature=1.0, negative_weight=1.0)
+    >>> f"{loss.item():.4f}"  # equal views: info_nce(x, x)
+    '0.7437'
     """
     check_shapes("N d", a=a, b=b, clean=clean)
     return split_info_nce(
-        (a, b), (clean, clean), temperature=temperature, negative_weight=negative_weight, positive_scale=positive_scale,
+        (a, b),
+        (clean, clean),
+        temperature=temperature,
+        negative_weight=negative_weight,
+        positive_scale=positive_scale,
         ids=ids,
-    )  # fmt: skip
+    )
 
 
 def split_info_nce(
@@ -47,20 +63,29 @@ def split_info_nce(
     positive_scale: float = 1.0,
     ids: Int[Tensor, " N"] | None = None,
 ) -> Float[Tensor, ""]:
-    """InfoNCE whose positives and negatives are of two pairs of views, for which noise may differ (ImSimCSE section 3.1): row i's
-    positive is `s(positive_a_i, positive_b_i)`, its negatives are `s(negative_a_i, negative_b_j)`, j != i. With both pairs
-    the same it is `info_nce` of them, layout "cross".
+    """InfoNCE with one pair of views for the positives and another for the negatives.
 
-    Other arguments and errors as `off_dropout_info_nce`, whose negatives are of one clean view with itself.
+    SimCSE++ section 3.1, https://arxiv.org/abs/2305.13192, where the pairs differ in their noise:
+    the positive of row i is `s(positive_a_i, positive_b_i)`, its negatives are
+    `s(negative_a_i, negative_b_j)`, j != i. With two equal pairs it is `info_nce`, layout "cross".
+
+    Other arguments and errors as `off_dropout_info_nce`, which compares the clean view with itself.
+
+    >>> x = torch.eye(4)
+    >>> f"{split_info_nce((x, x), (x, x), temperature=1.0).item():.4f}"
+    '0.7437'
     """
     check_temperature(temperature)
     if not negative_weight > 0:
-        raise SettingsError(f"negative_weight must be above 0, got {negative_weight}; the paper uses 0.9")
+        raise SettingsError(
+            f"negative_weight must be above 0, got {negative_weight}; the paper uses 0.9"
+        )
     check_shapes("N d", a=positive[0], b=positive[1], c=negative[0], d=negative[1])
     check_negatives(len(positive[0]))
-    found = positive_scale * cosines(*positive).diagonal() / temperature
-    others = cosines(*negative) / temperature + math.log(negative_weight)
-    own = torch.arange(len(others), device=others.device)
-    others = without_duplicates(others, ids, own)
-    everything = torch.cat([found[:, None], others.masked_fill(own[:, None] == own, -torch.inf)], dim=1)
-    return (everything.logsumexp(dim=1) - found).mean()
+    positives = positive_scale * cosines(*positive).diagonal() / temperature
+    negatives = cosines(*negative) / temperature + math.log(negative_weight)
+    itself = torch.arange(len(negatives), device=negatives.device)
+    negatives = without_duplicates(negatives, ids, itself)
+    negatives = negatives.masked_fill(itself[:, None] == itself, -torch.inf)
+    logits = torch.cat([positives[:, None], negatives], dim=1)
+    return (logits.logsumexp(dim=1) - positives).mean()

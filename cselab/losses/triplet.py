@@ -16,9 +16,16 @@ def triplet_info_nce(
     *,
     temperature: float = 0.05,
 ) -> Float[Tensor, ""]:
-    """Each anchor finds its positive among all positives and all hard negatives of the batch, a mean over anchors.
+    """InfoNCE with hard negatives: each anchor finds its positive among the whole batch.
+
+    SimCSE Eq. 5, https://arxiv.org/abs/2104.08821; BeLLM Eq. 6, https://arxiv.org/abs/2311.05296.
+    The candidates are all positives and all hard negatives of the batch; a mean over anchors.
 
     Raises DataError for wrong shapes or N < 2, SettingsError for a temperature not above 0.
+
+    >>> x = torch.eye(4)
+    >>> f"{triplet_info_nce(x, x, -x, temperature=1.0).item():.4f}"  # log(1 + 6/e + 1/e^2)
+    '1.2068'
     """
     check_temperature(temperature)
     check_shapes("N d", anchor=anchor, positive=positive, negative=negative)

@@ -1,62 +1,31 @@
-"""Training methods, one paper a file. `create("jtcse", settings)` builds one; `@register("mine")` adds your own."""
+"""Methods, one paper a file: `create("jtcse")` builds one, `@register("mine")` adds your own.
 
-from cselab.methods.angle import AnglE
-from cselab.methods.arccse import ArcCSE
-from cselab.methods.base import Batch, Ids, Method, Vectors, create, own_code, register, registered
-from cselab.methods.bellm import BeLLM
-from cselab.methods.consert import ConSERT
+Every file of this folder is found by itself: a method is added or removed with its file.
+"""
+
+from cselab.methods.base import Batch, Method, Outputs, SentenceOutputs, create
+from cselab.methods.config import AnyMethod, MethodConfig, Schedule
 from cselab.methods.context import StepContext
-from cselab.methods.diffcse import DiffCSE
-from cselab.methods.distillation import Distillation
-from cselab.methods.esimcse import ESimCSE
-from cselab.methods.imsimcse import ImSimCSE
-from cselab.methods.infocse import InfoCSE
-from cselab.methods.iscse import ISCSE
-from cselab.methods.jtcse import JTCSE
-from cselab.methods.noise_study import NoiseStudy
-from cselab.methods.pcl import PCL
-from cselab.methods.promcse import PromCSE
-from cselab.methods.prompted import PromptBERT
-from cselab.methods.rankcse import RankCSE
-from cselab.methods.scd import SCD
-from cselab.methods.simcse import SimCSE
-from cselab.methods.single_tower import SingleTowerTNCSE
-from cselab.methods.sncse import SNCSE
-from cselab.methods.supervised import SupervisedSimCSE
-from cselab.methods.tncse import TNCSE
-from cselab.methods.whitenedcse import WhitenedCSE
+from cselab.methods.registry import load_method_file, method_names, register, registered
+from cselab.methods.terms import TermConfig, Terms, term
+from cselab.methods.training_free import TrainingFree
 
 __all__ = [
-    "ISCSE",
-    "JTCSE",
-    "PCL",
-    "SCD",
-    "SNCSE",
-    "TNCSE",
-    "AnglE",
-    "ArcCSE",
+    "AnyMethod",
     "Batch",
-    "BeLLM",
-    "ConSERT",
-    "DiffCSE",
-    "Distillation",
-    "ESimCSE",
-    "Ids",
-    "ImSimCSE",
-    "InfoCSE",
     "Method",
-    "NoiseStudy",
-    "PromCSE",
-    "PromptBERT",
-    "RankCSE",
-    "SimCSE",
-    "SingleTowerTNCSE",
+    "MethodConfig",
+    "Outputs",
+    "Schedule",
+    "SentenceOutputs",
     "StepContext",
-    "SupervisedSimCSE",
-    "Vectors",
-    "WhitenedCSE",
+    "TermConfig",
+    "Terms",
+    "TrainingFree",
     "create",
-    "own_code",
+    "load_method_file",
+    "method_names",
     "register",
     "registered",
+    "term",
 ]

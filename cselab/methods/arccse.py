@@ -1,33 +1,63 @@
-"""ArcCSE (Zhang et al. 2022): a margin on the positive's angle, and an order between a lightly and a heavily masked sentence."""
+"""ArcCSE (Zhang et al. 2022): a margin on the positive's angle, and an order between a lightly and
+a heavily masked sentence."""
+
+from dataclasses import dataclass
 
 from jaxtyping import Float
+from pydantic import Field
 from torch import Tensor
 
-from cselab.data.augment import joined, mask_span
+from cselab.data.augment import concatenate, mask_span
 from cselab.losses import distance_hinge
-from cselab.methods.base import Batch, Ids, Vectors, register
+from cselab.methods.base import Batch, SentenceOutputs
 from cselab.methods.context import StepContext
+from cselab.methods.registry import register
 from cselab.methods.simcse import SimCSE
+from cselab.methods.terms import TermConfig, Terms, term
+
+
+@dataclass(frozen=True)
+class MaskedOutputs(SentenceOutputs):
+    """Also the sentences lightly and heavily masked, (2, N, d)."""
+
+    masked: Tensor | None = None
+
+
+class Masking(TermConfig):
+    """Shares of a sentence that are masked, and the hinge's margin."""
+
+    weight: float = Field(0.1, ge=0)
+    light: float = 0.2
+    heavy: float = 0.4
+    margin: float = 0.0
 
 
 @register("arccse")
 class ArcCSE(SimCSE):
-    """ArcCon (the shared term "arc") and a triplet of one sentence, itself, a fifth of it masked, two fifths masked."""
+    """ArcCon (the shared term "arc") and a triplet of one sentence, itself, a fifth of it masked,
+    two fifths masked (https://aclanthology.org/2022.acl-long.336)."""
 
-    own_terms = text_terms = ("masking",)
-    default_terms = ("arc", "masking:0.1")
-    knobs = ("light:0.2", "heavy:0.4", "masking_margin:0.0")
+    class Config(SimCSE.Config):
+        """ArcCSE's settings; the schedule is SimCSE's."""
 
-    def forward(self, batch: Batch) -> Vectors:
-        vectors = super().forward(batch)
-        if "masking" in self.terms:
-            first = self.texts(batch)
-            masked = joined(
-                [mask_span(first, self.tokens, self.knob[share]) for share in ("light", "heavy")], self.tokens
-            )
-            vectors["masked"] = self.rows(masked)["sentence"].unflatten(0, (2, -1))
-        return vectors
+        terms: Terms = {"arc": 1, "masking": 0.1}
 
-    def masking(self, vectors: Vectors, context: StepContext, ids: Ids) -> Float[Tensor, ""]:
+    paper_row = "ArcCSE"
+
+    def forward(self, batch: Batch) -> SentenceOutputs:
+        outputs = super().forward(batch)
+        if "masking" not in self.terms:
+            return outputs
+        first, config = self.texts(batch), self.terms["masking"]
+        shares = (config.light, config.heavy)
+        masked = concatenate(
+            [mask_span(first, self.tokens, share) for share in shares], self.tokens
+        )
+        vectors = self.project(masked).unflatten(0, (2, -1))
+        return MaskedOutputs(**outputs.tensors(), masked=vectors)
+
+    @term(Masking, reads_text=True)
+    def masking(self, outputs: MaskedOutputs, step: StepContext) -> Float[Tensor, ""]:
         """The sentence is nearer to what is less masked."""
-        return distance_hinge(vectors["sentence"][0], *vectors["masked"], margin=self.knob["masking_margin"])
+        margin = self.terms["masking"].margin
+        return distance_hinge(outputs.sentence[0], *outputs.masked, margin=margin)

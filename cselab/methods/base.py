@@ -1,69 +1,112 @@
-"""What a method is: towers, named loss terms, an embedding. The registry makes `method="jtcse"` a setting.
+"""What a trained method is: an encoder, named loss terms, an embedding.
 
-The trainer, the ablations, the playground and the sweeps use a method through this class and through nothing else.
+The trainer, the ablations, the playground and the sweeps use a method through this class and
+through nothing else.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from pathlib import Path
 from typing import ClassVar
 
 from einops import rearrange
-from jaxtyping import Float, Int
+from jaxtyping import Float
 from torch import Tensor, nn
 
-from cselab.data.augment import Tokens, augmented, checked
-from cselab.errors import SettingsError, suggest
+from cselab.data.augment import Tokens, augment, check_view_names
+from cselab.errors import SettingsError
+from cselab.methods.config import TrainedConfig
 from cselab.methods.context import StepContext
-from cselab.methods.own_code import own_code as code_of
-from cselab.methods.terms import KNOBS, NEED_CLEAN, SHARED, SpaceViews, knobs_of, weights_of
+from cselab.methods.differences import Difference
+from cselab.methods.registry import registered
+from cselab.methods.terms import SHARED, Space, TermConfig
 from cselab.models import SentenceEncoder, TwinEncoder
-from cselab.models.encode import evaluating
-from cselab.settings import Settings
+from cselab.models.encode import Encoder, evaluating
 
 Batch = dict[str, Tensor]
-"""`input_ids` and `attention_mask`, (B, L) each. In training B = views * N, view-major: all first views, then all second; and
-`text_hash`, (N,), equal for equal sentences: duplicates in a batch are no negatives of each other."""
+"""`input_ids` and `attention_mask`, (B, L) each. In training B = views * N, view-major: all first
+views, then all second; and `text_hash`, (N,), equal for equal sentences."""
 
-Vectors = dict[str, Float[Tensor, "views N d"]]
-Ids = Int[Tensor, " N"] | None
+
+@dataclass(frozen=True)
+class Outputs:
+    """What a loss reads of a batch, (views, N, d) tensors; None where no term reads one.
+
+    Subclass it for a method with vectors of its own. Every tensor must be read by a term.
+    """
+
+    def tensors(self) -> dict[str, Tensor]:
+        """Those that are there, by field."""
+        found = {field.name: getattr(self, field.name) for field in fields(self)}
+        return {name: tensor for name, tensor in found.items() if tensor is not None}
+
+    def map(self, change: Callable[[Tensor], Tensor]) -> "Outputs":
+        """The same with `change` applied to each tensor."""
+        return replace(self, **{name: change(rows) for name, rows in self.tensors().items()})
+
+
+@dataclass(frozen=True)
+class SentenceOutputs(Outputs):
+    """One vector a sentence and view; clean: the first view's texts without dropout, (1, N, d)."""
+
+    sentence: Tensor | None
+    clean: Tensor | None = None
+
+    def with_clean(self, clean: "SentenceOutputs") -> "SentenceOutputs":
+        """The same with the vectors of a pass without dropout."""
+        return replace(self, clean=clean.sentence)
 
 
 class Method(nn.Module, ABC):
-    """An encoder and the terms it is trained by. Subclass it, and `@register("name")` it.
+    """An encoder and the terms it is trained by: `Method(encoder, config)`.
 
-    `encoder` is a `SentenceEncoder` or a `TwinEncoder`: what `embed` calls and what is saved. Whatever else a
-    method trains (heads, projectors) is an attribute of the method and is left behind at inference.
+    `encoder` is a `SentenceEncoder` or a `TwinEncoder`: what `embed` calls and what is saved.
+    Whatever else a method trains (heads, projectors) is an attribute of the method and is left
+    behind at inference. A term is a method marked by `@term`, or a shared one; the configuration,
+    `self.settings`, says which are trained. (transformers' Trainer writes into a model's `config`.)
 
     views: how many texts or dropout passes of a sentence a batch holds: 2, or 3 for triplets, or 1.
-    keeps_apart: whether embeddings that all become alike are a failure; a student is to follow its teacher even then.
-    spaces: the names under which `rows` gives sentence vectors; a shared term is summed over them.
-    own_terms: terms that are methods of the class, of (vectors, context, ids); `default_terms` are trained where
-        `settings.terms` names none. text_terms: those that read more of the text than the vectors of `spaces`.
-    augment: names of `cselab.data.augment`, what changes each view's text; none where `()`. `settings.augment` goes first.
-    knobs: numbers of the method's own, "name:value" with the paper's value; `self.knob` has them, or what `settings.knobs` says.
+    space_names: of `spaces`, for figures.
+    reads: what it is trained on, "text" or "triplets".
+    keeps_apart: whether embeddings that all become alike are a failure.
+    paper_row: its row in the papers' tables of BERT-base. differences: of paper and released code.
 
-    Raises SettingsError for a term, view or knob that there is not, naming the nearest, and for other than one name of `augment` a view.
+    Raises SettingsError for a name of `augment` that is unknown, and for other than one a view.
     """
 
+    Config: ClassVar[type[TrainedConfig]] = TrainedConfig
     tower_names: ClassVar[tuple[str, ...]] = ("i",)
+    space_names: ClassVar[tuple[str, ...]] = ("sentence",)
     views: ClassVar[int] = 2
+    reads: ClassVar[str] = "text"
     keeps_apart: ClassVar[bool] = True
-    spaces: ClassVar[tuple[str, ...]] = ("sentence",)
-    own_terms: ClassVar[tuple[str, ...]] = ()
-    text_terms: ClassVar[tuple[str, ...]] = ()
-    default_terms: ClassVar[tuple[str, ...]] = ("nce",)
-    augment: ClassVar[tuple[str, ...]] = ()
-    knobs: ClassVar[tuple[str, ...]] = ()
+    own_terms: ClassVar[dict[str, type[TermConfig]]] = {}
+    paper_row: ClassVar[str] = ""
+    differences: ClassVar[tuple[Difference, ...]] = ()
 
-    def __init__(self, encoder: SentenceEncoder | TwinEncoder, settings: Settings):
+    def __init_subclass__(cls, **options) -> None:
+        super().__init_subclass__(**options)
+        own = {name: item.term for name, item in vars(cls).items() if hasattr(item, "term")}
+        cls.own_terms = {**cls.own_terms, **own}
+        if "Config" not in vars(cls):
+            where = {"__module__": cls.__module__, "__qualname__": f"{cls.__qualname__}.Config"}
+            cls.Config = type("Config", (cls.Config,), where)
+        shared = SHARED if cls.views > 1 else {}  # they compare the views of a sentence
+        offered = {name: config for name, (config, _) in shared.items()}
+        cls.Config.offered = {**offered, **cls.own_terms}
+
+    def __init__(self, encoder: SentenceEncoder | TwinEncoder, config: TrainedConfig):
         super().__init__()
         self.encoder = encoder
-        self.settings = settings
-        self.terms = self.wanted(settings)
-        self.knob = knobs_of(settings.knobs, (*KNOBS, *self.knobs))
-        self.view_names = checked(settings.augment or self.augment, self.views)
+        self.settings = config
+        self.augment = check_view_names(getattr(config, "augment", ()), self.views)
+
+    @property
+    def terms(self) -> dict[str, TermConfig]:
+        """The terms that are trained, by name."""
+        return self.settings.terms
 
     @cached_property
     def tokens(self) -> Tokens:
@@ -71,67 +114,77 @@ class Method(nn.Module, ABC):
         return Tokens.of(self.encoder.tokenizer)
 
     @classmethod
-    def wanted(cls, settings: Settings) -> Mapping[str, float]:
-        """Weights by name of the terms to train."""
-        return weights_of(settings.terms or cls.default_terms, (*cls.own_terms, *SHARED))
+    @abstractmethod
+    def build(cls, config: TrainedConfig, folders: Sequence[str | Path]) -> "Method":
+        """The method with its towers loaded from `folders`, one for each of `tower_names`."""
+
+    @classmethod
+    def targets(cls, teachers: Sequence[Encoder]) -> Callable[[list[str]], Tensor] | None:
+        """For a student: what gives the vectors, (n, d), that it learns from its teachers."""
+        return None
+
+    @abstractmethod
+    def rows(self, batch: Batch) -> Outputs:
+        """All that the terms read, one row a row of the batch."""
+
+    @abstractmethod
+    def spaces(self, outputs: Outputs, step: StepContext) -> list[Space]:
+        """What a shared term reads: it is summed over them."""
 
     @classmethod
     @abstractmethod
-    def build(cls, settings: Settings, towers: Sequence[str | Path]) -> "Method":
-        """The method with its towers loaded from `towers`, one folder or hub name for each of `tower_names`."""
+    def placed(cls, points: Sequence[Float[Tensor, "2 N d"]]) -> Outputs:
+        """Outputs whose vectors are bare points, one tensor a space, for the playground."""
 
-    @abstractmethod
-    def rows(self, batch: Batch) -> dict[str, Float[Tensor, "B d"]]:
-        """All that the terms read, by name, one row a row of the batch. Every vector must be read by a term."""
+    def forward(self, batch: Batch) -> Outputs:
+        """What the loss reads of a batch of views * N rows; all that has parameters is in here.
 
-    def forward(self, batch: Batch) -> Vectors:
-        """What the loss reads of a batch of views * N rows, (views, N, d) each; all that has parameters is in here. With a
-        term that asks for it also `<space>_clean`, (1, N, d): the first views' text without dropout.
-
-        The engine may compute parts of a batch on several processes, or one after the other, and gives `compare` the whole.
+        The trainer may compute parts of a batch on several processes, or one after the other, and
+        gives `compare` the whole.
         """
-        seen = augmented(batch, self.view_names, self.tokens) if self.view_names else batch
-        vectors = {name: rearrange(rows, "(v n) d -> v n d", v=self.views) for name, rows in self.rows(seen).items()}
-        if NEED_CLEAN & self.terms.keys():
+        seen = augment(batch, self.augment, self.tokens) if self.augment else batch
+        outputs = self.rows(seen).map(lambda x: rearrange(x, "(v n) d -> v n d", v=self.views))
+        if any(config.needs_clean for config in self.terms.values()):
             with evaluating(self):
                 clean = self.clean(batch)
-            vectors |= {f"{space}_clean": rearrange(clean[space], "n d -> 1 n d") for space in self.spaces}
-        return vectors
+            outputs = outputs.with_clean(clean.map(lambda x: x[None]))
+        return outputs
 
-    def clean(self, batch: Batch) -> dict[str, Float[Tensor, "N d"]]:
-        """What `rows` gives of the first views' text; called without dropout. Override it where views differ in more than text."""
+    def clean(self, batch: Batch) -> Outputs:
+        """What `rows` gives of the first views' texts; called without dropout. Override it where
+        views differ in more than text."""
         return self.rows(self.texts(batch))
 
     def texts(self, batch: Batch, view: int = 0) -> Batch:
         """The sentences of one view, as the batch has them."""
-        return {name: batch[name].chunk(self.views)[view] for name in ("input_ids", "attention_mask")}
+        names = ("input_ids", "attention_mask")
+        return {name: batch[name].chunk(self.views)[view] for name in names}
 
-    def compare(self, vectors: Vectors, context: StepContext, ids: Ids = None) -> dict[str, Float[Tensor, ""]]:
-        """The named terms of the loss, weighted, on a whole batch's vectors; training minimises their sum. ids: its
-        `text_hash`."""
+    def compare(self, outputs: Outputs, step: StepContext) -> dict[str, Float[Tensor, ""]]:
+        """The terms of the loss, weighted, on a whole batch; training minimises their sum."""
         return {
-            name: weight
-            * (getattr(self, name) if name in self.own_terms else self._shared(name))(vectors, context, ids)
-            for name, weight in self.terms.items()
+            name: config.weight * self._term(name, config, outputs, step)
+            for name, config in self.terms.items()
         }
 
-    def _shared(self, name: str) -> Callable[[Vectors, StepContext, Ids], Float[Tensor, ""]]:
-        def term(vectors: Vectors, context: StepContext, ids: Ids) -> Float[Tensor, ""]:
-            total = 0.0
-            for space in self.spaces:
-                clean = vectors[f"{space}_clean"][0] if f"{space}_clean" in vectors else None
-                total = total + SHARED[name](SpaceViews(vectors[space], clean, ids, context, self.settings, self.knob))
-            return total
-
-        return term
-
-    def advance(self, vectors: Vectors) -> None:
-        """Called after each step of the optimiser with the whole batch's vectors, without their graph: for what follows the encoder
-        or remembers its vectors (`cselab.methods.memory`)."""
+    def _term(
+        self, name: str, config: TermConfig, outputs: Outputs, step: StepContext
+    ) -> Float[Tensor, ""]:
+        if name in self.own_terms:
+            return getattr(self, name)(outputs, step)
+        total = 0.0
+        for space in self.spaces(outputs, step):
+            total = total + SHARED[name][1](space, config)
+        return total
 
     def losses(self, batch: Batch, context: StepContext) -> dict[str, Float[Tensor, ""]]:
-        """The same from the batch itself."""
-        return self.compare(self(batch), context, batch.get("text_hash"))
+        """The terms of a batch by name; the total is their sum."""
+        ids = batch.get("text_hash", context.ids)
+        return self.compare(self(batch), replace(context, ids=ids))
+
+    def after_step(self, outputs: Outputs) -> None:
+        """Called after each step of the optimiser with the whole batch's vectors, without their
+        graph: for what follows the encoder or remembers vectors (`cselab.methods.memory`)."""
 
     @property
     def towers(self) -> dict[str, nn.Module]:
@@ -143,43 +196,32 @@ class Method(nn.Module, ABC):
         return self.encoder.embed(batch)
 
 
-_REGISTRY: dict[str, type[Method]] = {}
+def create(
+    method: str | TrainedConfig,
+    config: TrainedConfig | None = None,
+    folders: Sequence[str | Path] | None = None,
+) -> Method:
+    """A method ready to be trained: by name, with the paper's configuration or another, or by its
+    configuration alone.
 
+    folders: models that the towers are loaded from, one each; the configuration's backbone if
+        not given.
 
-def register(name: str) -> Callable[[type[Method]], type[Method]]:
-    """Class decorator: make a method available to `create` (and so to settings, sweeps and notebooks) as `name`."""
-
-    def add(method: type[Method]) -> type[Method]:
-        _REGISTRY[name] = method
-        return method
-
-    return add
-
-
-def own_code(name: str) -> str:
-    """The code of the method `name` as far as a user wrote it (see `cselab.methods.own_code`); "" for the library's methods.
-
-    Raises SettingsError for an unknown name, with the nearest.
+    Raises SettingsError for an unknown name (with the nearest), a method without training, and a
+    wrong number of folders.
     """
-    return code_of(registered(name))
-
-
-def registered(name: str) -> type[Method]:
-    """The class of a method. Raises SettingsError for an unknown name, with the nearest."""
-    if name not in _REGISTRY:
-        raise SettingsError(f"unknown method {name!r}; {suggest(name, _REGISTRY)}")
-    return _REGISTRY[name]
-
-
-def create(name: str, settings: Settings, towers: Sequence[str | Path] | None = None) -> Method:
-    """The method `name`, its towers loaded from `towers`, or from `settings.backbone` each.
-
-    Raises SettingsError for an unknown name (with the nearest) or a wrong number of towers.
-    """
-    method = registered(name)
-    towers = [settings.backbone] * len(method.tower_names) if towers is None else towers
-    if len(towers) != len(method.tower_names):
+    if isinstance(method, TrainedConfig):
+        config = method
+    kind = registered(method if isinstance(method, str) else method.method)
+    if not issubclass(kind, Method):
+        raise SettingsError(f"{kind.Config.name!r} is not trained; cselab.experiments builds it")
+    config = config or kind.Config()
+    if folders is None:
+        starts = getattr(config, "towers", (config,))
+        folders = [getattr(start, "backbone", None) or start.decoder for start in starts]
+    if len(folders) != len(kind.tower_names):
         raise SettingsError(
-            f"method {name!r} has {len(method.tower_names)} towers {method.tower_names}, got {len(towers)}"
+            f"method {config.method!r} has {len(kind.tower_names)} towers {kind.tower_names}, got "
+            f"{len(folders)}"
         )
-    return method.build(settings, towers)
+    return kind.build(config, folders)

@@ -1,35 +1,45 @@
 """ConSERT (Yan et al. 2021): the two views are a shuffled and a cut text."""
 
-from collections.abc import Sequence
-from pathlib import Path
+from typing import Literal
 
 from jaxtyping import Float
 from torch import Tensor
 
 from cselab.losses import info_nce
-from cselab.methods.base import Ids, Vectors, register
+from cselab.methods.base import SentenceOutputs
 from cselab.methods.context import StepContext
+from cselab.methods.registry import register
 from cselab.methods.simcse import SimCSE
-from cselab.settings import Settings
+from cselab.methods.terms import TermConfig, Terms, term
+
+
+class NTXent(TermConfig):
+    """InfoNCE in which both views' other sentences are negatives."""
+
+    temperature: float = 0.1
+    """ConSERT section 4.1."""
 
 
 @register("consert")
 class ConSERT(SimCSE):
-    """NT-Xent at temperature 0.1 between a view with its words in random order and one with 15 % of them cut, mean pooling.
+    """NT-Xent at temperature 0.1 between a view with its words in random order and one with 15 % of
+    them cut, mean pooling (https://arxiv.org/abs/2105.11741).
 
-    Simplified: augmentations are of tokens, before the embedding layer; its feature cutoff is left out, and dropout is the
-    encoder's own, in all layers.
+    Simplified: augmentations are of tokens, before the embedding layer; its feature cutoff is left
+    out, and dropout is the encoder's own, in all layers.
     """
 
-    own_terms = ("nt_xent",)
-    default_terms = ("nt_xent",)
-    augment = ("shuffle", "cutoff")
-    knobs = ("nt_xent_temperature:0.1",)
+    class Config(SimCSE.Config):
+        """ConSERT's settings; the schedule is SimCSE's."""
 
-    @classmethod
-    def build(cls, settings: Settings, towers: Sequence[str | Path]) -> "ConSERT":
-        return super().build(settings.model_copy(update={"pooling": "mean"}), towers)
+        terms: Terms = {"nt_xent": 1}
+        augment: tuple[str, ...] = ("shuffle", "cutoff")
+        pooling: Literal["cls", "mean", "first_last", "last_two", "pooler"] = "mean"
 
-    def nt_xent(self, vectors: Vectors, context: StepContext, ids: Ids) -> Float[Tensor, ""]:
+    paper_row = "ConSERT"
+
+    @term(NTXent)
+    def nt_xent(self, outputs: SentenceOutputs, step: StepContext) -> Float[Tensor, ""]:
         """Both views' other sentences are negatives."""
-        return info_nce(*vectors["sentence"], temperature=self.knob["nt_xent_temperature"], layout="all", ids=ids)
+        temperature = self.terms["nt_xent"].temperature
+        return info_nce(*outputs.sentence, temperature=temperature, layout="all", ids=step.ids)

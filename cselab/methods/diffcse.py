@@ -1,6 +1,7 @@
-"""DiffCSE (Chuang et al. 2022): a sentence's vector has to tell which of its words were replaced."""
+"""DiffCSE (Chuang et al. 2022): a vector has to tell which words of its sentence were replaced."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import torch
@@ -9,61 +10,89 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from cselab.data.augment import mask
-from cselab.methods.base import Batch, Ids, Vectors, register
+from cselab.methods.base import Batch, SentenceOutputs
 from cselab.methods.context import StepContext
-from cselab.methods.masked_lm import by_sentence, filled, load_masked_lm, token_mean
+from cselab.methods.masked_lm import fill_masks, load_masked_lm, sums_by_sentence, token_mean
+from cselab.methods.registry import register
 from cselab.methods.simcse import SimCSE
-from cselab.models import SentenceEncoder, load_backbone, load_tokenizer
-from cselab.settings import Settings
+from cselab.methods.terms import Terms, term
+from cselab.models import SentenceEncoder, load_backbone
+
+
+@dataclass(frozen=True)
+class ReplacedOutputs(SentenceOutputs):
+    """Also, in `rows` alone, the vectors before the projector; and the losses of each sentence's
+    words and their number, (1, N, 2)."""
+
+    raw: Tensor | None = None
+    detection: Tensor | None = None
 
 
 @register("diffcse")
 class DiffCSE(SimCSE):
-    """InfoNCE through a projector with batch norm, and 0.005 times replaced-token detection: a frozen masked LM fills 30 % of the words,
-    and a second encoder, whose [CLS] embedding is the sentence's vector, says of each word whether it was replaced.
+    """InfoNCE through a projector with batch norm, and 0.005 times replaced-token detection
+    (https://arxiv.org/abs/2204.10298): a frozen masked LM fills 30 % of the words, and a second
+    encoder, whose [CLS] embedding is the sentence's vector, says of each word whether it was
+    replaced.
 
     Simplified: the generator is the backbone's own checkpoint, where the paper has a smaller model.
     """
 
-    own_terms = text_terms = ("rtd",)
-    default_terms = ("nce", "rtd:0.005")
+    class Config(SimCSE.Config):
+        """DiffCSE's settings; the schedule is SimCSE's."""
 
-    def __init__(self, encoder: SentenceEncoder, settings: Settings, generator: nn.Module, discriminator: nn.Module):
-        super().__init__(encoder, settings)
+        terms: Terms = {"nce": 1, "rtd": 0.005}
+
+    paper_row = "DiffCSE"
+
+    def __init__(
+        self,
+        encoder: SentenceEncoder,
+        config: Config,
+        generator: nn.Module,
+        discriminator: nn.Module,
+    ):
+        super().__init__(encoder, config)
         width = encoder.backbone.config.hidden_size
         first = [nn.Linear(width, width, bias=False), nn.BatchNorm1d(width), nn.ReLU()]
-        self.head = nn.Sequential(*first, nn.Linear(width, width, bias=False), nn.BatchNorm1d(width, affine=False))
+        last = [nn.Linear(width, width, bias=False), nn.BatchNorm1d(width, affine=False)]
+        self.head = nn.Sequential(*first, *last)
         self.generator, self.discriminator = generator.requires_grad_(False), discriminator
         self.replaced = nn.Linear(width, 1)
 
     @classmethod
-    def build(cls, settings: Settings, towers: Sequence[str | Path]) -> "DiffCSE":
-        backbone, discriminator = (load_backbone(towers[0], dropout=settings.dropout) for _ in range(2))
-        encoder = SentenceEncoder(backbone, load_tokenizer(towers[0]), pooling=settings.pooling)
-        return cls(encoder, settings, load_masked_lm(towers[0]), discriminator)
+    def build(cls, config: Config, folders: Sequence[str | Path]) -> "DiffCSE":
+        encoder = cls.load_encoder(config, folders[0])
+        discriminator = load_backbone(folders[0], dropout=config.dropout)
+        return cls(encoder, config, load_masked_lm(folders[0]), discriminator)
 
-    def rows(self, batch: Batch) -> dict[str, Float[Tensor, "B d"]]:
-        vectors = self.encoder(batch)
-        return {"sentence": self.head(vectors), "raw": vectors}
+    def rows(self, batch: Batch) -> ReplacedOutputs:
+        vectors = self.encoder.embed(batch)
+        return ReplacedOutputs(self.head(vectors), raw=vectors)
 
-    def forward(self, batch: Batch) -> Vectors:
-        vectors = super().forward(batch)
+    def forward(self, batch: Batch) -> ReplacedOutputs:
+        vectors = super().forward(batch).tensors()
         raw = vectors.pop("raw")[0]
-        return {**vectors, "told": self.told(self.texts(batch), raw)} if "rtd" in self.terms else vectors
+        if "rtd" not in self.terms:
+            return ReplacedOutputs(**vectors)
+        return ReplacedOutputs(**vectors, detection=self.detection(self.texts(batch), raw))
 
-    def told(self, batch: Batch, vectors: Float[Tensor, "N d"]) -> Float[Tensor, "1 N 2"]:
+    def detection(self, batch: Batch, vectors: Float[Tensor, "N d"]) -> Float[Tensor, "1 N 2"]:
         """Binary cross-entropy of each word, summed by sentence."""
         self.generator.eval()
         ids, seen = batch["input_ids"], batch["attention_mask"]
-        edited = filled(self.generator, ids, seen, mask(batch, self.tokens)["input_ids"])
+        edited = fill_masks(self.generator, ids, seen, mask(batch, self.tokens)["input_ids"])
         embedded = self.discriminator.get_input_embeddings()(edited)
         embedded = torch.cat([vectors[:, None].to(embedded.dtype), embedded[:, 1:]], dim=1)
-        states = self.discriminator(inputs_embeds=embedded, attention_mask=seen).last_hidden_state
-        logits, counted = self.replaced(states)[..., 0].float(), seen.clone()
+        read = self.discriminator(inputs_embeds=embedded, attention_mask=seen)
+        logits = self.replaced(read.last_hidden_state)[..., 0].float()
+        counted = seen.clone()
         counted[:, 0] = 0  # [CLS] is the vector
-        losses = F.binary_cross_entropy_with_logits(logits, (edited != ids).float(), reduction="none")
-        return by_sentence(losses, counted)
+        wrong = (edited != ids).float()
+        losses = F.binary_cross_entropy_with_logits(logits, wrong, reduction="none")
+        return sums_by_sentence(losses, counted)
 
-    def rtd(self, vectors: Vectors, context: StepContext, ids: Ids) -> Float[Tensor, ""]:
+    @term(reads_text=True)
+    def rtd(self, outputs: ReplacedOutputs, step: StepContext) -> Float[Tensor, ""]:
         """A mean over words."""
-        return token_mean(vectors["told"])
+        return token_mean(outputs.detection)

@@ -1,31 +1,72 @@
 """`D`: an ensemble's vectors learned by one fresh tower (EDFSE; TNCSE and JTCSE "+D", "+UC D")."""
 
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
 import torch.nn.functional as F
 from jaxtyping import Float
+from pydantic import Field
 from torch import Tensor
 
-from cselab.methods.base import Batch, Ids, Vectors, register
+from cselab.methods.base import Batch, SentenceOutputs
+from cselab.methods.config import AnyMethod, BackboneConfig, Pooled, Schedule
 from cselab.methods.context import StepContext
+from cselab.methods.registry import register
 from cselab.methods.simcse import SimCSE
+from cselab.methods.sums import Sum
+from cselab.methods.terms import Terms, term
+from cselab.models.encode import Encoder
 
 
-@register("distillation")
-class Distillation(SimCSE):
-    """Mean squared error between the student's vector of a sentence and the teacher's, a mean over sentences and dimensions.
+@dataclass(frozen=True)
+class StudentOutputs(SentenceOutputs):
+    """Also the teacher's vector of each sentence, (1, N, d)."""
 
-    Rows have `target`, the teacher's vector of the sentence (`cselab.data.targets.with_targets`): computed once, so the
-    teacher may be any encoder, with any tokenizer, and need not be in memory. The student reads each sentence once.
+    target: Tensor | None = None
+
+
+@register("distilled")
+class Distilled(SimCSE):
+    """Mean squared error between the student's vector of a sentence and the teacher's, a mean over
+    sentences and dimensions (TNCSE, https://arxiv.org/abs/2503.12739, "+D").
+
+    Rows have `target`, the teacher's vector of the sentence (`cselab.data.targets.with_targets`):
+    computed once, so the teacher may be any encoder, with any tokenizer, and need not be in memory.
+    The student reads each sentence once, with dropout; the teacher has none.
     """
+
+    class Config(BackboneConfig, Pooled):
+        """A student's settings; subclass it for a teacher with a name of its own."""
+
+        role: ClassVar[str] = "student"
+        carried: ClassVar[tuple[str, ...]] = ("seed", "schedule")
+        teacher: AnyMethod = Field(default_factory=Sum.Config)
+        terms: Terms = {"mse": 1}
+        schedule: Schedule = Schedule(
+            steps=15_600,  # one epoch of a million sentences
+            batch_size=64,  # TNCSE, JTCSE: 64 (RoBERTa 256 and 128)
+            learning_rate=1e-5,  # TNCSE's table: +D 1e-5, +UC D 1.5e-5
+            max_length=32,
+            eval_every=100,
+            decay="constant",
+            weight_decay=0.01,
+        )
 
     views = 1
     keeps_apart = False
-    own_terms = ("mse",)
-    default_terms = ("mse",)
+    paper_row = ""
+    differences = ()
 
-    def forward(self, batch: Batch) -> Vectors:
-        vectors = super().forward({name: rows for name, rows in batch.items() if name != "target"})
-        return {**vectors, "target": batch["target"][None]}
+    @classmethod
+    def targets(cls, teachers: Sequence[Encoder]) -> Callable[[list[str]], Tensor]:
+        return teachers[0].encode
 
-    def mse(self, vectors: Vectors, context: StepContext, ids: Ids) -> Float[Tensor, ""]:
-        """The student has dropout, the teacher had none."""
-        return F.mse_loss(vectors["sentence"], vectors["target"])
+    def forward(self, batch: Batch) -> StudentOutputs:
+        outputs = super().forward({name: x for name, x in batch.items() if name != "target"})
+        return StudentOutputs(**outputs.tensors(), target=batch["target"][None])
+
+    @term(reads_text=True)
+    def mse(self, outputs: StudentOutputs, step: StepContext) -> Float[Tensor, ""]:
+        """A mean over sentences and dimensions."""
+        return F.mse_loss(outputs.sentence, outputs.target)

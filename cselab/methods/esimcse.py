@@ -1,47 +1,71 @@
 """ESimCSE (Wu et al. 2022): words said twice, and the last batches as further negatives."""
 
+from dataclasses import dataclass
+
 from jaxtyping import Float
-from torch import Tensor, nn
+from pydantic import Field
+from torch import Tensor
 
 from cselab.losses import info_nce
-from cselab.methods.base import Batch, Ids, Vectors, register
+from cselab.methods.base import Batch, SentenceOutputs
 from cselab.methods.context import StepContext
-from cselab.methods.memory import Momentum, Queue
+from cselab.methods.memory import Momentum, Projected, Queue
+from cselab.methods.registry import register
 from cselab.methods.simcse import SimCSE
+from cselab.methods.terms import Terms, term
 from cselab.models import SentenceEncoder
-from cselab.settings import Settings
+
+
+@dataclass(frozen=True)
+class MomentumOutputs(SentenceOutputs):
+    """Also the momentum encoder's vectors of the first views, (1, N, d)."""
+
+    momentum: Tensor | None = None
 
 
 @register("esimcse")
 class ESimCSE(SimCSE):
-    """InfoNCE with a second view in which random words are repeated, and a queue of a momentum encoder's vectors of the last 2.5
-    batches as further negatives."""
+    """InfoNCE with a second view in which random words are repeated, and a queue of a momentum
+    encoder's vectors of the last 2.5 batches as further negatives
+    (https://arxiv.org/abs/2109.04380)."""
 
-    own_terms = text_terms = ("queue",)
-    default_terms = ("queue",)
-    augment = ("same", "repeat")
-    knobs = ("momentum:0.995", "queue_batches:2.5")
+    class Config(SimCSE.Config):
+        """ESimCSE's settings; the schedule is SimCSE's."""
 
-    def __init__(self, encoder: SentenceEncoder, settings: Settings):
-        super().__init__(encoder, settings)
-        self.momentum = Momentum(self._anchors(), self.knob["momentum"])
-        size = int(self.knob["queue_batches"] * settings.stage1_batch_size)
+        terms: Terms = {"queue": 1}
+        augment: tuple[str, ...] = ("same", "repeat")
+        momentum: float = Field(0.995, ge=0, le=1)
+        """ESimCSE section 4.2."""
+        queue_batches: float = Field(2.5, gt=0)
+        """ESimCSE section 4.2."""
+
+    paper_row = "ESimCSE"
+
+    def __init__(self, encoder: SentenceEncoder, config: Config):
+        super().__init__(encoder, config)
+        self.momentum = Momentum(self._anchors(), config.momentum)
+        size = int(config.queue_batches * config.schedule.batch_size)
         self.last = Queue(size, encoder.backbone.config.hidden_size)
 
-    def forward(self, batch: Batch) -> Vectors:
+    def forward(self, batch: Batch) -> MomentumOutputs:
         first = self.texts(batch)
-        return {**super().forward(batch), "momentum": self.momentum(first)[None]}
+        outputs = super().forward(batch)
+        return MomentumOutputs(**outputs.tensors(), momentum=self.momentum(first)[None])
 
-    def _anchors(self) -> nn.Sequential:
+    def _anchors(self) -> Projected:
         """What maps texts to anchors: the queue's vectors have to lie in the same space."""
-        return nn.Sequential(self.encoder, self.head)
+        return Projected(self.encoder, self.head)
 
-    def queue(self, vectors: Vectors, context: StepContext, ids: Ids) -> Float[Tensor, ""]:
+    @term(reads_text=True)
+    def queue(self, outputs: MomentumOutputs, step: StepContext) -> Float[Tensor, ""]:
         """What is queued are earlier batches, so that a sentence never meets its own copy."""
         return info_nce(
-            *vectors["sentence"], temperature=self.settings.temperature, ids=ids, more_negatives=self.last.rows()
+            *outputs.sentence,
+            temperature=self.settings.temperature,
+            ids=step.ids,
+            more_negatives=self.last.rows(),
         )
 
-    def advance(self, vectors: Vectors) -> None:
+    def after_step(self, outputs: MomentumOutputs) -> None:
         self.momentum.update(self._anchors())
-        self.last.add(vectors["momentum"][0])
+        self.last.add(outputs.momentum[0])

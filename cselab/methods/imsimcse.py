@@ -1,15 +1,65 @@
-"""ImSimCSE, published as SimCSE++ (Xu et al. 2023): negatives without dropout noise, and a contrast between dimensions."""
+"""ImSimCSE, published as SimCSE++ (Xu et al. 2023): negatives without dropout noise, and a
+contrast between dimensions."""
 
-from cselab.methods.base import register
+from cselab.methods.differences import Difference
+from cselab.methods.registry import register
 from cselab.methods.simcse import SimCSE
+from cselab.methods.terms import Terms
+
+MLP = {"head": "mlp_train_only"}
 
 
 @register("imsimcse")
 class ImSimCSE(SimCSE):
-    """`L = L_off-info + 0.1 L_DCL` (Eq. 3, 5); alone, they are `terms="off_info"` and `terms="nce,dcl"`.
+    """`L = L_off-info + 0.1 L_DCL` (https://arxiv.org/abs/2305.13192, Eq. 3 and 5); alone, they are
+    the terms ["off_info"] and ["nce", "dcl"].
 
-    The clean pass has no dropout and draws no random number; the gradient flows through it. `negative_weight` is the paper's
-    m, `positive_scale` the released code's pos_ratio, `dcl` which of the two wordings of Eq. 5 (its weight belongs to "released").
+    The clean pass has no dropout and draws no random number; the gradient flows through it.
     """
 
-    default_terms = ("off_info", "dcl")
+    class Config(SimCSE.Config):
+        """ImSimCSE's settings; the schedule is SimCSE's, as the paper has it."""
+
+        terms: Terms = {"off_info": 1, "dcl": 0.1}
+
+    paper_row = "ImSimCSE"
+    differences = (
+        Difference(
+            what="negatives and positives without dropout",
+            paper="m = 0.9 weighs the negatives",
+            released="pos_ratio = 0.9 (one script) or 1 (the combined one) scales the positive "
+            "similarity; no m",
+            here="paper",
+            term="off_info",
+            change={"terms.off_info.negative_weight": 1.0, "terms.off_info.positive_scale": 0.9},
+        ),
+        Difference(
+            what="DCL",
+            paper="unbiased deviation, a sum over dimensions",
+            released="batch norm's deviation, divided by N, a mean over dimensions; commented out "
+            "in the combined script",
+            here="released, what λ = 0.1 and τ = 5 belong to",
+            term="dcl",
+            change={"terms.dcl.variant": "paper"},
+            labels=("released", "paper"),
+            preset=False,
+        ),
+        Difference(
+            what="head in training",
+            paper="an MLP head in training (section 5.1)",
+            released='`run_re_vicreg.sh` never sets `--sampling_strategy` (default "None"), so the '
+            "command of the README trains plain SimCSE with DCL commented out; the script for DCL "
+            "alone hard-codes temperature 10 (its help text says 20)",
+            here='no head by default; `head="mlp_train_only"` is the paper\'s',
+            term="off_info",
+            change=MLP,
+            labels=("no head", "MLP head"),
+            preset=False,
+        ),
+        Difference(
+            what="Barlow Twins' weight and sign",
+            paper="λ_BT without a value, a leading minus (a misprint)",
+            released="0.012, no minus",
+            here="released",
+        ),
+    )

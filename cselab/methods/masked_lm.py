@@ -1,4 +1,4 @@
-"""Masked language models beside an encoder: what fills masked words, and what has to be told them."""
+"""Masked language models: load one, fill masked words, and compute token losses by sentence."""
 
 from pathlib import Path
 
@@ -9,15 +9,17 @@ from torch import Tensor, nn
 from transformers import AutoModelForMaskedLM
 
 from cselab.errors import ModelError
-from cselab.models.backbone import quiet
+from cselab.models.backbone import quiet_loading
 
 
 def load_masked_lm(folder: str | Path) -> nn.Module:
-    """The checkpoint with its masked-LM head, in float32, no weight shared between the two (a checkpoint of a method holds each once).
+    """Load a checkpoint with its masked-LM head, in float32 and evaluation mode.
 
-    Raises ModelError where it has none: a head from chance fills in noise.
+    Shared weights are copied, because the checkpoint of a method must contain each tensor once.
+
+    Raises ModelError if the checkpoint has no such head: a random one would fill in noise.
     """
-    with torch.random.fork_rng(devices=[]), quiet():
+    with torch.random.fork_rng(devices=[]), quiet_loading():
         model, info = AutoModelForMaskedLM.from_pretrained(
             folder, dtype=torch.float32, output_loading_info=True, trust_remote_code=False
         )
@@ -26,17 +28,20 @@ def load_masked_lm(folder: str | Path) -> nn.Module:
             f"{folder} has no masked-LM head ({', '.join(sorted(info['missing_keys'])[:2])}, …); "
             "use a pretrained checkpoint, such as the shipped backbone"
         )
-    seen: set[int] = set()
+    known: set[int] = set()
     for module in model.modules():
         for name, weight in module.named_parameters(recurse=False):
-            if id(weight) in seen:
+            if id(weight) in known:
                 setattr(module, name, nn.Parameter(weight.detach().clone()))
-            seen.add(id(weight))
+            known.add(id(weight))
     return model.eval()
 
 
-def filled(model: nn.Module, ids: Tensor, mask: Tensor, masked: Tensor) -> Tensor:
-    """`ids` with a word drawn from the model's distribution in each place of `masked` ids that differs."""
+def fill_masks(model: nn.Module, ids: Tensor, mask: Tensor, masked: Tensor) -> Tensor:
+    """Replace the tokens of `ids` that are masked in `masked` by samples from the model.
+
+    mask: the attention mask; all (B, L).
+    """
     with torch.no_grad():
         hidden = masked != ids
         logits = model(input_ids=masked, attention_mask=mask).logits[hidden].float()
@@ -44,18 +49,20 @@ def filled(model: nn.Module, ids: Tensor, mask: Tensor, masked: Tensor) -> Tenso
         return ids.masked_scatter(hidden, drawn)
 
 
-def by_sentence(losses: Float[Tensor, "N L"], counted: Tensor) -> Float[Tensor, "1 N 2"]:
-    """Sum and number of a sentence's token losses: what survives being gathered, and chunked, as vectors do."""
+def sums_by_sentence(losses: Float[Tensor, "N L"], counted: Tensor) -> Float[Tensor, "1 N 2"]:
+    """Sum and number of token losses per sentence, which can be gathered and chunked as vectors."""
     return torch.stack([(losses * counted).sum(1), counted.sum(1).to(losses.dtype)], dim=-1)[None]
 
 
 def token_mean(parts: Float[Tensor, "1 N 2"]) -> Float[Tensor, ""]:
-    """Mean over all tokens of `by_sentence`."""
+    """Mean loss over all tokens, from `sums_by_sentence`."""
     total, count = parts[0].sum(0)
     return total / count.clamp_min(1)
 
 
-def cross_entropy_at(logits: Float[Tensor, "M V"], ids: Tensor, hidden: Tensor) -> Float[Tensor, "N L"]:
-    """Token losses at the places `hidden`, 0 elsewhere."""
+def cross_entropy_at(
+    logits: Float[Tensor, "M V"], ids: Tensor, hidden: Tensor
+) -> Float[Tensor, "N L"]:
+    """Cross-entropy of the tokens at `hidden`, 0 elsewhere; `logits` are of these M tokens."""
     losses = F.cross_entropy(logits.float(), ids[hidden], reduction="none")
     return torch.zeros(ids.shape, device=ids.device).masked_scatter(hidden, losses)

@@ -1,4 +1,5 @@
-"""What a method remembers between steps: an encoder that follows the trained one slowly, and the last vectors in order."""
+"""What a method remembers between steps: an encoder that follows the trained one slowly, and the
+last vectors in order."""
 
 import copy
 
@@ -9,8 +10,20 @@ from torch import Tensor, nn
 from cselab.models.encode import evaluating
 
 
+class Projected(nn.Module):
+    """`forward(batch)`: the vectors of an encoder through a head."""
+
+    def __init__(self, encoder: nn.Module, head: nn.Module):
+        super().__init__()
+        self.encoder, self.head = encoder, head
+
+    def forward(self, batch: dict[str, Tensor]) -> Float[Tensor, "B d"]:
+        return self.head(self.encoder.embed(batch))
+
+
 class Momentum(nn.Module):
-    """A copy of `encoder` that takes no gradient and follows it by `update`: θ' ← m θ' + (1 − m) θ (MoCo; ESimCSE)."""
+    """A copy of `encoder` that takes no gradient and follows it by `update`: θ' ← m θ' + (1 − m) θ
+    (MoCo, https://arxiv.org/abs/1911.05722; ESimCSE)."""
 
     def __init__(self, encoder: nn.Module, momentum: float):
         super().__init__()

@@ -1,38 +1,103 @@
-"""Which noise helps? SimCSE with more or less of it on the positive or the negative pairs (ImSimCSE section 3.1, Table 1)."""
+"""Which noise helps? SimCSE with more or less of it on the positive or the negative pairs."""
+
+from dataclasses import dataclass
+from typing import Literal
 
 import torch
 from jaxtyping import Float
+from pydantic import Field
 from torch import Tensor
 
 from cselab.losses import split_info_nce
-from cselab.methods.base import Batch, Ids, Vectors, register
+from cselab.methods.base import Batch, SentenceOutputs
 from cselab.methods.context import StepContext
+from cselab.methods.differences import Difference
+from cselab.methods.registry import register
 from cselab.methods.simcse import SimCSE
+from cselab.methods.terms import TermConfig, Terms, term
+
+
+@dataclass(frozen=True)
+class NoiseOutputs(SentenceOutputs):
+    """Also the two views with more or less noise, (2, N, d)."""
+
+    changed: Tensor | None = None
+
+
+class SplitInfoNCE(TermConfig):
+    """Which pairs are of changed vectors, and how they are changed."""
+
+    noise: Literal["more", "less"] = "less"
+    """ImSimCSE Table 1: +Noise adds Gaussian noise, -Noise averages passes."""
+    noise_on: Literal["positives", "negatives"] = "negatives"
+    """ImSimCSE Table 1."""
+    noise_std: float = Field(0.1**0.5, gt=0)
+    """ImSimCSE section 3.1: variance 0.1; released: 0.1."""
+    noisy_views: Literal[1, 2] = 2
+    """ImSimCSE section 3.1: both; released: the second alone."""
+    noise_passes: int = Field(10, ge=1)
+    """ImSimCSE section 3.1: K = 10."""
 
 
 @register("simcse_noise")
 class NoiseStudy(SimCSE):
-    """SimCSE in which the pairs `noise_on` ("positives" or "negatives") are of changed vectors, the others of the usual two views.
+    """SimCSE in which the pairs `noise_on` are of changed vectors, the others of the usual two
+    views (SimCSE++, https://arxiv.org/abs/2305.13192, section 3.1, Table 1).
 
-    `noise="more"` adds Gaussian noise of standard deviation `noise_std` to both views (released row "noise": to the second
-    alone). `noise="less"` puts the mean of `noise_passes` dropout passes in each view's place; the gradient flows through all.
+    `noise="more"` adds Gaussian noise of standard deviation `noise_std`. `noise="less"` puts the
+    mean of `noise_passes` dropout passes in each view's place; the gradient flows through all.
     """
 
-    own_terms = text_terms = ("split",)
-    default_terms = ("split",)
+    class Config(SimCSE.Config):
+        """The study's settings."""
 
-    def forward(self, batch: Batch) -> Vectors:
-        vectors, s = super().forward(batch), self.settings
-        if s.noise == "less":
-            passes = [super(NoiseStudy, self).forward(batch)["sentence"] for _ in range(s.noise_passes)]
-            return {**vectors, "changed": torch.stack(passes).mean(0)}
-        added = s.noise_std * torch.randn_like(vectors["sentence"])
-        if "noise" in s.released_rows:
-            added[0] = 0
-        return {**vectors, "changed": vectors["sentence"] + added}
+        terms: Terms = {"split": 1}
 
-    def split(self, vectors: Vectors, context: StepContext, ids: Ids) -> Float[Tensor, ""]:
+    differences = (
+        Difference(
+            what="more noise in the noise study",
+            of="ImSimCSE",
+            paper="variance 0.1, on both views",
+            released="standard deviation 0.1, on one view",
+            here="paper",
+            term="split",
+            base={"terms.split.noise": "more"},
+            change={"terms.split.noise_std": 0.1, "terms.split.noisy_views": 1},
+        ),
+        Difference(
+            what="noise study, head",
+            of="ImSimCSE",
+            paper="noise is added to the output of the MLP head; on the shipped backbone "
+            "cos(z, z + noise) is then 0.82, without the head 0.95",
+            released="standard deviation 0.1, on one view",
+            here='no head by default, so the same variance is less noise; `head="mlp_train_only"` '
+            "adds the head",
+            term="split",
+            base={"terms.split.noise": "more"},
+            change={"head": "mlp_train_only"},
+            labels=("no head", "MLP head"),
+            preset=False,
+        ),
+    )
+
+    def forward(self, batch: Batch) -> SentenceOutputs:
+        usual = super().forward(batch)
+        config = self.terms.get("split")
+        if config is None:
+            return usual
+        if config.noise == "less":
+            again = super().forward
+            passes = [again(batch).sentence for _ in range(config.noise_passes)]
+            return NoiseOutputs(**usual.tensors(), changed=torch.stack(passes).mean(0))
+        added = config.noise_std * torch.randn_like(usual.sentence)
+        added[: 2 - config.noisy_views] = 0
+        return NoiseOutputs(**usual.tensors(), changed=usual.sentence + added)
+
+    @term(SplitInfoNCE, reads_text=True)
+    def split(self, outputs: NoiseOutputs, step: StepContext) -> Float[Tensor, ""]:
         """Section 3.1: one pair of views for the positives, another for the negatives."""
-        usual, changed = tuple(vectors["sentence"]), tuple(vectors["changed"])
-        positive, negative = (changed, usual) if self.settings.noise_on == "positives" else (usual, changed)
-        return split_info_nce(positive, negative, temperature=self.settings.temperature, ids=ids)
+        usual, changed = tuple(outputs.sentence), tuple(outputs.changed)
+        on_positives = self.terms["split"].noise_on == "positives"
+        positive, negative = (changed, usual) if on_positives else (usual, changed)
+        temperature = self.settings.temperature
+        return split_info_nce(positive, negative, temperature=temperature, ids=step.ids)

@@ -1,48 +1,71 @@
-"""PCL (Wu et al. 2022): a group of positives by several augmentations, contrasted across peer networks."""
+"""PCL (Wu et al. 2022): a group of positives by several augmentations, contrasted across peer
+networks."""
+
+from dataclasses import dataclass
 
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from cselab.data.augment import VIEWS, joined
+from cselab.data.augment import VIEWS, concatenate
 from cselab.losses import info_nce
-from cselab.methods.base import Batch, Ids, Vectors, register
+from cselab.methods.base import Batch, SentenceOutputs
 from cselab.methods.context import StepContext
+from cselab.methods.registry import register
 from cselab.methods.simcse import SimCSE
-from cselab.methods.terms import SHARED
+from cselab.methods.terms import SHARED, Terms, term
 from cselab.models import SentenceEncoder
-from cselab.settings import Settings
 
 GROUP = ("same", "shuffle", "repeat", "delete")
 
 
+@dataclass(frozen=True)
+class PeerOutputs(SentenceOutputs):
+    """Also each sentence and its group through both peers' heads, (1 + group, N, d) each."""
+
+    peer_0: Tensor | None = None
+    peer_1: Tensor | None = None
+
+
 @register("pcl")
 class PCL(SimCSE):
-    """A sentence through one peer's head finds each member of its group of augmented copies through the other peer's, and the other
-    way round; InfoNCE each time, a mean over the group.
+    """A sentence through one peer's head finds each member of its group of augmented copies through
+    the other peer's, and the other way round; InfoNCE each time, a mean over the group
+    (https://arxiv.org/abs/2201.12093).
 
     Simplified: peers are two heads on one encoder, where the paper has two encoders.
     """
 
-    own_terms = text_terms = ("peers",)
-    default_terms = ("peers",)
+    class Config(SimCSE.Config):
+        """PCL's settings; the schedule is SimCSE's."""
 
-    def __init__(self, encoder: SentenceEncoder, settings: Settings):
-        super().__init__(encoder, settings)
+        terms: Terms = {"peers": 1}
+
+    paper_row = "PCL"
+
+    def __init__(self, encoder: SentenceEncoder, config: Config):
+        super().__init__(encoder, config)
         width = encoder.backbone.config.hidden_size
-        self.peer = nn.ModuleList(nn.Sequential(nn.Linear(width, width), nn.Tanh()) for _ in range(2))
+        heads = (nn.Sequential(nn.Linear(width, width), nn.Tanh()) for _ in range(2))
+        self.peer = nn.ModuleList(heads)
 
-    def forward(self, batch: Batch) -> Vectors:
-        shared = super().forward(batch) if self.terms.keys() & SHARED.keys() else {}
+    def forward(self, batch: Batch) -> SentenceOutputs:
+        shared = {}
+        if self.terms.keys() & SHARED.keys():
+            shared = super().forward(batch).tensors()
         if "peers" not in self.terms:
-            return shared
+            return SentenceOutputs(**shared)
         first = self.texts(batch)
-        group = joined([first, *(VIEWS[name](first, self.tokens) for name in GROUP)], self.tokens)
-        vectors = self.encoder(group)
-        peers = {f"peer_{i}": head(vectors).unflatten(0, (1 + len(GROUP), -1)) for i, head in enumerate(self.peer)}
-        return {**shared, **peers}
+        group = concatenate([first, *(VIEWS[n](first, self.tokens) for n in GROUP)], self.tokens)
+        vectors, size = self.encoder.embed(group), 1 + len(GROUP)
+        one, two = (head(vectors).unflatten(0, (size, -1)) for head in self.peer)
+        return PeerOutputs(**{"sentence": None, **shared}, peer_0=one, peer_1=two)
 
-    def peers(self, vectors: Vectors, context: StepContext, ids: Ids) -> Float[Tensor, ""]:
+    @term(reads_text=True)
+    def peers(self, outputs: PeerOutputs, step: StepContext) -> Float[Tensor, ""]:
         """The first row of a peer's vectors is the sentence itself."""
-        one, two = vectors["peer_0"], vectors["peer_1"]
-        across = [(one[0], member) for member in two[1:]] + [(two[0], member) for member in one[1:]]
-        return sum(info_nce(a, b, temperature=self.settings.temperature, ids=ids) for a, b in across) / len(across)
+        one, two = outputs.peer_0, outputs.peer_1
+        across = [(one[0], member) for member in two[1:]]
+        across += [(two[0], member) for member in one[1:]]
+        temperature = self.settings.temperature
+        losses = [info_nce(a, b, temperature=temperature, ids=step.ids) for a, b in across]
+        return sum(losses) / len(across)

@@ -1,34 +1,92 @@
-"""Unsupervised SimCSE (Gao et al. 2021): two dropout views of a sentence are positives, the batch is negatives."""
+"""Unsupervised SimCSE: two dropout views of a sentence are positives, the batch is negatives."""
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Literal
 
 from jaxtyping import Float
+from pydantic import Field
 from torch import Tensor, nn
 
-from cselab.methods.base import Batch, Method, register
+from cselab.methods.base import Batch, Method, SentenceOutputs
+from cselab.methods.config import BackboneConfig, Pooled, Schedule, TrainedConfig, TwoViews
+from cselab.methods.context import StepContext
+from cselab.methods.differences import Difference
+from cselab.methods.registry import register
+from cselab.methods.terms import Space, Terms
 from cselab.models import SentenceEncoder, load_backbone, load_tokenizer
-from cselab.settings import Settings
+
+
+class Contrastive(BackboneConfig, Pooled):
+    """One tower that is trained by comparing sentences."""
+
+    temperature: float = Field(0.05, ge=1e-4, le=1e4)
+    """SimCSE Table D.1; released TNCSE and JTCSE have the same."""
+    head: Literal["none", "mlp_train_only"] = "none"
+    """SimCSE's is "mlp_train_only"; which one stage 1 of TNCSE and JTCSE used is not released."""
 
 
 @register("simcse")
 class SimCSE(Method):
-    """InfoNCE over the two views (Eq. 4 of the paper). Also stage 1 of TNCSE and JTCSE, one tower at a time.
+    """InfoNCE over the two views (Gao et al. 2021, https://arxiv.org/abs/2104.08821, Eq. 4). Also
+    stage 1 of TNCSE and JTCSE, one tower at a time.
 
-    With `head="mlp_train_only"` a Linear + tanh stands on the pooled state in training only, as in SimCSE.
+    With `head="mlp_train_only"` a Linear + tanh stands on the pooled state in training only.
     """
 
-    def __init__(self, encoder: SentenceEncoder, settings: Settings):
-        super().__init__(encoder, settings)
+    class Config(Contrastive, TwoViews):
+        """SimCSE's settings; defaults are the paper's of BERT-base."""
+
+        terms: Terms = {"nce": 1}
+        schedule: Schedule = Schedule(
+            steps=15_625,  # one epoch of a million sentences
+            batch_size=64,  # Table D.1
+            learning_rate=3e-5,  # Table D.1
+            max_length=32,
+            eval_every=125,
+            decay="linear",
+            max_grad_norm=1.0,  # the Trainer's default
+        )
+
+    paper_row = "SimCSE"
+    differences = (
+        Difference(
+            what="SimCSE in the papers' tables",
+            of="TNCSE, JTCSE, ImSimCSE",
+            paper="rate 3e-5, batch 64, one epoch, dev score every 125 steps",
+            released="the same scripts",
+            here="the same in profile `paper`; the other profiles use tower I's schedule",
+        ),
+    )
+
+    def __init__(self, encoder: SentenceEncoder, config: TrainedConfig):
+        super().__init__(encoder, config)
         width = encoder.backbone.config.hidden_size
-        mlp = settings.head == "mlp_train_only"
+        mlp = getattr(config, "head", "none") == "mlp_train_only"
         self.head = nn.Sequential(nn.Linear(width, width), nn.Tanh()) if mlp else nn.Identity()
 
     @classmethod
-    def build(cls, settings: Settings, towers: Sequence[str | Path]) -> "SimCSE":
-        pooler = settings.required_pooler if settings.pooling == "pooler" else "if_present"
-        backbone = load_backbone(towers[0], dropout=settings.dropout, pooler=pooler)
-        return cls(SentenceEncoder(backbone, load_tokenizer(towers[0]), pooling=settings.pooling), settings)
+    def build(cls, config: TrainedConfig, folders: Sequence[str | Path]) -> "SimCSE":
+        return cls(cls.load_encoder(config, folders[0]), config)
 
-    def rows(self, batch: Batch) -> dict[str, Float[Tensor, "B d"]]:
-        return {"sentence": self.head(self.encoder(batch))}
+    @classmethod
+    def load_encoder(cls, config: TrainedConfig, folder: str | Path) -> SentenceEncoder:
+        """The tower before training, with the configuration's dropout and pooling."""
+        pooler = config.required_pooler if config.pooling == "pooler" else "if_present"
+        backbone = load_backbone(folder, dropout=config.dropout, pooler=pooler)
+        return SentenceEncoder(backbone, load_tokenizer(folder), pooling=config.pooling)
+
+    def rows(self, batch: Batch) -> SentenceOutputs:
+        return SentenceOutputs(self.project(batch))
+
+    def project(self, batch: Batch) -> Float[Tensor, "B d"]:
+        """Sentence vectors through the head, if there is one."""
+        return self.head(self.encoder.embed(batch))
+
+    def spaces(self, outputs: SentenceOutputs, step: StepContext) -> list[Space]:
+        clean = None if outputs.clean is None else outputs.clean[0]
+        return [Space(outputs.sentence[:2], clean, step, self.settings.temperature)]
+
+    @classmethod
+    def placed(cls, points: Sequence[Float[Tensor, "2 N d"]]) -> SentenceOutputs:
+        return SentenceOutputs(points[0], clean=points[0].mean(0, keepdim=True))

@@ -1,38 +1,80 @@
 """TNCSE's norm constraint on one tower (TNCSE Table 5)."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 from jaxtyping import Float
+from pydantic import Field
 from torch import Tensor
 
+from cselab.config import shared
 from cselab.losses import ictm
-from cselab.methods.base import Batch, Ids, Method, Vectors, register
+from cselab.methods.base import Batch, Method, SentenceOutputs
+from cselab.methods.config import BackboneConfig, Schedule, TwoViews
 from cselab.methods.context import StepContext
+from cselab.methods.registry import register
+from cselab.methods.simcse import SimCSE
+from cselab.methods.terms import Space, TermConfig, Terms, term
 from cselab.models import SentenceEncoder, load_backbone, load_tokenizer
-from cselab.settings import Settings
+
+
+@dataclass(frozen=True)
+class PooledOutputs(SentenceOutputs):
+    """Also the pooler's output, (2, N, d)."""
+
+    pooled: Tensor | None = None
+
+
+class Modulus(TermConfig):
+    """Which views the norm constraint compares."""
+
+    variant: Literal["paper", "released"] = "paper"
+    """"paper": the same view of both sides. "released": view a of one with view b of the other."""
 
 
 @register("tncse_single")
 class SingleTowerTNCSE(Method):
-    """SimCSE plus `L_TN` between the two views: `-log sim(h, h+) * ||p - p+|| / (||p|| + ||p+||)`, p the pooler's output."""
+    """SimCSE plus `L_TN` between the two views (https://arxiv.org/abs/2503.12739, Table 5):
+    `-log sim(h, h+) * ||p - p+|| / (||p|| + ||p+||)`, p the pooler's output."""
 
-    own_terms = ("modulus",)
-    default_terms = ("nce", "modulus")
+    class Config(BackboneConfig, TwoViews):
+        """The settings of TNCSE on one tower; the schedule is SimCSE's."""
+
+        pooler: Literal["trained", "fresh"] = shared("trained")
+        """"fresh" draws a new one where the checkpoint has none (RoBERTa of the hub)."""
+        temperature: float = Field(0.05, ge=1e-4, le=1e4)
+        terms: Terms = {"nce": 1, "modulus": 1}
+        schedule: Schedule = SimCSE.Config().schedule
 
     @classmethod
-    def build(cls, settings: Settings, towers: Sequence[str | Path]) -> "SingleTowerTNCSE":
-        backbone = load_backbone(towers[0], dropout=settings.dropout, pooler=settings.required_pooler)
-        return cls(SentenceEncoder(backbone, load_tokenizer(towers[0]), pooling="cls"), settings)
+    def build(cls, config: Config, folders: Sequence[str | Path]) -> "SingleTowerTNCSE":
+        pooler = "fresh" if config.pooler == "fresh" else "required"
+        backbone = load_backbone(folders[0], dropout=config.dropout, pooler=pooler)
+        return cls(SentenceEncoder(backbone, load_tokenizer(folders[0]), pooling="cls"), config)
 
-    def rows(self, batch: Batch) -> dict[str, Float[Tensor, "B d"]]:
-        output = self.encoder.backbone(input_ids=batch["input_ids"], attention_mask=batch["attention_mask"])
-        read = {"sentence": output.last_hidden_state[:, 0]}
-        return read | ({"pooled": output.pooler_output} if "modulus" in self.terms else {})
+    def rows(self, batch: Batch) -> PooledOutputs:
+        output = self.encoder.backbone(
+            input_ids=batch["input_ids"], attention_mask=batch["attention_mask"]
+        )
+        pooled = output.pooler_output if "modulus" in self.terms else None
+        return PooledOutputs(output.last_hidden_state[:, 0], pooled=pooled)
 
-    def modulus(self, vectors: Vectors, context: StepContext, ids: Ids) -> Float[Tensor, ""]:
-        """The twin's term with the two views in the place of the two towers, which counts each pair twice."""
-        h, p = vectors["sentence"], vectors["pooled"]
-        if "modulus" in self.settings.released_rows:  # compares view a of one tower with view b of the other
+    def spaces(self, outputs: PooledOutputs, step: StepContext) -> list[Space]:
+        clean = None if outputs.clean is None else outputs.clean[0]
+        return [Space(outputs.sentence, clean, step, self.settings.temperature)]
+
+    @classmethod
+    def placed(cls, points: Sequence[Float[Tensor, "2 N d"]]) -> PooledOutputs:
+        (rows,) = points
+        return PooledOutputs(rows, clean=rows.mean(0, keepdim=True), pooled=rows)
+
+    @term(Modulus)
+    def modulus(self, outputs: PooledOutputs, step: StepContext) -> Float[Tensor, ""]:
+        """The twin's term with the two views in the place of the two towers, which counts each
+        pair twice."""
+        h, p = outputs.sentence, outputs.pooled
+        if self.terms["modulus"].variant == "released":
             return ictm(h, h, p, p, variant="released") / 2
-        return ictm(h, h.flip(0), p, p) / 2  # compares the same view of both
+        return ictm(h, h.flip(0), p, p) / 2

@@ -1,34 +1,62 @@
 """SNCSE (Wang and Dou 2023): a negated sentence is a soft negative."""
 
+from dataclasses import dataclass
+
 from jaxtyping import Float
+from pydantic import Field
 from torch import Tensor
 
 from cselab.data.augment import negate
 from cselab.losses import bidirectional_margin
-from cselab.methods.base import Batch, Ids, Vectors, register
+from cselab.methods.base import Batch, SentenceOutputs
 from cselab.methods.context import StepContext
 from cselab.methods.prompted import TEMPLATES, PromptBERT
+from cselab.methods.registry import register
+from cselab.methods.terms import TermConfig, Terms, term
+
+
+@dataclass(frozen=True)
+class NegatedOutputs(SentenceOutputs):
+    """Also the vectors of the negated sentences, (1, N, d)."""
+
+    negated: Tensor | None = None
+
+
+class SoftNegative(TermConfig):
+    """The band of how much less alike than its positive a sentence's negated copy is."""
+
+    weight: float = Field(0.001, ge=0)
+    least: float = 0.1
+    most: float = 0.3
 
 
 @register("sncse")
 class SNCSE(PromptBERT):
-    """PromptBERT's InfoNCE, and a band for how much less alike than its positive a sentence's negated copy is: 0.1 to 0.3 of cosine.
+    """PromptBERT's InfoNCE, and a band for how much less alike than its positive a sentence's
+    negated copy is: 0.1 to 0.3 of cosine (https://arxiv.org/abs/2201.05979).
 
-    Simplified: the negation is a rule on words (`cselab.data.augment.negate`), where the paper parses.
+    Simplified: the negation is a rule on words (`cselab.data.augment.negate`), where the paper
+    parses.
     """
 
-    own_terms = text_terms = ("soft_negative",)
-    default_terms = ("nce", "soft_negative:0.001")
-    knobs = ("least:0.1", "most:0.3")
+    class Config(PromptBERT.Config):
+        """SNCSE's settings; the schedule is SimCSE's."""
 
-    def forward(self, batch: Batch) -> Vectors:
-        vectors = super().forward(batch)
-        if "soft_negative" in self.terms:
-            negated = self.denoised(negate(self.texts(batch), self.tokens), TEMPLATES[0])
-            vectors["negated"] = negated[None]
-        return vectors
+        terms: Terms = {"nce": 1, "soft_negative": 0.001}
 
-    def soft_negative(self, vectors: Vectors, context: StepContext, ids: Ids) -> Float[Tensor, ""]:
+    paper_row = "SNCSE"
+
+    def forward(self, batch: Batch) -> SentenceOutputs:
+        outputs = super().forward(batch)
+        if "soft_negative" not in self.terms:
+            return outputs
+        negated = self.denoised(negate(self.texts(batch), self.tokens), TEMPLATES[0])
+        return NegatedOutputs(**outputs.tensors(), negated=negated[None])
+
+    @term(SoftNegative, reads_text=True)
+    def soft_negative(self, outputs: NegatedOutputs, step: StepContext) -> Float[Tensor, ""]:
         """The bidirectional margin loss."""
-        band = {name: self.knob[name] for name in ("least", "most")}
-        return bidirectional_margin(*vectors["sentence"], vectors["negated"][0], **band)
+        config = self.terms["soft_negative"]
+        return bidirectional_margin(
+            *outputs.sentence, outputs.negated[0], least=config.least, most=config.most
+        )

@@ -1,17 +1,21 @@
-"""Loss terms that any method can add by name: they need two views of a sentence in one space, and nothing else of the method.
+"""Loss terms: what a term of a method is, and the shared ones that any method can add by name.
 
-A method has its own terms besides (a twin's "icnce", "ictm"). `terms="nce,dcl:0.05"` gives names and, after a colon, weights.
+A shared term needs two views of a sentence in one space, and nothing else of the method. A method
+has terms of its own besides (a twin's "icnce", "ictm"): its methods that are marked by `@term`.
 """
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from types import FunctionType
+from typing import Any, ClassVar, Literal
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Float
+from pydantic import Field, SerializeAsAny
 from torch import Tensor
 
-from cselab.errors import SettingsError, suggest
+from cselab.config import Config
+from cselab.errors import suggest
 from cselab.losses import (
     arc_con,
     barlow_twins,
@@ -22,132 +26,239 @@ from cselab.losses import (
     rank_consistency,
 )
 from cselab.methods.context import StepContext
-from cselab.settings import Settings
+
+
+class TermConfig(Config):
+    """A term's weight; subclass it for a term with hyperparameters."""
+
+    main: ClassVar[str] = "weight"
+    """What a bare number sets."""
+    needs_clean: ClassVar[bool] = False
+    """Whether the term reads the sentences without dropout."""
+
+    weight: float = Field(1.0, ge=0)
+    """0 leaves the term out."""
+
+
+Terms = dict[str, SerializeAsAny[TermConfig]]
+"""The terms of a loss by name. Written as weights, {"nce": 1, "ictm": 0.1}, as a list of names, or
+with a term's own configuration: {"dcl": {"weight": 0.1, "temperature": 5}}."""
+
+
+def read_terms(given: Any, offered: Mapping[str, type[TermConfig]]) -> dict[str, TermConfig]:
+    """Terms as configurations, in the order given; those of weight 0 are left out.
+
+    Raises ValueError, naming the nearest, for a term that is not offered, for one that is named
+    twice, and where none is left.
+    """
+    if isinstance(given, str):
+        given = [part.strip() for part in given.split(",")]
+    if isinstance(given, Sequence):
+        if doubled := [name for name in given if list(given).count(name) > 1]:
+            raise ValueError(f"the term {doubled[0]!r} is named twice; name it once, with a weight")
+        given = {name: {} for name in given}
+    found = {}
+    for name, value in given.items():
+        if name not in offered:
+            raise ValueError(f"unknown term {name!r}; {suggest(name, offered)}")
+        kind = offered[name]
+        if not isinstance(value, kind):
+            if isinstance(value, TermConfig):
+                value = value.model_dump()
+            value = kind(**value) if isinstance(value, Mapping) else kind(weight=value)
+        if value.weight:
+            found[name] = value
+    if not found:
+        raise ValueError(f"no term is left; give one of {', '.join(sorted(offered))} a weight")
+    return found
+
+
+def kept(given: Any, before: Mapping[str, TermConfig]) -> Any:
+    """`given` terms, a name or a weight of one that was there `before` with its hyperparameters."""
+    if isinstance(given, str):
+        given = [part.strip() for part in given.split(",")]
+    if isinstance(given, Mapping):
+        return {
+            name: before[name].with_value(("weight",), weight)
+            if name in before and isinstance(weight, (int, float))
+            else weight
+            for name, weight in given.items()
+        }
+    if isinstance(given, Sequence) and len(set(given)) == len(given):
+        return {name: before.get(name, {}) for name in given}
+    return given
+
+
+def term(config: type[TermConfig] | FunctionType = TermConfig, *, reads_text: bool = False) -> Any:
+    """Mark a method of a `Method` as one of its loss terms: `term(self, outputs, step) -> scalar`.
+
+    config: the term's configuration, if it has hyperparameters. reads_text: whether the term reads
+    more of the text than the vectors of the method's spaces, so that it cannot move bare points.
+
+    >>> class Mine(SimCSE):
+    ...     @term
+    ...     def align(self, outputs, step):
+    ...         return (outputs.sentence[0] - outputs.sentence[1]).square().sum(-1).mean()
+    """
+    if isinstance(config, FunctionType):
+        return term()(config)
+
+    def mark(function: FunctionType) -> FunctionType:
+        function.term, function.reads_text = config, reads_text
+        return function
+
+    return mark
 
 
 @dataclass(frozen=True)
-class SpaceViews:
+class Space:
     """What a shared term reads of one space (a tower's sentence vectors).
 
-    views: two, (2, N, d). clean: the same sentences without dropout, (N, d), where a term of the method asks for it.
-    ids: equal for equal texts, or None.
+    views: two, (2, N, d). clean: the same sentences without dropout, (N, d), where a term of the
+    method needs them. temperature: the method's.
     """
 
     views: Float[Tensor, "2 N d"]
     clean: Float[Tensor, "N d"] | None
-    ids: Int[Tensor, " N"] | None
-    context: StepContext
-    settings: Settings
-    knob: Mapping[str, float]
+    step: StepContext
+    temperature: float | None
 
 
-def nce(space: SpaceViews) -> Float[Tensor, ""]:
-    """SimCSE's InfoNCE, in the paper's layout or the released TNCSE and JTCSE code's."""
-    layout = "all" if "info_nce_layout" in space.settings.released_rows else "cross"
-    return info_nce(*space.views, temperature=space.settings.temperature, layout=layout, ids=space.ids)
+SharedTerm = Callable[[Space, Any], Float[Tensor, ""]]
+SHARED: dict[str, tuple[type[TermConfig], SharedTerm]] = {}
+"""Shared terms by name: configuration and function."""
 
 
-def off_info(space: SpaceViews) -> Float[Tensor, ""]:
-    """ImSimCSE Eq. 3: negatives without dropout."""
-    s = space.settings
+def shared_term(name: str, config: type[TermConfig] = TermConfig) -> Callable:
+    """Function decorator: offer a term of (space, its configuration) to every method as `name`."""
+
+    def add(function: SharedTerm) -> SharedTerm:
+        SHARED[name] = (config, function)
+        return function
+
+    return add
+
+
+class InfoNCE(TermConfig):
+    """SimCSE's InfoNCE."""
+
+    layout: Literal["cross", "all"] = "cross"
+    """"cross": the papers'. "all": 2N x 2N, as the released TNCSE and JTCSE have it."""
+
+
+class OffDropout(TermConfig):
+    """ImSimCSE's InfoNCE with negatives that have no dropout noise."""
+
+    needs_clean: ClassVar[bool] = True
+    negative_weight: float = Field(0.9, gt=0)
+    """ImSimCSE Eq. 3: m = 0.9."""
+    positive_scale: float = Field(1.0, gt=0)
+    """Released ImSimCSE: pos_ratio, 0.9 in one script, 1 in the combined one."""
+
+
+class DCL(TermConfig):
+    """ImSimCSE's contrast between dimensions."""
+
+    weight: float = Field(0.1, ge=0)
+    """ImSimCSE's lambda."""
+    temperature: float = Field(5.0, ge=1e-4, le=1e4)
+    """ImSimCSE: 5."""
+    variant: Literal["paper", "released"] = "released"
+    """What weight 0.1 and temperature 5 belong to (METHODS 5)."""
+
+
+class Barlow(TermConfig):
+    """Barlow Twins."""
+
+    artificial_rows: int = Field(0, ge=0)
+    """Gaussian rows in the correlation (ImSimCSE Table 2: 0 to 704)."""
+
+
+class Arc(TermConfig):
+    """ArcCSE's InfoNCE with a margin on the positive's angle."""
+
+    margin: float = 10.0
+    """Degrees; ArcCSE: 10."""
+
+
+class Whitening(TermConfig):
+    """WhitenedCSE's InfoNCE of group-whitened views."""
+
+    repeats: int = Field(3, ge=1)
+    """Shuffles a step; ours."""
+    group_size: int = Field(32, ge=1)
+    """Features a group; ours: fewer than a batch has sentences."""
+
+
+@shared_term("nce", InfoNCE)
+def nce(space: Space, config: InfoNCE) -> Float[Tensor, ""]:
+    """SimCSE Eq. 1 (https://arxiv.org/abs/2104.08821), or the released twins' layout."""
+    return info_nce(
+        *space.views, temperature=space.temperature, layout=config.layout, ids=space.step.ids
+    )
+
+
+@shared_term("off_info", OffDropout)
+def off_info(space: Space, config: OffDropout) -> Float[Tensor, ""]:
+    """ImSimCSE Eq. 3 (https://arxiv.org/abs/2305.13192): negatives without dropout."""
     return off_dropout_info_nce(
-        *space.views, space.clean, temperature=s.temperature, negative_weight=s.negative_weight,
-        positive_scale=s.positive_scale, ids=space.ids,
-    )  # fmt: skip
+        *space.views,
+        space.clean,
+        temperature=space.temperature,
+        negative_weight=config.negative_weight,
+        positive_scale=config.positive_scale,
+        ids=space.step.ids,
+    )
 
 
-def dcl(space: SpaceViews) -> Float[Tensor, ""]:
-    """ImSimCSE Eq. 5: dimensions against dimensions."""
-    s = space.settings
-    return dimension_contrast(*space.views, temperature=s.dcl_temperature, variant=s.dcl)
+@shared_term("dcl", DCL)
+def dcl(space: Space, config: DCL) -> Float[Tensor, ""]:
+    """ImSimCSE Eq. 5 (https://arxiv.org/abs/2305.13192): dimensions against dimensions."""
+    return dimension_contrast(*space.views, temperature=config.temperature, variant=config.variant)
 
 
-def barlow(space: SpaceViews) -> Float[Tensor, ""]:
-    """Barlow Twins, ImSimCSE Eq. 4, with `artificial_rows` Gaussian rows that are the same on every process."""
-    rows = space.settings.artificial_rows
-    return barlow_twins(*space.views, artificial_rows=rows, generator=space.context.generator() if rows else None)
+@shared_term("barlow", Barlow)
+def barlow(space: Space, config: Barlow) -> Float[Tensor, ""]:
+    """Barlow Twins, ImSimCSE Eq. 4; the Gaussian rows are the same on every process."""
+    rows = config.artificial_rows
+    generator = space.step.generator() if rows else None
+    return barlow_twins(*space.views, artificial_rows=rows, generator=generator)
 
 
-def arc(space: SpaceViews) -> Float[Tensor, ""]:
-    """ArcCSE: InfoNCE with the positive's angle enlarged by the knob "arc_margin", in degrees."""
-    return arc_con(*space.views, margin=space.knob["arc_margin"], temperature=space.settings.temperature, ids=space.ids)
+@shared_term("arc", Arc)
+def arc(space: Space, config: Arc) -> Float[Tensor, ""]:
+    """ArcCSE's ArcCon (https://aclanthology.org/2022.acl-long.336)."""
+    return arc_con(
+        *space.views, margin=config.margin, temperature=space.temperature, ids=space.step.ids
+    )
 
 
-def rank(space: SpaceViews) -> Float[Tensor, ""]:
-    """RankCSE: both views agree on a sentence's neighbours."""
-    return rank_consistency(*space.views, temperature=space.settings.temperature)
+@shared_term("rank")
+def rank(space: Space, config: TermConfig) -> Float[Tensor, ""]:
+    """RankCSE (https://arxiv.org/abs/2305.16726): both views agree on a sentence's neighbours."""
+    return rank_consistency(*space.views, temperature=space.temperature)
 
 
-def whitened(space: SpaceViews) -> Float[Tensor, ""]:
-    """WhitenedCSE: InfoNCE of each view after group whitening, its features shuffled anew; a mean over the knob "whitenings"."""
-    generator, (a, b) = space.context.generator(), space.views
-    times, groups = int(space.knob["whitenings"]), max(1, int(a.shape[1] // space.knob["whitening_size"]))
+@shared_term("whitened", Whitening)
+def whitened(space: Space, config: Whitening) -> Float[Tensor, ""]:
+    """WhitenedCSE (https://arxiv.org/abs/2305.17746): InfoNCE of each view after group whitening,
+    its features shuffled anew, a mean over `repeats`."""
+    generator, (a, b) = space.step.generator(), space.views
+    groups = max(1, int(a.shape[1] // config.group_size))
     total = 0.0
-    for _ in range(times):
+    for _ in range(config.repeats):
         orders = (torch.randperm(a.shape[1], generator=generator).to(a.device) for _ in range(2))
-        white = (group_whiten(view, order, groups=groups) for view, order in zip((a, b), orders, strict=True))
-        total = total + info_nce(*white, temperature=space.settings.temperature, ids=space.ids) / times
+        white = (
+            group_whiten(view, order, groups=groups)
+            for view, order in zip((a, b), orders, strict=True)
+        )
+        loss = info_nce(*white, temperature=space.temperature, ids=space.step.ids)
+        total = total + loss / config.repeats
     return total
 
 
-def self_contrast(space: SpaceViews) -> Float[Tensor, ""]:
-    """SCD: the mean cosine of a sentence's two views, which is to be small; another term keeps them from falling apart."""
+@shared_term("self_contrast")
+def self_contrast(space: Space, config: TermConfig) -> Float[Tensor, ""]:
+    """SCD (https://arxiv.org/abs/2203.07847): the mean cosine of a sentence's two views, which is
+    to be small; another term keeps them from falling apart."""
     return torch.cosine_similarity(*space.views, dim=-1).mean()
-
-
-SHARED: dict[str, Callable[[SpaceViews], Float[Tensor, ""]]] = {
-    "nce": nce,
-    "off_info": off_info,
-    "dcl": dcl,
-    "barlow": barlow,
-    "arc": arc,
-    "rank": rank,
-    "whitened": whitened,
-    "self_contrast": self_contrast,
-}
-NEED_CLEAN = frozenset({"off_info"})
-WEIGHTS = {"dcl": 0.1}  # ImSimCSE's lambda; of all other terms 1
-KNOBS = ("arc_margin:10", "whitenings:3", "whitening_size:32")
-"""Knobs of shared terms. arc_margin: ArcCSE's 10 degrees. whitenings, whitening_size: ours; a group has fewer features
-than a batch has sentences."""
-
-
-def knobs_of(given: Sequence[str], usual: Sequence[str]) -> Mapping[str, float]:
-    """Numbers by name, of entries "name:0.5": the usual ones, and what is given instead.
-
-    Raises SettingsError for a knob that is not among the usual ones (with the nearest) and a value that is no number.
-    """
-    names = [entry.partition(":")[0] for entry in usual]
-    knobs: dict[str, float] = {}
-    for entry in (*usual, *given):
-        name, _, number = entry.partition(":")
-        if name not in names:
-            raise SettingsError(f"unknown knob {name!r}; {suggest(name, names)}")
-        try:
-            knobs[name] = float(number)
-            if not math.isfinite(knobs[name]):
-                raise ValueError(number)
-        except ValueError:
-            raise SettingsError(f"the value {number!r} of the knob {name!r} is no number, as in {name}:0.5") from None
-    return knobs
-
-
-def weights_of(given: Sequence[str], offered: Sequence[str]) -> Mapping[str, float]:
-    """Weights by term, in order: of "name" its usual one, of "name:0.05" 0.05.
-
-    Raises SettingsError for a term that is not offered (with the nearest), one that is named twice, and a bad weight.
-    """
-    weights: dict[str, float] = {}
-    for entry in given:
-        name, colon, number = entry.partition(":")
-        if name not in offered:
-            raise SettingsError(f"unknown term {name!r}; {suggest(name, offered)}")
-        if name in weights:
-            raise SettingsError(f"the term {name!r} is named twice in {','.join(given)}; give it once, with a weight")
-        try:
-            weights[name] = float(number) if colon else WEIGHTS.get(name, 1.0)
-        except ValueError:
-            raise SettingsError(f"the weight {number!r} of the term {name!r} is no number, as in {name}:0.5") from None
-        if not 0 < weights[name] < float("inf"):
-            raise SettingsError(f"the weight of the term {name!r} must be above 0, got {number}; leave it out instead")
-    return weights

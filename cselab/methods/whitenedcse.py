@@ -1,11 +1,18 @@
-"""WhitenedCSE (Zhuo et al. 2023): views whose features are whitened over the batch are contrasted too."""
+"""WhitenedCSE (Zhuo et al. 2023): views whose features are whitened are contrasted too."""
 
-from cselab.methods.base import register
+from cselab.methods.registry import register
 from cselab.methods.simcse import SimCSE
+from cselab.methods.terms import Terms
 
 
 @register("whitenedcse")
 class WhitenedCSE(SimCSE):
-    """InfoNCE, and InfoNCE of views whose features are whitened over the batch in shuffled groups (the shared term "whitened")."""
+    """InfoNCE, and InfoNCE of views whose features are whitened over the batch in shuffled groups
+    (the shared term "whitened"; https://arxiv.org/abs/2305.17746)."""
 
-    default_terms = ("nce", "whitened")
+    class Config(SimCSE.Config):
+        """WhitenedCSE's settings; the schedule is SimCSE's."""
+
+        terms: Terms = {"nce": 1, "whitened": 1}
+
+    paper_row = "WhitenedCSE"

@@ -2,7 +2,13 @@
 
 from cselab.models.backbone import load_backbone, load_tokenizer, longest_input
 from cselab.models.cross_attention import cael_positions
-from cselab.models.decoder import BIDIRECTIONAL, add_lora, load_decoder, make_bidirectional, merge_lora
+from cselab.models.decoder import (
+    BIDIRECTIONAL,
+    add_lora,
+    load_decoder,
+    make_bidirectional,
+    merge_lora,
+)
 from cselab.models.encode import encode, evaluating
 from cselab.models.ensemble import Ensemble
 from cselab.models.exporting import export, load

@@ -1,4 +1,4 @@
-"""Loading stock transformers encoders (BERT, RoBERTa) and their tokenizers, with the silent failures made loud."""
+"""Load stock transformers encoders (BERT, RoBERTa) and tokenizers; silent failures are errors."""
 
 import math
 from collections.abc import Iterator
@@ -8,7 +8,13 @@ from typing import Literal
 
 import torch
 from safetensors import SafetensorError
-from transformers import AutoConfig, AutoModel, AutoTokenizer, PreTrainedModel, PreTrainedTokenizerBase
+from transformers import (
+    AutoConfig,
+    AutoModel,
+    AutoTokenizer,
+    PreTrainedModel,
+    PreTrainedTokenizerBase,
+)
 from transformers.utils import logging
 
 from cselab.errors import ModelError, suggest
@@ -16,7 +22,7 @@ from cselab.models.dropout import ATTENTION, use_fast_dropout
 from cselab.models.surgery import remove_layer_norms
 
 ENCODERS = ("bert", "roberta", "xlm-roberta", "camembert")
-"""Model types whose layers the twin can call: `embeddings`, `encoder.layer[i].attention.self.{query,key,value}`."""
+"""Supported model types; all have `encoder.layer[i].attention.self.{query,key,value}`."""
 
 POOLERS = ("if_present", "required", "fresh")
 
@@ -28,58 +34,65 @@ def load_backbone(
     dropout: float | None = None,
     attn_implementation: str = ATTENTION,
 ) -> PreTrainedModel:
-    """A stock encoder in float32 and evaluation mode, whatever precision the file has.
+    """Load a stock encoder in float32 and evaluation mode, whatever precision its file has.
 
-    pooler: "if_present" gives `model.pooler = None` when the checkpoint has none. "required" is for whoever reads it (the
-        modulus loss): a checkpoint without one is an error. "fresh" asks for a newly initialised one by name.
+    pooler: "if_present": `model.pooler` is None when the checkpoint has none. "required" (for the
+        modulus loss, which reads it): a checkpoint without one is an error. "fresh": draw new
+        weights where the checkpoint has none.
     dropout: probability for hidden states and attention; None keeps the checkpoint's.
-    attn_implementation: "eager" where attentions are read, "sdpa" everywhere else.
+    attn_implementation: "eager" where attentions are read; the default is faster.
 
-    LayerNorms that `remove_layer_norms` took out stay out. The random state moves only if a fresh pooler is drawn.
+    LayerNorms that `remove_layer_norms` removed before saving stay removed. The random state moves
+    only if a new pooler is drawn.
 
-    Raises ModelError for a missing path, a decoder, an unsupported architecture, weights that are missing, damaged, no
-    safetensors, not finite, or of another shape than the config says, a dropout outside [0, 1) and an unknown `pooler`.
+    Raises ModelError for a missing path, a decoder, an unsupported architecture, weights that are
+    missing, damaged, not safetensors, not finite, or of another shape than the config says, a
+    dropout outside [0, 1) and an unknown `pooler`.
     """
     if pooler not in POOLERS:  # a typo would otherwise keep a random pooler
         raise ModelError(f"unknown pooler {pooler!r}; {suggest(pooler, POOLERS)}")
     if dropout is not None and not 0 <= dropout < 1:
         raise ModelError(f"dropout={dropout} is no probability below 1; BERT's is 0.1")
-    config = _config(name_or_path)
+    config = _load_config(name_or_path)
     if dropout is not None:
         config.hidden_dropout_prob = config.attention_probs_dropout_prob = dropout
     try:
-        with torch.random.fork_rng(devices=[], enabled=pooler != "fresh"), quiet():
+        with torch.random.fork_rng(devices=[], enabled=pooler != "fresh"), quiet_loading():
             model, info = AutoModel.from_pretrained(
                 name_or_path,
                 config=config,
-                dtype=torch.float32,  # from_pretrained keeps the file's dtype: an fp16 file would train in fp16
+                # from_pretrained keeps the file's dtype: an fp16 file would train in fp16
+                dtype=torch.float32,
                 attn_implementation=attn_implementation,
                 use_safetensors=True,
                 output_loading_info=True,
-                trust_remote_code=False,  # unset, a folder with code of its own asks at the keyboard
+                # if unset, a folder that contains code prompts at the keyboard
+                trust_remote_code=False,
             )
     except (OSError, RuntimeError, ValueError, SafetensorError) as error:
         raise ModelError(
-            f"the weights at {str(name_or_path)!r} do not load: expected a model.safetensors that fits its config.json "
-            f"({reason(error)})"
+            f"the weights at {str(name_or_path)!r} do not load: expected a model.safetensors that "
+            f"fits its config.json ({first_line(error)})"
         ) from None
     remove_layer_norms(model, getattr(config, "layer_norms_removed", 0))
-    missing = set(info["missing_keys"]) & model.state_dict().keys()  # a LayerNorm that is out cannot be missing
+    # a removed LayerNorm is not missing
+    missing = set(info["missing_keys"]) & model.state_dict().keys()
     if unread := sorted(key for key in info["unexpected_keys"] if "encoder.layer." in key):
         raise ModelError(
-            f"{name_or_path} has weights that its config.json does not ask for ({unread[0]}, {len(unread)} in all); "
-            "correct num_hidden_layers, or get both files from one place"
+            f"{name_or_path} has weights that its config.json does not ask for ({unread[0]}, "
+            f"{len(unread)} in all); correct num_hidden_layers, or get both files from one place"
         )
     no_pooler = {key for key in missing if key.startswith("pooler.")}
     if missing - no_pooler:
         raise ModelError(
-            f"{name_or_path} lacks weights of its own architecture: {', '.join(sorted(missing - no_pooler)[:3])}, …"
+            f"{name_or_path} lacks weights of its own architecture: "
+            f"{', '.join(sorted(missing - no_pooler)[:3])}, …"
         )
     if no_pooler and pooler == "required":
         raise ModelError(
             f"{name_or_path} has no trained pooler, which the modulus term and pooling='pooler' "
-            "read; set pooler='fresh' to draw a new one, "
-            "modulus_on='cls' to read the last [CLS] instead (twins), or leave the term out of `terms`"
+            "read; set pooler='fresh' to draw a new one, ictm.measured_on='cls' to read the last "
+            "[CLS] instead (twins), or leave the term out of `terms`"
         )
     if no_pooler and pooler == "if_present":
         model.pooler = None
@@ -89,8 +102,11 @@ def load_backbone(
 
 
 @contextmanager
-def quiet() -> Iterator[None]:
-    """Without transformers' report of every head it did not load: what matters of it is an error here."""
+def quiet_loading() -> Iterator[None]:
+    """Silence transformers' load report.
+
+    The report lists every head that is not loaded; here, missing weights are errors.
+    """
     before = logging.get_verbosity()
     logging.set_verbosity_error()
     try:
@@ -99,103 +115,128 @@ def quiet() -> Iterator[None]:
         logging.set_verbosity(before)
 
 
-def _config(name_or_path: str | Path):
+def _load_config(name_or_path: str | Path):
     try:
         config = AutoConfig.from_pretrained(name_or_path, trust_remote_code=False)
     except (OSError, ValueError) as error:
         raise ModelError(
-            f"no backbone at {str(name_or_path)!r}: expected a folder with config.json and model.safetensors, or a hub name "
-            f"({reason(error)})"
+            f"no backbone at {str(name_or_path)!r}: expected a folder with config.json and "
+            f"model.safetensors, or a hub name ({first_line(error)})"
         ) from None
-    if not _encodes(config):
+    if not _is_encoder_config(config):
         raise ModelError(
-            f"{name_or_path} is a {config.model_type!r} {'decoder' if getattr(config, 'is_decoder', False) else 'model'}; "
-            f"expected an encoder of type {', '.join(ENCODERS)} (for Llama-like decoders: load_decoder)"
+            f"{name_or_path} is a {config.model_type!r} "
+            f"{'decoder' if getattr(config, 'is_decoder', False) else 'model'}; expected an "
+            f"encoder of type {', '.join(ENCODERS)} (for Llama-like decoders: load_decoder)"
         )
     return config
 
 
-def reason(error: Exception) -> str:
-    """The first line of a library's error, without its end mark."""
+def first_line(error: Exception) -> str:
+    """First line of a library's error message, without its final full stop."""
     first = str(error).strip().splitlines()[0]
-    if "ignore_mismatched_sizes" in first:  # the shapes are in a report that `quiet` hides
+    if "ignore_mismatched_sizes" in first:  # the shapes are in a report that `quiet_loading` hides
         return "tensors of other shapes than config.json says"
     return first.rstrip(" .:")
 
 
 def check_finite(model: PreTrainedModel, name_or_path: str | Path) -> None:
-    """Raises ModelError for weights that are not numbers: a training would start from them without a word."""
-    bad = [name for name, values in model.named_parameters() if not math.isfinite(_total(values))]
+    """Raise ModelError for NaN or infinite weights: training would start from them silently."""
+    bad = [name for name, values in model.named_parameters() if not math.isfinite(_sum(values))]
     if bad:
         raise ModelError(
-            f"the weights at {str(name_or_path)!r} are not finite ({bad[0]}, {len(bad)} tensors in all); get the file again"
+            f"the weights at {str(name_or_path)!r} are not finite ({bad[0]}, {len(bad)} tensors in "
+            "all); get the file again"
         )
 
 
-def _total(values: torch.Tensor) -> float:
-    """Their sum, on one thread: hundreds of small sums on a busy machine would wait for each other's threads."""
+def _sum(values: torch.Tensor) -> float:
+    """The sum of a tensor, on one thread if possible.
+
+    Hundreds of small sums on a busy machine would wait for each other's threads.
+    """
     values = values.detach()
-    return (
-        float(values.numpy().sum()) if values.dtype == torch.float32 and values.is_cpu else values.float().sum().item()
-    )
+    if values.dtype == torch.float32 and values.is_cpu:
+        return float(values.numpy().sum())
+    return values.float().sum().item()
 
 
-def _encodes(config) -> bool:
+def _is_encoder_config(config) -> bool:
     return config.model_type in ENCODERS and not getattr(config, "is_decoder", False)
 
 
 def is_encoder(folder: str | Path) -> bool:
-    """Whether `load_backbone` opens what a saved folder holds. Raises ModelError for no config."""
+    """Whether `load_backbone` can load a saved folder. Raises ModelError if it has no config."""
     try:
-        return _encodes(AutoConfig.from_pretrained(folder, trust_remote_code=False))
+        return _is_encoder_config(AutoConfig.from_pretrained(folder, trust_remote_code=False))
     except (OSError, ValueError) as error:
         raise ModelError(
-            f"no model in {folder} ({reason(error)}); expected a folder that save_pretrained wrote"
+            f"no model in {folder} ({first_line(error)}); expected a folder that save_pretrained "
+            "wrote"
         ) from None
 
 
 def load_tokenizer(name_or_path: str | Path) -> PreTrainedTokenizerBase:
-    """The backbone's tokenizer. Raises ModelError if there is none, or if it maps plain words to the unknown token."""
+    """Load the backbone's tokenizer.
+
+    Raises ModelError if there is none, or if it maps plain words to the unknown token.
+    """
     try:
         tokenizer = AutoTokenizer.from_pretrained(name_or_path, trust_remote_code=False)
     except (OSError, ValueError) as error:
         raise ModelError(
-            f"no tokenizer at {str(name_or_path)!r}: expected a tokenizer.json beside config.json ({reason(error)})"
+            f"no tokenizer at {str(name_or_path)!r}: expected a tokenizer.json beside config.json "
+            f"({first_line(error)})"
         ) from None
     try:
         words = tokenizer("the of and in a", add_special_tokens=False)["input_ids"]
     except Exception as error:  # the tokenizers library raises nothing narrower
         raise ModelError(
-            f"the tokenizer at {str(name_or_path)!r} cannot read plain English ({reason(error)}); save it again as tokenizer.json"
+            f"the tokenizer at {str(name_or_path)!r} cannot read plain English "
+            f"({first_line(error)}); save it again as tokenizer.json"
         ) from None
     if all(token == tokenizer.unk_token_id for token in words):
         raise ModelError(
-            f"the tokenizer at {str(name_or_path)!r} maps every common English word to {tokenizer.unk_token}: its vocabulary "
-            "was not loaded; save it again as tokenizer.json"
+            f"the tokenizer at {str(name_or_path)!r} maps every common English word to "
+            f"{tokenizer.unk_token}: its vocabulary was not loaded; save it again as tokenizer.json"
         )
     return tokenizer
 
 
 def longest_input(model: PreTrainedModel) -> int:
-    """Tokens a sentence may have: positions of the RoBERTa family start after its padding index."""
+    """Largest number of tokens in a sentence.
+
+    Fewer than the position embeddings for the RoBERTa family, whose positions start after the
+    padding index.
+    """
     config = model.config
-    offset = config.pad_token_id + 1 if config.model_type in ("roberta", "xlm-roberta", "camembert") else 0
+    from_padding_id = config.model_type in ("roberta", "xlm-roberta", "camembert")
+    offset = config.pad_token_id + 1 if from_padding_id else 0
     return config.max_position_embeddings - offset
 
 
 def check_length(model: PreTrainedModel, length: int) -> None:
-    """Raises ModelError for a token batch wider than the backbone has positions."""
+    """Raise ModelError for a token batch that is wider than the backbone has positions."""
     if length > (longest := longest_input(model)):
-        raise ModelError(f"the batch is {length} tokens wide, the backbone reads at most {longest}; truncate it")
+        raise ModelError(
+            f"the batch is {length} tokens wide, the backbone reads at most {longest}; truncate it"
+        )
 
 
 def check_tokenizer(tokenizer: PreTrainedTokenizerBase | None, model: PreTrainedModel) -> None:
-    """Raises ModelError if the tokenizer's ids are not the backbone's: more of them, or another padding id."""
+    """Raise ModelError if tokenizer and backbone do not belong together.
+
+    That is, if the tokenizer has more ids than the backbone has embeddings, or another padding id.
+    """
     if tokenizer is None:
         return
     tokens, rows = len(tokenizer), model.config.vocab_size
     if tokens > rows:
-        raise ModelError(f"the tokenizer has {tokens} tokens, the backbone {rows} embeddings; load both together")
+        raise ModelError(
+            f"the tokenizer has {tokens} tokens, the backbone {rows} embeddings; load both together"
+        )
     pads, expected = tokenizer.pad_token_id, model.config.pad_token_id
     if pads != expected:  # RoBERTa numbers its positions by this id
-        raise ModelError(f"the tokenizer pads with id {pads}, the backbone with {expected}; load both together")
+        raise ModelError(
+            f"the tokenizer pads with id {pads}, the backbone with {expected}; load both together"
+        )

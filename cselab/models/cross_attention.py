@@ -1,6 +1,7 @@
-"""Cross-attention encoder layers (CAELs) of JTCSE: own queries and keys, the other tower's values. No parameter is new.
+"""Cross-attention encoder layers (CAELs) of JTCSE: a tower's queries and keys, the other's values.
 
-The functions call the modules of stock BERT and RoBERTa layers; the attention itself is the one the model was loaded with.
+https://arxiv.org/abs/2505.02366. There are no new parameters: the functions call the modules of
+stock BERT and RoBERTa layers, with the attention implementation that the model was loaded with.
 """
 
 from jaxtyping import Float, Int
@@ -18,50 +19,61 @@ States = Float[Tensor, "B L d"]
 
 
 def cael_positions(num_layers: int, every: int) -> tuple[int, ...]:
-    """Layers, counted from 1, that are CAELs: every `every`-th one, {i : i mod every = 0} (JTCSE Eq. 7).
+    """Layers that are CAELs, counted from 1: {i : i mod every = 0} (JTCSE Eq. 7).
 
     Raises ModelError, listing what is possible, when `every` does not divide the depth.
     """
     if every < 1 or num_layers % every:
         divisors = [n for n in range(1, num_layers + 1) if num_layers % n == 0]
         raise ModelError(
-            f"every={every} does not divide {num_layers} layers; use one of {', '.join(map(str, divisors))}"
+            f"every={every} does not divide {num_layers} layers; use one of "
+            f"{', '.join(map(str, divisors))}"
         )
     return tuple(range(every, num_layers + 1, every))
 
 
-def embed_tokens(tower: PreTrainedModel, input_ids: Int[Tensor, "B L"], attention_mask: Int[Tensor, "B L"] | None):
-    """States before layer 1, and the attention mask in the form this tower's attention wants (None if all ones)."""
+def embed_tokens(
+    tower: PreTrainedModel, input_ids: Int[Tensor, "B L"], attention_mask: Int[Tensor, "B L"] | None
+):
+    """States before layer 1, and the mask as the tower's attention takes it (None if all ones)."""
     states = tower.embeddings(input_ids=input_ids)
-    mask = create_bidirectional_mask(config=tower.config, inputs_embeds=states, attention_mask=attention_mask)
+    mask = create_bidirectional_mask(
+        config=tower.config, inputs_embeds=states, attention_mask=attention_mask
+    )
     return states, mask
 
 
-def context(layer: Layer, other: Layer, states: States, other_states: States, mask: Tensor | None) -> States:
-    """`softmax(Q K^T / sqrt(d_head)) V'`, heads concatenated: Q, K of `layer` on `states`, V' of `other` on `other_states`.
+def context(
+    layer: Layer, other: Layer, states: States, other_states: States, mask: Tensor | None
+) -> States:
+    """Attention context `softmax(Q K^T / sqrt(d_head)) V'`, heads concatenated.
 
-    With `other is layer` and the same states it is the layer's own context, CT; else the cross context, CACT.
+    Q and K are of `layer` on `states`, V' of `other` on `other_states`. With `other is layer` and
+    the same states it is the layer's usual context, CT; else the cross context, CACT.
     """
-    own = layer.attention.self
+    attention = layer.attention.self
 
     def heads(projection, x: States) -> Float[Tensor, "B h L e"]:
-        return projection(x).unflatten(-1, (own.num_attention_heads, own.attention_head_size)).transpose(1, 2)
+        shape = (attention.num_attention_heads, attention.attention_head_size)
+        return projection(x).unflatten(-1, shape).transpose(1, 2)
 
-    attend = ALL_ATTENTION_FUNCTIONS.get_interface(own.config._attn_implementation, eager_attention_forward)
+    attend = ALL_ATTENTION_FUNCTIONS.get_interface(
+        attention.config._attn_implementation, eager_attention_forward
+    )
     output, _ = attend(
-        own,
-        heads(own.query, states),
-        heads(own.key, states),
+        attention,
+        heads(attention.query, states),
+        heads(attention.key, states),
         heads(other.attention.self.value, other_states),
         mask,
-        dropout=own.dropout.p if own.training else 0.0,
-        scaling=own.scaling,
+        dropout=attention.dropout.p if attention.training else 0.0,
+        scaling=attention.scaling,
     )
     return output.flatten(2)
 
 
 def feed_forward(layer: Layer, context: States, residual: States) -> States:
-    """The rest of the layer after attention: output projection and LayerNorm on `residual`, then its FFN block."""
+    """The rest of a layer: output projection and LayerNorm on `residual`, then the FFN."""
     return layer.feed_forward_chunk(layer.attention.output(context, residual))
 
 
@@ -73,16 +85,20 @@ def cross_stream(
     other_inputs: dict[int, States],
     mask: Tensor | None,
 ) -> States:
-    """The running cross stream of `tower`, up to the output of the last CAEL (METHODS 4, "parallel").
+    """The running cross stream of `tower`: its output at the last CAEL (METHODS 4, "parallel").
 
-    inputs, other_inputs: HD^{j-1} of both towers at each CAEL j. The first CAEL's residual is the tower's own input; from
-    there the stream is its own residual, and passes through the tower's ordinary layers between CAELs.
+    inputs, other_inputs: HD^{j-1} of both towers at each CAEL j.
+
+    The residual of the first CAEL is the tower's input; that of a later CAEL is the stream itself.
+    Between CAELs, the stream passes through the tower's ordinary layers.
     """
     stream = inputs[cael[0]]
     for number in range(cael[0], cael[-1] + 1):
         layer = tower.encoder.layer[number - 1]
         if number in cael:
-            crossed = context(layer, other.encoder.layer[number - 1], inputs[number], other_inputs[number], mask)
+            crossed = context(
+                layer, other.encoder.layer[number - 1], inputs[number], other_inputs[number], mask
+            )
             stream = feed_forward(layer, crossed, stream)
         else:
             stream = layer(stream, mask)

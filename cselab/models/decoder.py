@@ -1,4 +1,4 @@
-"""Llama-like decoders as sentence encoders: layers that attend both ways, and LoRA (BeLLM)."""
+"""Llama-like decoders as sentence encoders: bidirectional layers and LoRA (BeLLM)."""
 
 import copy
 from pathlib import Path
@@ -12,7 +12,7 @@ from transformers import AutoConfig, AutoModel, PreTrainedModel, PreTrainedToken
 from transformers.masking_utils import create_bidirectional_mask
 
 from cselab.errors import ModelError, suggest
-from cselab.models.backbone import check_finite, load_tokenizer, quiet, reason
+from cselab.models.backbone import check_finite, first_line, load_tokenizer, quiet_loading
 
 BIDIRECTIONAL = ("none", "last", "all", "addition")
 
@@ -25,67 +25,83 @@ def load_decoder(
     dtype: torch.dtype = torch.float32,
     attn_implementation: str = "sdpa",
 ) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
-    """A decoder-only model without its language-model head, in evaluation mode, and its tokenizer.
+    """Load a decoder without its language-model head, in evaluation mode, and its tokenizer.
 
-    bidirectional: see `make_bidirectional`; None is what the folder was saved with.
+    bidirectional: see `make_bidirectional`; None keeps the layers that the folder was saved with.
     dropout: of the attention; Llama has no other.
-    dtype: of the weights; bfloat16 for large ones that only LoRA trains.
+    dtype: of the weights; bfloat16 for large models that only LoRA trains.
 
     A tokenizer without a padding token pads with its end token, as is usual for LLaMA.
 
-    Raises ModelError for a missing path, an encoder, and weights that do not load or are incomplete.
+    Raises ModelError for a missing path, an encoder, and weights that do not load or are
+    incomplete.
     """
     try:
         config = AutoConfig.from_pretrained(name_or_path, trust_remote_code=False)
         if dropout is not None:
             config.attention_dropout = dropout
-        opened = getattr(config, "bidirectional_layers", [])
-        with quiet():
+        bidirectional_layers = getattr(config, "bidirectional_layers", [])
+        with quiet_loading():
             model, info = AutoModel.from_pretrained(
-                name_or_path, config=config, dtype=dtype, attn_implementation=attn_implementation, use_safetensors=True,
-                output_loading_info=True, trust_remote_code=False,
-            )  # fmt: skip
+                name_or_path,
+                config=config,
+                dtype=dtype,
+                attn_implementation=attn_implementation,
+                use_safetensors=True,
+                output_loading_info=True,
+                trust_remote_code=False,
+            )
     except (OSError, RuntimeError, ValueError, SafetensorError) as error:
         raise ModelError(
             f"no decoder at {str(name_or_path)!r}: expected a folder with config.json and a "
-            f"model.safetensors that fits it, or a hub name ({reason(error)})"
+            f"model.safetensors that fits it, or a hub name ({first_line(error)})"
         ) from None
     if not is_decoder(model):
         raise ModelError(
-            f"{name_or_path} is a {config.model_type!r} model; expected a Llama-like decoder, whose layers mask what comes later"
+            f"{name_or_path} is a {config.model_type!r} model; expected a Llama-like decoder, "
+            "whose layers mask what comes later"
         )
     if info["missing_keys"]:
-        raise ModelError(f"{name_or_path} lacks weights of its own architecture: {sorted(info['missing_keys'])[0]}, …")
+        raise ModelError(
+            f"{name_or_path} lacks weights of its own architecture: "
+            f"{sorted(info['missing_keys'])[0]}, …"
+        )
     check_finite(model, name_or_path)
     tokenizer = load_tokenizer(name_or_path)
     if tokenizer.pad_token is None:
         tokenizer.pad_token = tokenizer.eos_token
     model.config.pad_token_id = tokenizer.pad_token_id
-    if opened:
-        _open(model, opened)
+    if bidirectional_layers:
+        _attend_both_ways(model, bidirectional_layers)
     if bidirectional is not None:
         make_bidirectional(model, bidirectional)
     return model.eval(), tokenizer
 
 
 def is_decoder(model: PreTrainedModel) -> bool:
-    """Whether `model.layers[i].self_attn` attends to what came before only."""
+    """Whether the model's layers have causal attention, `model.layers[i].self_attn.is_causal`."""
     layers = getattr(model, "layers", None)
     return bool(layers) and hasattr(getattr(layers[0], "self_attn", None), "is_causal")
 
 
 def make_bidirectional(model: PreTrainedModel, how: str) -> None:
-    """Which layers may attend to later tokens too, in place (BeLLM, section 3.2 and Table 4).
+    """Let layers attend to later tokens too, in place.
 
-    how: "last": the last one, BeLLM. "none": the decoder as it is. "all". "addition": one more layer on top, a copy of the last, and it
-        alone. Padding stays masked. The layers are recorded in the config, so that a saved model comes back as it was.
+    BeLLM, section 3.2 and Table 4, https://arxiv.org/abs/2311.05296. Padding stays masked. The
+    layers are recorded in the config, so that a saved model loads with them.
 
-    Raises ModelError for an unknown name, and for a model that has such layers already.
+    how: "last": the last layer (BeLLM). "none": no layer. "all": every layer. "addition": a copy of
+        the last layer, added on top.
+
+    Raises ModelError for an unknown `how`, and for a model that has such layers already.
     """
     if how not in BIDIRECTIONAL:
         raise ModelError(f"unknown way {how!r} to be bidirectional; {suggest(how, BIDIRECTIONAL)}")
     if getattr(model.config, "bidirectional_layers", []):
-        raise ModelError(f"layers {model.config.bidirectional_layers} attend both ways already; load the model anew")
+        raise ModelError(
+            f"layers {model.config.bidirectional_layers} attend both ways already; load the model "
+            "anew"
+        )
     if how == "addition":
         model.layers.append(copy.deepcopy(model.layers[-1]))
         model.layers[-1].self_attn.layer_idx = len(model.layers) - 1
@@ -93,11 +109,15 @@ def make_bidirectional(model: PreTrainedModel, how: str) -> None:
         if getattr(model.config, "layer_types", None):
             model.config.layer_types = [*model.config.layer_types, model.config.layer_types[-1]]
     depth = len(model.layers)
-    _open(model, {"none": [], "all": list(range(1, depth + 1))}.get(how, [depth]))
+    _attend_both_ways(model, {"none": [], "all": list(range(1, depth + 1))}.get(how, [depth]))
 
 
-def _open(model: PreTrainedModel, layers: list[int]) -> None:
-    """Two things must change, for scaled-dot-product attention reads the mask where a batch is padded and the flag where none is."""
+def _attend_both_ways(model: PreTrainedModel, layers: list[int]) -> None:
+    """Remove the causal mask of layers, counted from 1.
+
+    Both the mask and the flag must change: scaled-dot-product attention reads the mask where a
+    batch is padded, and the flag where none is.
+    """
     model.config.bidirectional_layers = list(layers)
     for number in layers:
         layer = model.layers[number - 1]
@@ -118,16 +138,21 @@ def _unmask(layer: nn.Module, args: tuple, kwargs: dict) -> tuple[tuple, dict]:
 
 
 def add_lora(model: PreTrainedModel, *, rank: int, alpha: float, dropout: float) -> None:
-    """Low-rank adapters on every linear layer, in place; nothing else is trained (peft; BeLLM section 4: 32, 32, 0.1)."""
-    config = LoraConfig(r=rank, lora_alpha=alpha, lora_dropout=dropout, target_modules="all-linear", bias="none")
+    """Add low-rank adapters (peft) to every linear layer, in place; nothing else is trained.
+
+    BeLLM section 4: rank 32, alpha 32, dropout 0.1. LoRA, https://arxiv.org/abs/2106.09685.
+    """
+    config = LoraConfig(
+        r=rank, lora_alpha=alpha, lora_dropout=dropout, target_modules="all-linear", bias="none"
+    )
     inject_adapter_in_model(config, model)
     for parameter in model.parameters():
         if parameter.requires_grad:
-            parameter.data = parameter.data.float()  # peft gives them the frozen weights' precision
+            parameter.data = parameter.data.float()  # peft takes the frozen weights' precision
 
 
 def merge_lora(model: PreTrainedModel) -> None:
-    """The adapters' products into the weights they stand beside, in place; without adapters nothing happens."""
+    """Merge adapters into the weights they belong to, in place; does nothing without adapters."""
     for name, module in list(model.named_modules()):
         if isinstance(module, LoraLayer):
             module.merge()

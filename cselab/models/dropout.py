@@ -1,5 +1,8 @@
-"""Dropout that a CPU can afford: torch draws one random number an element, one after the other, and that is up to half of a step
-of a small model."""
+"""Dropout that is fast on a CPU.
+
+torch draws one random number per element, one after the other, which is up to half of the training
+time of a small model.
+"""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -15,47 +18,62 @@ from transformers.masking_utils import sdpa_mask
 
 LEVELS = 2**16
 ATTENTION = "sdpa_fast_dropout"
-"""The name, for transformers, of attention that is torch's own except for the dropout of a CPU in training."""
+"""transformers' name of the attention below: torch's, except for dropout on a CPU in training."""
 
 
 def fast_dropout(x: Float[Tensor, "*shape"], p: float) -> Float[Tensor, "*shape"]:
-    """`F.dropout(x, p)` whose mask on a CPU takes sixteen bits an element, from a generator that torch's seeds; elsewhere torch's own.
+    """`F.dropout(x, p)`; on a CPU the mask takes sixteen random bits per element.
 
-    The probability is rounded to a 65,536th and the rest is scaled by exactly its inverse, so the mean stays. torch's default
-    generator moves by one draw: seeds, replays and resumed runs work as with torch's, with other masks.
+    torch's default generator seeds the generator of the bits and moves by one draw: seeds, replays
+    and resumed runs work as with torch's dropout, with other masks. The probability is rounded to
+    a multiple of 1/65,536, and the kept values are scaled exactly, so that the mean stays. On other
+    devices it is torch's dropout.
     """
     dropped = round(p * LEVELS)
-    if not dropped or x.device.type != "cpu" or torch.compiler.is_compiling():  # a compiler fuses torch's own
+    # a compiler fuses torch's dropout
+    if not dropped or x.device.type != "cpu" or torch.compiler.is_compiling():
         return F.dropout(x, p)
     seed = torch.empty((), dtype=torch.int64).random_().item()
     words = np.random.SFC64(seed).random_raw(-(-x.numel() // 4))
     bits = torch.from_numpy(words.view(np.int16))[: x.numel()].view(x.shape)
     first_kept = dropped - LEVELS // 2
-    kept = bits.clamp_(first_kept - 1, first_kept).sub_(first_kept - 1)  # 0 or 1; comparing is slower
+    # 0 or 1; a comparison is slower
+    kept = bits.clamp_(first_kept - 1, first_kept).sub_(first_kept - 1)
     return x * kept.to(x.dtype).mul_(LEVELS / (LEVELS - dropped))
 
 
 class FastDropout(nn.Dropout):
-    """`nn.Dropout` by `fast_dropout`."""
+    """`nn.Dropout` that calls `fast_dropout`."""
 
     def forward(self, input: Float[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
         return fast_dropout(input, self.p) if self.training else input
 
 
 def attention(
-    module: nn.Module, query: Tensor, key: Tensor, value: Tensor, attention_mask: Tensor | None, *,
-    dropout: float = 0.0, scaling: float, **kwargs,
-) -> tuple[Tensor, None]:  # fmt: skip
-    """(B, h, L, e) each to (B, L, h, e); mask: True where a key is read, or None: all are."""
-    whole = attention_mask is not None or not module.is_causal
-    if not (dropout and whole and query.device.type == "cpu") or torch.compiler.is_compiling():
+    module: nn.Module,
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    attention_mask: Tensor | None,
+    *,
+    dropout: float = 0.0,
+    scaling: float,
+    **kwargs,
+) -> tuple[Tensor, None]:
+    """Scaled-dot-product attention with `fast_dropout`: (B, h, L, e) each to (B, L, h, e).
+
+    attention_mask: True where a key is read; None: all are.
+    """
+    not_causal = attention_mask is not None or not module.is_causal
+    if not (dropout and not_causal and query.device.type == "cpu") or torch.compiler.is_compiling():
         return sdpa_attention_forward(
             module, query, key, value, attention_mask, dropout=dropout, scaling=scaling, **kwargs
         )
     scores = query * scaling @ key.transpose(-1, -2)
     if attention_mask is not None:
-        unread = torch.finfo(scores.dtype).min
-        scores = scores + torch.zeros_like(attention_mask, dtype=scores.dtype).masked_fill_(~attention_mask, unread)
+        lowest = torch.finfo(scores.dtype).min
+        bias = torch.zeros_like(attention_mask, dtype=scores.dtype)
+        scores = scores + bias.masked_fill_(~attention_mask, lowest)
     return (fast_dropout(scores.softmax(-1), dropout) @ value).transpose(1, 2).contiguous(), None
 
 
@@ -64,7 +82,7 @@ AttentionMaskInterface.register(ATTENTION, sdpa_mask)
 
 
 def use_fast_dropout(model: nn.Module) -> None:
-    """Replaces every `nn.Dropout` inside `model`, in place."""
+    """Replace every `nn.Dropout` inside `model` by `FastDropout`, in place."""
     for module in model.modules():
         for name, child in module.named_children():
             if type(child) is nn.Dropout:
@@ -73,12 +91,12 @@ def use_fast_dropout(model: nn.Module) -> None:
 
 @contextmanager
 def dropout_rate(model: nn.Module, p: float) -> Iterator[None]:
-    """Every dropout inside `model`, attention's too, has the rate p until the block ends."""
-    found = {module: module.p for module in model.modules() if isinstance(module, nn.Dropout)}
-    for module in found:
+    """Set the rate of every dropout inside `model`, attention's too, to p until the block ends."""
+    previous = {module: module.p for module in model.modules() if isinstance(module, nn.Dropout)}
+    for module in previous:
         module.p = p
     try:
         yield
     finally:
-        for module, before in found.items():
-            module.p = before
+        for module, rate in previous.items():
+            module.p = rate

@@ -1,7 +1,8 @@
-"""Sentences to vectors: sorted by length, batched by a token budget, padded to the batch, order restored."""
+"""Encode sentences: sorted by length, in batches of limited tokens, returned in their order."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from typing import Any, Protocol, runtime_checkable
 
 import torch
 from jaxtyping import Float
@@ -11,50 +12,80 @@ from cselab.errors import DataError
 from cselab.models.backbone import longest_input
 
 
+@runtime_checkable
+class Encoder(Protocol):
+    """Anything that maps n sentences to vectors, (n, d)."""
+
+    def encode(self, sentences: list[str]) -> Any:
+        """One vector per sentence, in their order."""
+
+
 def encode(
-    encoder: nn.Module, sentences: Sequence[str], *, max_length: int | None = None, tokens_per_batch: int = 8192
+    encoder: nn.Module,
+    sentences: Sequence[str],
+    *,
+    max_length: int | None = None,
+    tokens_per_batch: int = 8192,
 ) -> Float[Tensor, "n d"]:
     """Embeddings of `sentences` in their order, float32 on the CPU.
 
-    encoder: has `embed(batch) -> (B, d)`, `tokenizer` and `backbones`. It runs in evaluation mode and each of its parts
-        is left in the mode it was in; no random number is drawn.
-    max_length: longer sentences are cut; None is as long as the backbone reads.
-    tokens_per_batch: padded tokens a batch, the memory knob.
+    encoder: has `embed(batch) -> (B, d)`, `tokenizer` and `backbones`. It runs in evaluation mode;
+        afterwards each module is in its previous mode. No random number is drawn.
+    max_length: longer sentences are truncated; None is the backbone's maximum.
+    tokens_per_batch: padded tokens per batch, which bounds the memory.
 
-    No gradients; the result may stand as a constant in a loss (a teacher's vectors).
+    The result has no gradient; a loss may use it as a constant (a teacher's vectors).
 
-    Raises DataError for a single string, an entry that is not a string, or a max_length with no room for a word.
+    Raises DataError for a single string, an entry that is not a string, or a max_length that the
+    special tokens alone fill.
     """
     if isinstance(sentences, str):
-        raise DataError("encode takes a list of sentences, got one string; wrap it: encode([sentence])")
+        raise DataError(
+            "encode takes a list of sentences, got one string; wrap it: encode([sentence])"
+        )
     for i, sentence in enumerate(sentences):
         if not isinstance(sentence, str):
-            raise DataError(f"encode takes strings, got {type(sentence).__name__} at position {i}: {sentence!r:.60}")
+            raise DataError(
+                f"encode takes strings, got {type(sentence).__name__} at position {i}: "
+                f"{sentence!r:.60}"
+            )
     model = encoder.backbones[0]
     if not sentences:
         return torch.empty(0, model.config.hidden_size)
     if encoder.tokenizer is None:
-        raise DataError("this encoder was built without a tokenizer; pass tokenizer= when you build it")
+        raise DataError(
+            "this encoder was built without a tokenizer; pass tokenizer= when you build it"
+        )
     special = encoder.tokenizer.num_special_tokens_to_add()
     if max_length is not None and max_length <= special:
-        raise DataError(f"max_length={max_length} leaves no room for a word beside {special} special tokens; give more")
+        raise DataError(
+            f"max_length={max_length} leaves no room for a word beside {special} special tokens; "
+            "give more"
+        )
     limit = min(max_length or longest_input(model), longest_input(model))
-    ids = encoder.tokenizer(list(sentences), truncation=True, max_length=limit, return_attention_mask=False)[
-        "input_ids"
-    ]
-    order = sorted(range(len(ids)), key=lambda i: -len(ids[i]))  # longest first: memory runs out at once or never
+    ids = encoder.tokenizer(
+        list(sentences), truncation=True, max_length=limit, return_attention_mask=False
+    )["input_ids"]
+    # longest first: memory runs out in the first batch or never
+    order = sorted(range(len(ids)), key=lambda i: -len(ids[i]))
     parts = []
     with evaluating(encoder), torch.inference_mode():
-        for chunk in _chunks(order, ids, tokens_per_batch):
-            batch = encoder.tokenizer.pad({"input_ids": [ids[i] for i in chunk]}, return_tensors="pt")
+        for chunk in _batches(order, ids, tokens_per_batch):
+            batch = encoder.tokenizer.pad(
+                {"input_ids": [ids[i] for i in chunk]}, return_tensors="pt"
+            )
             batch = {key: batch[key].to(model.device) for key in ("input_ids", "attention_mask")}
             parts.append(encoder.embed(batch).float().cpu())
-    return torch.cat(parts)[torch.tensor(order).argsort()]  # outside inference mode: autograd refuses its tensors
+    # outside inference mode, whose tensors autograd refuses
+    return torch.cat(parts)[torch.tensor(order).argsort()]
 
 
 @contextmanager
 def evaluating(module: nn.Module) -> Iterator[None]:
-    """`module` in evaluation mode; afterwards every part is in the mode it was in (a frozen one may be in eval)."""
+    """Put `module` into evaluation mode until the block ends.
+
+    Restores the mode of every part: a frozen part may have been in evaluation mode before.
+    """
     modes = [(part, part.training) for part in module.modules()]
     module.eval()
     try:
@@ -64,7 +95,7 @@ def evaluating(module: nn.Module) -> Iterator[None]:
             part.training = training
 
 
-def _chunks(order: list[int], ids: list[list[int]], tokens_per_batch: int) -> Iterator[list[int]]:
+def _batches(order: list[int], ids: list[list[int]], tokens_per_batch: int) -> Iterator[list[int]]:
     start = 0
     while start < len(order):
         size = max(1, tokens_per_batch // len(ids[order[start]]))

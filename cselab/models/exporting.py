@@ -1,4 +1,4 @@
-"""Trained encoders for others: a folder that sentence-transformers opens, and `load` for whatever we saved."""
+"""Export encoders to sentence-transformers, and load saved or exported ones."""
 
 import json
 import shutil
@@ -11,58 +11,70 @@ from cselab.models.sentence import SentenceEncoder
 from cselab.models.twin import TwinEncoder
 
 STOCK_POOLINGS = {"cls": "cls", "mean": "mean", "last_token": "lasttoken", "pooler": "cls"}
-"""Our names and sentence-transformers'; "pooler" is [CLS] and a Dense module with the pooler's weights."""
+"""sentence-transformers' names of poolings; "pooler" is [CLS] and a Dense module."""
 
 
 def load(folder: str | Path) -> SentenceEncoder | TwinEncoder:
-    """The encoder that `save_pretrained` or `export` wrote, in evaluation mode.
+    """Load an encoder that `save_pretrained` or `export` wrote, in evaluation mode.
 
-    Raises ModelError if the folder holds none, or a damaged one.
+    Raises ModelError if the folder holds no encoder, or a damaged one.
     """
     kinds = {"sentence": SentenceEncoder, "twin": TwinEncoder}
     kind = open_card(folder, "save_pretrained or `cselab export`")["kind"]
     if kind not in kinds:
-        raise ModelError(f"{folder} holds a {kind}: expected an encoder, a folder that save_pretrained wrote")
+        raise ModelError(
+            f"{folder} holds a {kind}: expected an encoder, a folder that save_pretrained wrote"
+        )
     return kinds[kind].from_pretrained(folder).eval()
 
 
 def export(encoder: SentenceEncoder | TwinEncoder, folder: str | Path) -> None:
-    """Writes a folder that `SentenceTransformer(folder)` and `load` both open, with the same embeddings.
+    """Write a folder that both `SentenceTransformer(folder)` and `load` open.
 
-    A single tower becomes stock modules. A twin needs one small module of its own, carried in the folder, so it opens with
+    The embeddings are the same. A single tower becomes stock modules. A twin needs a small custom
+    module, which is copied into the folder, so open it with
     `SentenceTransformer(folder, trust_remote_code=True)`.
 
-    Raises ModelError for an encoder without tokenizer, a pooling or prompt that stock modules do not have, and a fused twin.
+    Raises ModelError for an encoder without tokenizer, a pooling or prompt that stock modules do
+    not have, and a fused twin.
     """
     if encoder.tokenizer is None:
         raise ModelError("an exported encoder needs its tokenizer; build it with tokenizer=")
     twin = isinstance(encoder, TwinEncoder)
     if twin and encoder.cross_stream == "fused" and encoder.cael:
         raise ModelError(
-            "a fused twin mixes its towers inside, which no stock module does; use cselab.load on its own folder"
+            "a fused twin mixes its towers inside, which no stock module does; use cselab.load on "
+            "its own folder"
         )
     if not twin and encoder.prompt:
-        raise ModelError("a prompt around the sentence is no stock module; use cselab.load on the encoder's own folder")
+        raise ModelError(
+            "a prompt around the sentence is no stock module; use cselab.load on the encoder's own "
+            "folder"
+        )
     pooling = "cls" if twin else encoder.pooling
     if pooling not in STOCK_POOLINGS:
         raise ModelError(
-            f"pooling {pooling!r} is no stock module; {suggest(pooling, STOCK_POOLINGS)}, or use cselab.load"
+            f"pooling {pooling!r} is no stock module; {suggest(pooling, STOCK_POOLINGS)}, or use "
+            "cselab.load"
         )
     with new_folder(folder) as target:
-        encoder.save_pretrained(target / "own")  # our folder, which becomes the root
+        encoder.save_pretrained(target / "saved")  # moved to the root below
         first = "tower_i" if twin else "."
         modules = [("sentence_transformers.sentence_transformer.modules.Transformer", first)]
         modules += [("sentence_transformers.sentence_transformer.modules.Pooling", "1_Pooling")]
-        for path in (target / "own").iterdir():
+        for path in (target / "saved").iterdir():
             shutil.move(path, target / path.name)
-        (target / "own").rmdir()
+        (target / "saved").rmdir()
         width = encoder.backbones[0].config.hidden_size
-        _write(target / "1_Pooling", {"embedding_dimension": width, "pooling_mode": STOCK_POOLINGS[pooling]})
+        _write_config(
+            target / "1_Pooling",
+            {"embedding_dimension": width, "pooling_mode": STOCK_POOLINGS[pooling]},
+        )
         if twin:
             shutil.copy(Path(__file__).with_name("modeling_twin.py"), target)
             modules.append(("modeling_twin.SecondTower", "tower_ii"))
         elif pooling == "pooler":
-            _dense(encoder, target / "2_Dense")
+            _write_pooler(encoder, target / "2_Dense")
             modules.append(("sentence_transformers.sentence_transformer.modules.Dense", "2_Dense"))
         listed = [
             {"idx": i, "name": str(i), "path": "" if path == "." else path, "type": kind}
@@ -75,17 +87,20 @@ def export(encoder: SentenceEncoder | TwinEncoder, folder: str | Path) -> None:
         (target / "config_sentence_transformers.json").write_text(json.dumps(settings))
 
 
-def _write(folder: Path, config: dict) -> None:
+def _write_config(folder: Path, config: dict) -> None:
     folder.mkdir()
     (folder / "config.json").write_text(json.dumps(config))
 
 
-def _dense(encoder: SentenceEncoder, folder: Path) -> None:
-    """BERT's pooler is a dense layer and tanh on [CLS]."""
+def _write_pooler(encoder: SentenceEncoder, folder: Path) -> None:
+    """Write BERT's pooler as a Dense module: a dense layer and tanh on [CLS]."""
     from sentence_transformers.sentence_transformer.modules import Dense
 
     layer = encoder.backbone.pooler.dense
     folder.mkdir()
-    Dense(layer.in_features, layer.out_features, init_weight=layer.weight.detach(), init_bias=layer.bias.detach()).save(
-        str(folder)
-    )
+    Dense(
+        layer.in_features,
+        layer.out_features,
+        init_weight=layer.weight.detach(),
+        init_bias=layer.bias.detach(),
+    ).save(str(folder))

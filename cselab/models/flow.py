@@ -1,4 +1,4 @@
-"""An invertible flow after any encoder (BERT-flow, Li et al. 2020)."""
+"""BERT-flow: an invertible flow after any encoder."""
 
 from collections.abc import Callable, Sequence
 
@@ -12,16 +12,22 @@ LAYERS, STEPS, BATCH, RATE = 6, 500, 256, 1e-3
 
 
 class Coupling(nn.Module):
-    """Half of the dimensions, scaled and shifted by what a small network reads in the other half: invertible, its determinant known."""
+    """Affine coupling layer, invertible with a known determinant.
+
+    A small network reads one half of the dimensions, and scales and shifts the other half.
+    """
 
     def __init__(self, width: int, flip: bool):
         super().__init__()
         self.kept, self.flip = width - width // 2, flip
-        self.network = nn.Sequential(nn.Linear(self.kept, width), nn.ReLU(), nn.Linear(width, 2 * (width // 2)))
-        nn.init.zeros_(self.network[-1].weight)  # the identity, to begin with
+        self.network = nn.Sequential(
+            nn.Linear(self.kept, width), nn.ReLU(), nn.Linear(width, 2 * (width // 2))
+        )
+        nn.init.zeros_(self.network[-1].weight)  # starts as the identity
         nn.init.zeros_(self.network[-1].bias)
 
     def forward(self, x: Float[Tensor, "N d"]) -> tuple[Float[Tensor, "N d"], Float[Tensor, " N"]]:
+        """The image of x, and the log-determinant at each row."""
         x = x.flip(1) if self.flip else x
         kept, changed = x[:, : self.kept], x[:, self.kept :]
         scale, shift = self.network(kept).chunk(2, dim=1)
@@ -30,27 +36,36 @@ class Coupling(nn.Module):
 
 
 class Flowed:
-    """`encode(sentences)`: the vectors where a flow, fitted to those of a text by maximum likelihood, makes them a unit Gaussian.
+    """BERT-flow: map an encoder's vectors to a unit Gaussian by an invertible flow.
 
-    Simplified: affine coupling layers on standardised vectors, where the paper has Glow.
+    Li et al. 2020, https://arxiv.org/abs/2011.05864. The flow is fitted to the vectors of a text by
+    maximum likelihood. Simplified: affine coupling layers on standardised vectors, where the paper
+    has Glow.
 
     Raises DataError for a text of fewer sentences than dimensions.
     """
 
-    def __init__(self, encode: Callable[[list[str]], Tensor], text: Sequence[str], *, seed: int = 0):
+    def __init__(
+        self, encode: Callable[[list[str]], Tensor], text: Sequence[str], *, seed: int = 0
+    ):
         vectors = torch.as_tensor(encode(list(text))).float()
         if len(vectors) <= vectors.shape[1]:
             raise DataError(
-                f"a flow of {vectors.shape[1]} dimensions needs more sentences than that, got {len(vectors)}; give more text"
+                f"a flow of {vectors.shape[1]} dimensions needs more sentences than that, got "
+                f"{len(vectors)}; give more text"
             )
         self._encode, self.mean, self.std = encode, vectors.mean(0), vectors.std(0).clamp_min(1e-6)
         with torch.random.fork_rng():
             torch.manual_seed(seed)
-            self.layers = nn.ModuleList(Coupling(vectors.shape[1], flip=bool(i % 2)) for i in range(LAYERS))
+            self.layers = nn.ModuleList(
+                Coupling(vectors.shape[1], flip=bool(i % 2)) for i in range(LAYERS)
+            )
             self.losses = self._fit((vectors - self.mean) / self.std)
 
-    def transform(self, x: Float[Tensor, "N d"]) -> tuple[Float[Tensor, "N d"], Float[Tensor, " N"]]:
-        """What standardised vectors become, and the log-determinant of the map at each."""
+    def transform(
+        self, x: Float[Tensor, "N d"]
+    ) -> tuple[Float[Tensor, "N d"], Float[Tensor, " N"]]:
+        """Images of standardised vectors under the flow, and its log-determinant at each, (N,)."""
         total = x.new_zeros(len(x))
         for layer in self.layers:
             x, change = layer(x)
@@ -58,7 +73,10 @@ class Flowed:
         return x, total
 
     def _fit(self, rows: Tensor) -> list[float]:
-        """Negative log-likelihoods a dimension, one a step, without the Gaussian's constant."""
+        """Fit the layers; returns the negative log-likelihood per dimension of each step.
+
+        Without the Gaussian's constant.
+        """
         optimizer, losses = torch.optim.Adam(self.layers.parameters(), lr=RATE), []
         for _ in range(STEPS):
             z, change = self.transform(rows[torch.randint(len(rows), (BATCH,))])
@@ -70,6 +88,7 @@ class Flowed:
         return losses
 
     def encode(self, sentences: list[str]) -> Float[Tensor, "n d"]:
+        """Vectors of sentences under the flow, in their order."""
         vectors = torch.as_tensor(self._encode(sentences)).float()
         with torch.no_grad():
             return self.transform((vectors - self.mean) / self.std)[0]

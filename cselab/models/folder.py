@@ -1,4 +1,4 @@
-"""Saved encoders: a folder that is written whole or not at all, and the card (cselab.json) that says what it holds."""
+"""Folders of saved encoders: written atomically, described by a card (cselab.json)."""
 
 import json
 import os
@@ -16,26 +16,30 @@ CARD = "cselab.json"
 
 @contextmanager
 def new_folder(folder: str | Path) -> Iterator[Path]:
-    """A work folder that takes the name `folder` when the block ends well, in place of a saved encoder there.
+    """A temporary folder that becomes `folder` when the block ends without an error.
 
-    Raises ModelError, before anything is touched, if what stands there is neither empty nor a saved encoder.
+    It replaces an empty folder or a saved encoder of that name.
+
+    Raises ModelError, before anything is changed, if `folder` holds something else.
     """
     final = Path(folder)
-    stands = final.exists() and not (final.is_dir() and not any(final.iterdir()))
-    if stands and not (final / CARD).is_file():
-        raise ModelError(f"{final} exists and is no saved encoder, so it is not replaced; choose another folder")
+    exists = final.exists() and not (final.is_dir() and not any(final.iterdir()))
+    if exists and not (final / CARD).is_file():
+        raise ModelError(
+            f"{final} exists and is no saved encoder, so it is not replaced; choose another folder"
+        )
     final.parent.mkdir(parents=True, exist_ok=True)
     work = Path(tempfile.mkdtemp(dir=final.parent, prefix=f".{final.name}-"))
     new, old = work / "new", work / "old"
     new.mkdir()
     try:
         yield new
-        if stands:
+        if exists:
             os.replace(final, old)
         try:
             os.replace(new, final)
         except OSError:
-            if stands:
+            if exists:
                 os.replace(old, final)
             raise
     finally:
@@ -43,15 +47,21 @@ def new_folder(folder: str | Path) -> Iterator[Path]:
 
 
 def write_card(folder: Path, kind: str, **fields: Any) -> None:
-    """What kind of encoder a folder holds and how to build it, for `read_card`."""
+    """Write the kind of encoder that a folder holds, and the arguments to build it."""
     (folder / CARD).write_text(json.dumps({"kind": kind, **fields}))
 
 
 def read_card(folder: str | Path, kind: str, writer: str, *fields: str) -> list[Any]:
-    """The values of `fields`. Raises ModelError if `folder` holds no card, a damaged one, or that of another kind."""
+    """Values of `fields` in the card of a folder.
+
+    Raises ModelError if the folder holds no card, a damaged one, or that of another kind.
+    """
     card = open_card(folder, f"{writer}.save_pretrained")
     if card["kind"] != kind:
-        raise ModelError(f"{folder} holds a {card['kind']}: expected a folder that {writer}.save_pretrained wrote")
+        raise ModelError(
+            f"{folder} holds a {card['kind']}: expected a folder that {writer}.save_pretrained "
+            "wrote"
+        )
     try:
         return [card[field] for field in fields]
     except KeyError as error:
@@ -59,7 +69,12 @@ def read_card(folder: str | Path, kind: str, writer: str, *fields: str) -> list[
 
 
 def open_card(folder: str | Path, writer: str) -> dict[str, Any]:
-    """The whole card, with its `kind`. Raises ModelError if there is none, or a damaged one; writer: who should have written it."""
+    """The whole card of a folder, with its `kind`.
+
+    writer: the function that should have written the folder, for the error.
+
+    Raises ModelError if there is no card, or a damaged one.
+    """
     path = Path(folder) / CARD
     if not path.is_file():
         raise ModelError(f"no {CARD} in {folder}: expected a folder that {writer} wrote")
@@ -71,4 +86,7 @@ def open_card(folder: str | Path, writer: str) -> dict[str, Any]:
 
 
 def _damaged(folder: str | Path, error: Exception) -> ModelError:
-    return ModelError(f"{Path(folder) / CARD} is damaged ({type(error).__name__}: {error}); save the encoder again")
+    return ModelError(
+        f"{Path(folder) / CARD} is damaged ({type(error).__name__}: {error}); save the encoder "
+        "again"
+    )

@@ -1,4 +1,7 @@
-"""The second tower of a twin, as a module of sentence-transformers. Copied into exported folders, so it needs nothing of cselab."""
+"""The second tower of a twin, as a module of sentence-transformers.
+
+Copied into exported folders, so it must not import cselab.
+"""
 
 from pathlib import Path
 
@@ -7,7 +10,7 @@ from transformers import AutoModel, PreTrainedModel
 
 
 class SecondTower(Module):
-    """Adds tower II's [CLS] to the sentence embedding that tower I and its pooling gave (TNCSE, JTCSE: the sum of both)."""
+    """Add tower II's [CLS] to the sentence embedding of tower I (TNCSE, JTCSE: their sum)."""
 
     def __init__(self, tower: PreTrainedModel):
         super().__init__()

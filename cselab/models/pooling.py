@@ -1,4 +1,4 @@
-"""From token states to one vector a sentence."""
+"""Pooling: from token states to one vector per sentence."""
 
 from collections.abc import Sequence
 
@@ -9,27 +9,33 @@ from torch import Tensor
 from cselab.errors import ModelError, suggest
 
 POOLINGS = ("cls", "mean", "first_last", "last_two", "last_token")
-"""What token states alone give; an encoder also knows "pooler", its own trained layer on [CLS]."""
+"""Poolings of token states; a SentenceEncoder also has "pooler" and "mask"."""
 
 
 def pool(
     hidden_states: Sequence[Tensor] | Float[Tensor, "B L d"], mask: Int[Tensor, "B L"], how: str
 ) -> Float[Tensor, "B d"]:
-    """One vector a sentence from the states of all layers (index 0 is the embedding layer, as transformers gives them).
+    """Pool the states of all layers into one vector per sentence.
 
-    hidden_states: (B, L, d) each; a tensor instead of a sequence is the last layer's.
+    hidden_states: (B, L, d) per layer, index 0 the embedding layer, as transformers returns them; a
+        single tensor is the last layer's.
+    mask: 1 for tokens, 0 for padding, which is ignored.
+    how: "cls": first token of the last layer. "mean": mean over tokens of the last layer.
+        "first_last": mean over tokens of layer 1 and the last, averaged (the papers' "first-last
+        avg."; layer 1, not the embedding layer, as SimCSE's evaluation does since its fix).
+        "last_two": the same of the last two layers. "last_token": the last token that is not
+        padding, on whichever side the padding is.
 
-    how: "cls": first token of the last layer. "mean": mean over tokens of the last layer. "first_last": mean over tokens
-        of layer 1 and the last, averaged (the papers' "first-last avg."; layer 1, not the embedding layer, as SimCSE's
-        evaluation does since its fix). "last_two": the same of the last two layers. "last_token": the last real token,
-        whichever side the padding is on.
-    mask: 1 for tokens, 0 for padding; padding takes part in nothing.
-
-    Raises ModelError for an unknown pooling, or one that needs two layers where one tensor is given.
+    Raises ModelError for an unknown pooling, or one that needs two layers where one tensor is
+    given.
     """
-    if isinstance(hidden_states, Tensor):  # indexed like a sequence it would give the last sentence, not the last layer
+    # hidden_states[-1] of a tensor would be the last sentence, not the last layer
+    if isinstance(hidden_states, Tensor):
         if how in ("first_last", "last_two"):
-            raise ModelError(f"pooling {how!r} needs the states of all layers, got one tensor; pass hidden_states")
+            raise ModelError(
+                f"pooling {how!r} needs the states of all layers, got one tensor; pass "
+                "hidden_states"
+            )
         hidden_states = (hidden_states,)
     last = hidden_states[-1]
     if how == "cls":

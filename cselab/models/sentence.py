@@ -1,4 +1,4 @@
-"""A single tower as a sentence encoder: a stock backbone, its tokenizer, and the pooling that belongs to it."""
+"""A single tower as a sentence encoder: a stock backbone, its tokenizer and its pooling."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -21,36 +21,58 @@ from cselab.models.decoder import load_decoder, merge_lora
 from cselab.models.encode import encode
 from cselab.models.folder import new_folder, read_card, write_card
 from cselab.models.pooling import POOLINGS, pool
-from cselab.prompts import put_into, template
+from cselab.models.prompts import fill_prompt, prompt_template
 
 
 class SentenceEncoder(nn.Module):
-    """`forward(batch) -> (B, d)`: the pooled states of one backbone. Pooling and prompt are saved with the model.
+    """A backbone with a pooling: `forward(input_ids, attention_mask) -> (B, d)`.
+
+    Pooling and prompt are saved with the model.
 
     backbone: a BERT-like encoder or a Llama-like decoder (`load_backbone`, `load_decoder`).
-    pooling: one of POOLINGS (see `pool`), or "pooler": the backbone's own dense layer and tanh on [CLS], or "mask": the state at
-        the [MASK] of the prompt (PromptBERT).
-    prompt: what `encode` puts every sentence into, a name or a template of `cselab.prompts`; "" for the sentence alone.
+    pooling: one of POOLINGS (see `pool`); "pooler": the backbone's dense layer and tanh on [CLS];
+        or "mask": the state at the [MASK] of the prompt (PromptBERT).
+    prompt: the template that `encode` puts every sentence into, or its name in
+        `cselab.models.prompts`; "" for the sentence alone.
 
-    Raises ModelError for an unknown pooling, and for "pooler" where the backbone has none, SettingsError for a bad prompt.
+    Raises ModelError for an unknown pooling, and for "pooler" where the backbone has none,
+    SettingsError for a bad prompt.
+
+    >>> from cselab.models import SentenceEncoder, load_backbone, load_tokenizer
+    >>> folder = "data/backbones/tiny-bert"
+    >>> encoder = SentenceEncoder(load_backbone(folder), load_tokenizer(folder), pooling="mean")
+    >>> encoder.encode(["A man plays a guitar.", "A dog sleeps."]).shape
+    torch.Size([2, 192])
     """
 
     def __init__(
-        self, backbone: PreTrainedModel, tokenizer: PreTrainedTokenizerBase | None, *, pooling: str = "cls",
+        self,
+        backbone: PreTrainedModel,
+        tokenizer: PreTrainedTokenizerBase | None,
+        *,
+        pooling: str = "cls",
         prompt: str = "",
-    ):  # fmt: skip
+    ):
         super().__init__()
         if pooling not in (*POOLINGS, "pooler", "mask"):
-            raise ModelError(f"unknown pooling {pooling!r}; {suggest(pooling, (*POOLINGS, 'pooler', 'mask'))}")
-        if pooling == "mask" and (tokenizer is None or not tokenizer.mask_token or tokenizer.mask_token not in prompt):
-            raise ModelError(f"pooling 'mask' reads the tokenizer's mask token in the prompt, and {prompt!r} has none")
+            raise ModelError(
+                f"unknown pooling {pooling!r}; {suggest(pooling, (*POOLINGS, 'pooler', 'mask'))}"
+            )
+        if pooling == "mask" and (
+            tokenizer is None or not tokenizer.mask_token or tokenizer.mask_token not in prompt
+        ):
+            raise ModelError(
+                f"pooling 'mask' reads the tokenizer's mask token in the prompt, and {prompt!r} "
+                "has none"
+            )
         if pooling == "pooler" and getattr(backbone, "pooler", None) is None:
             raise ModelError(
-                "pooling 'pooler' reads the backbone's pooler, and it has none; load one with a trained pooler, ask for a new "
-                "one with load_backbone(..., pooler='fresh'), or use another pooling"
+                "pooling 'pooler' reads the backbone's pooler, and it has none; load one with a "
+                "trained pooler, ask for a new one with load_backbone(..., pooler='fresh'), or use "
+                "another pooling"
             )
         check_tokenizer(tokenizer, backbone)
-        template(prompt)
+        prompt_template(prompt)
         self.backbone = backbone
         self.tokenizer = tokenizer
         self.pooling = pooling
@@ -58,32 +80,45 @@ class SentenceEncoder(nn.Module):
 
     @property
     def backbones(self) -> tuple[PreTrainedModel, ...]:
+        """The backbone, as a tuple of one."""
         return (self.backbone,)
 
-    def forward(self, batch: dict[str, Tensor]) -> Float[Tensor, "B d"]:
-        """batch: `input_ids` and `attention_mask`, (B, L) each."""
-        check_length(self.backbone, batch["input_ids"].shape[1])
+    def forward(
+        self, input_ids: Int[Tensor, "B L"], attention_mask: Int[Tensor, "B L"] | None = None
+    ) -> Float[Tensor, "B d"]:
+        """Pooled states of a batch; without a mask, all tokens are read.
+
+        Raises ModelError for a batch wider than the backbone has positions.
+        """
+        check_length(self.backbone, input_ids.shape[1])
+        if attention_mask is None:
+            attention_mask = torch.ones_like(input_ids)
         all_layers = self.pooling in ("first_last", "last_two")
         output = self.backbone(
-            input_ids=batch["input_ids"], attention_mask=batch["attention_mask"], output_hidden_states=all_layers
+            input_ids=input_ids, attention_mask=attention_mask, output_hidden_states=all_layers
         )
         if self.pooling == "pooler":
             return output.pooler_output
         if self.pooling == "mask":
-            return self.at_mask(output.last_hidden_state, batch["input_ids"])
+            return self.at_mask(output.last_hidden_state, input_ids)
         states = output.hidden_states if all_layers else (output.last_hidden_state,)
-        return pool(states, batch["attention_mask"], self.pooling)
+        return pool(states, attention_mask, self.pooling)
 
-    embed = forward
+    def embed(self, batch: dict[str, Tensor]) -> Float[Tensor, "B d"]:
+        """Pooled states of a batch with `input_ids` and `attention_mask`, (B, L) each."""
+        return self(batch["input_ids"], batch["attention_mask"])
 
-    def at_mask(self, states: Float[Tensor, "B L d"], ids: Int[Tensor, "B L"]) -> Float[Tensor, "B d"]:
+    def at_mask(
+        self, states: Float[Tensor, "B L d"], ids: Int[Tensor, "B L"]
+    ) -> Float[Tensor, "B d"]:
         """The state at the last mask token of each row. Raises ModelError for a row without one."""
-        found = ids == self.tokenizer.mask_token_id
-        if not found.any(1).all():
+        is_mask = ids == self.tokenizer.mask_token_id
+        if not is_mask.any(1).all():
             raise ModelError(
-                "a text has no mask token: its prompt was cut off, or it was not put into one; give a larger max_length"
+                "a text has no mask token: its prompt was cut off, or it was not put into one; "
+                "give a larger max_length"
             )
-        last = found.shape[1] - 1 - found.flip(1).int().argmax(1)
+        last = is_mask.shape[1] - 1 - is_mask.flip(1).int().argmax(1)
         return states[torch.arange(len(ids), device=ids.device), last]
 
     def encode(
@@ -91,17 +126,19 @@ class SentenceEncoder(nn.Module):
     ) -> Float[Tensor, "n d"]:
         """Embeddings of sentences, in their order; options as in `cselab.models.encode`.
 
-        conditions: one a sentence, for a prompt with {condition} (C-STS).
+        conditions: one per sentence, for a prompt with {condition} (C-STS).
         """
         if self.prompt and self.tokenizer is not None and not isinstance(sentences, str):
             length = options.get("max_length") or longest_input(self.backbone)
-            sentences = put_into(self.prompt, sentences, self.tokenizer, length, conditions=conditions)
+            sentences = fill_prompt(
+                self.prompt, sentences, self.tokenizer, length, conditions=conditions
+            )
         return encode(self, sentences, **options)
 
     def save_pretrained(self, folder: str | Path) -> None:
-        """A stock transformers folder (AutoModel loads it) plus cselab.json; safetensors, whole or not at all.
+        """Save as a stock transformers folder (AutoModel loads it) plus cselab.json, atomically.
 
-        LoRA adapters are first merged into the weights, in place.
+        Weights are safetensors. LoRA adapters are first merged into the weights, in place.
         """
         merge_lora(self.backbone)
         with new_folder(folder) as target:
@@ -112,9 +149,12 @@ class SentenceEncoder(nn.Module):
 
     @classmethod
     def from_pretrained(cls, folder: str | Path, **options) -> "SentenceEncoder":
-        """What `save_pretrained` wrote, with its pooling and prompt; options as in `load_backbone` or `load_decoder`.
+        """Load a saved encoder, with its pooling and prompt.
 
-        Raises ModelError where a pooler would be read that the weights lack, unless `pooler="fresh"` asks for a new one.
+        options: as in `load_backbone` or `load_decoder`.
+
+        Raises ModelError for pooling "pooler" where the weights have no pooler, unless
+        `pooler="fresh"`.
         """
         pooling, prompt = read_card(folder, "sentence", "SentenceEncoder", "pooling", "prompt")
         if not is_encoder(folder):

@@ -1,4 +1,4 @@
-"""Two towers read the same batch; cross-attention layers may let each read the other's values while training."""
+"""The twin: two towers on one batch, optionally with cross-attention between them in training."""
 
 from pathlib import Path
 from typing import NamedTuple
@@ -8,7 +8,13 @@ from torch import Tensor, nn
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from cselab.errors import ModelError, suggest
-from cselab.models.backbone import ENCODERS, check_length, check_tokenizer, load_backbone, load_tokenizer
+from cselab.models.backbone import (
+    ENCODERS,
+    check_length,
+    check_tokenizer,
+    load_backbone,
+    load_tokenizer,
+)
 from cselab.models.cross_attention import context, cross_stream, embed_tokens, feed_forward
 from cselab.models.encode import encode
 from cselab.models.folder import new_folder, read_card, write_card
@@ -18,7 +24,12 @@ Vectors = Float[Tensor, "B d"]
 
 
 class TwinOutput(NamedTuple):
-    """[CLS] of the last layer, pooler output (None without a pooler), cross stream's [CLS] (None without CAELs)."""
+    """Outputs of both towers, (B, d) each.
+
+    cls_i, cls_ii: [CLS] of the last layer.
+    pooled_i, pooled_ii: the pooler's output; None without a pooler.
+    cross_i, cross_ii: [CLS] of the cross stream; None without CAELs.
+    """
 
     cls_i: Tensor
     cls_ii: Tensor
@@ -29,15 +40,25 @@ class TwinOutput(NamedTuple):
 
 
 class TwinEncoder(nn.Module):
-    """Two BERT-like encoders of one shape (TNCSE, JTCSE). Inference is the sum of their [CLS].
+    """Two BERT-like encoders of one shape; the embedding is the sum of their [CLS].
 
-    cael: layers, from 1, at which the cross stream attends across (see `cael_positions`); empty for none.
-    cross_stream: "parallel": a running stream a tower, beside the untouched towers. "last_only": only the last CAEL's
-        output, without a running stream. "fused": the cross context is added to the own context inside the towers, which
-        then must run together at inference too. METHODS 4: the paper does not say which.
+    TNCSE, https://arxiv.org/abs/2503.12739; JTCSE, https://arxiv.org/abs/2505.02366.
 
-    Raises ModelError for towers that differ in type, width, depth, heads or vocabulary, for a decoder, for CAELs
-    outside the depth, and for a tokenizer that is not the towers'.
+    cael: layers, counted from 1, with cross attention (see `cael_positions`); empty for none.
+    cross_stream: "parallel": each tower has a running cross stream beside it; the towers themselves
+        do not change. "last_only": the output of the last CAEL only, without a running stream.
+        "fused": the cross context is added to each tower's context, so that both towers must run
+        together at inference too. The paper does not say which (METHODS 4).
+
+    Raises ModelError for towers that differ in type, width, depth, heads or vocabulary, for a
+    decoder, for CAELs outside the depth, and for a tokenizer that does not belong to the towers.
+
+    >>> from cselab.models import TwinEncoder, load_backbone, load_tokenizer
+    >>> folder = "data/backbones/tiny-bert"
+    >>> towers = [load_backbone(folder), load_backbone(folder)]
+    >>> twin = TwinEncoder(*towers, cael=(2, 4, 6), tokenizer=load_tokenizer(folder))
+    >>> twin.encode(["A man plays a guitar."]).shape
+    torch.Size([1, 192])
     """
 
     def __init__(
@@ -53,9 +74,14 @@ class TwinEncoder(nn.Module):
         _check_towers(tower_i, tower_ii)
         depth = tower_i.config.num_hidden_layers
         if cross_stream not in CROSS_STREAMS:
-            raise ModelError(f"unknown cross stream {cross_stream!r}; {suggest(cross_stream, CROSS_STREAMS)}")
+            raise ModelError(
+                f"unknown cross stream {cross_stream!r}; {suggest(cross_stream, CROSS_STREAMS)}"
+            )
         if list(cael) != sorted(set(cael)) or not all(1 <= layer <= depth for layer in cael):
-            raise ModelError(f"cael={cael} must be rising layer numbers from 1 to {depth}; cael_positions gives them")
+            raise ModelError(
+                f"cael={cael} must be rising layer numbers from 1 to {depth}; cael_positions gives "
+                "them"
+            )
         check_tokenizer(tokenizer, tower_i)
         self.tower_i = tower_i
         self.tower_ii = tower_ii
@@ -65,11 +91,16 @@ class TwinEncoder(nn.Module):
 
     @property
     def backbones(self) -> tuple[PreTrainedModel, ...]:
+        """Both towers."""
         return (self.tower_i, self.tower_ii)
 
-    def forward(self, input_ids: Int[Tensor, "B L"], attention_mask: Int[Tensor, "B L"] | None = None) -> TwinOutput:
-        """Both towers on the same batch; without a mask nothing is padding. The cross stream draws its dropout after
-        both towers have drawn theirs, so that with and without it the towers compute the same, bit for bit.
+    def forward(
+        self, input_ids: Int[Tensor, "B L"], attention_mask: Int[Tensor, "B L"] | None = None
+    ) -> TwinOutput:
+        """Run both towers on the same batch; without a mask, all tokens are read.
+
+        The cross stream draws its dropout after both towers have drawn theirs, so that the towers
+        compute the same with and without it, bit for bit.
 
         Raises ModelError for a batch wider than the towers have positions.
         """
@@ -80,7 +111,7 @@ class TwinEncoder(nn.Module):
             cross = (None, None)
         else:
             cael = self.cael if self.cross_stream == "parallel" else self.cael[-1:]
-            runs = [_run(tower, input_ids, attention_mask, cael) for tower in self.backbones]
+            runs = [_run_tower(tower, input_ids, attention_mask, cael) for tower in self.backbones]
             last = [states for states, _, _ in runs]
             cross = self._cross(runs, cael) if cael else (None, None)
         pooled = [
@@ -90,32 +121,42 @@ class TwinEncoder(nn.Module):
         return TwinOutput(last[0][:, 0], last[1][:, 0], *pooled, *cross)
 
     def _cross(self, runs: list, cael: tuple[int, ...]) -> tuple[Vectors, Vectors]:
+        """[CLS] of both cross streams, from the results of `_run_tower`."""
         (_, inputs_i, mask_i), (_, inputs_ii, mask_ii) = runs
-        one = cross_stream(self.tower_i, self.tower_ii, cael, inputs_i, inputs_ii, mask_i)
-        two = cross_stream(self.tower_ii, self.tower_i, cael, inputs_ii, inputs_i, mask_ii)
-        return one[:, 0], two[:, 0]
+        cross_i = cross_stream(self.tower_i, self.tower_ii, cael, inputs_i, inputs_ii, mask_i)
+        cross_ii = cross_stream(self.tower_ii, self.tower_i, cael, inputs_ii, inputs_i, mask_ii)
+        return cross_i[:, 0], cross_ii[:, 0]
 
-    def _fused(self, input_ids: Tensor, attention_mask: Tensor | None) -> list[Float[Tensor, "B L d"]]:
-        (x, mask_x), (y, mask_y) = (embed_tokens(tower, input_ids, attention_mask) for tower in self.backbones)
+    def _fused(
+        self, input_ids: Tensor, attention_mask: Tensor | None
+    ) -> list[Float[Tensor, "B L d"]]:
+        """Last states of both towers, each with the cross context added to its own at the CAELs."""
+        (x, mask_x), (y, mask_y) = (
+            embed_tokens(tower, input_ids, attention_mask) for tower in self.backbones
+        )
         layers = zip(self.tower_i.encoder.layer, self.tower_ii.encoder.layer, strict=True)
-        for number, (one, two) in enumerate(layers, 1):
-            if number in self.cael:
-                own_x, own_y = context(one, one, x, x, mask_x), context(two, two, y, y, mask_y)
-                across_x, across_y = context(one, two, x, y, mask_x), context(two, one, y, x, mask_y)
-                x, y = feed_forward(one, own_x + across_x, x), feed_forward(two, own_y + across_y, y)
-            else:
-                x, y = one(x, mask_x), two(y, mask_y)
+        for number, (i, ii) in enumerate(layers, 1):
+            if number not in self.cael:
+                x, y = i(x, mask_x), ii(y, mask_y)
+                continue
+            context_i, context_ii = context(i, i, x, x, mask_x), context(ii, ii, y, y, mask_y)
+            cross_i, cross_ii = context(i, ii, x, y, mask_x), context(ii, i, y, x, mask_y)
+            x, y = (
+                feed_forward(i, context_i + cross_i, x),
+                feed_forward(ii, context_ii + cross_ii, y),
+            )
         return [x, y]
 
     def embed(self, batch: dict[str, Tensor]) -> Vectors:
-        """Inference: the sum of the two towers' [CLS]; no pooler, and no cross stream unless it is fused."""
+        """The sum of both towers' [CLS], for inference.
+
+        The pooler is not used, nor the cross stream unless it is fused.
+        """
         if self.cross_stream == "fused" and self.cael:
             states = self._fused(batch["input_ids"], batch["attention_mask"])
         else:
-            states = [
-                tower(input_ids=batch["input_ids"], attention_mask=batch["attention_mask"]).last_hidden_state
-                for tower in self.backbones
-            ]
+            inputs = {name: batch[name] for name in ("input_ids", "attention_mask")}
+            states = [tower(**inputs).last_hidden_state for tower in self.backbones]
         return states[0][:, 0] + states[1][:, 0]
 
     def encode(self, sentences: list[str], **options) -> Float[Tensor, "n d"]:
@@ -123,7 +164,10 @@ class TwinEncoder(nn.Module):
         return encode(self, sentences, **options)
 
     def save_pretrained(self, folder: str | Path) -> None:
-        """Two stock transformers folders, tower_i and tower_ii, plus cselab.json; safetensors, whole or not at all."""
+        """Save as two stock transformers folders, tower_i and tower_ii, and cselab.json.
+
+        Atomically, with weights as safetensors.
+        """
         with new_folder(folder) as target:
             for name, tower in zip(("tower_i", "tower_ii"), self.backbones, strict=True):
                 tower.save_pretrained(target / name)
@@ -133,7 +177,7 @@ class TwinEncoder(nn.Module):
 
     @classmethod
     def from_pretrained(cls, folder: str | Path, **options) -> "TwinEncoder":
-        """What `save_pretrained` wrote; options as in `load_backbone`."""
+        """Load a saved twin; options as in `load_backbone`."""
         cael, cross_stream = read_card(folder, "twin", "TwinEncoder", "cael", "cross_stream")
         towers = [load_backbone(Path(folder) / name, **options) for name in ("tower_i", "tower_ii")]
         has_tokenizer = (Path(folder) / "tower_i" / "tokenizer.json").is_file()
@@ -141,8 +185,13 @@ class TwinEncoder(nn.Module):
         return cls(*towers, cael=tuple(cael), cross_stream=cross_stream, tokenizer=tokenizer)
 
 
-def _run(tower: PreTrainedModel, input_ids: Tensor, attention_mask: Tensor | None, keep: tuple[int, ...]):
-    """The tower's own stream: last states, the inputs of the layers in `keep` (HD^{j-1}), and the mask."""
+def _run_tower(
+    tower: PreTrainedModel, input_ids: Tensor, attention_mask: Tensor | None, keep: tuple[int, ...]
+):
+    """Run one tower; returns its last states, the inputs of some layers, and the mask.
+
+    keep: the layers, j, whose inputs HD^{j-1} are returned.
+    """
     states, mask = embed_tokens(tower, input_ids, attention_mask)
     inputs = {}
     for number, layer in enumerate(tower.encoder.layer, 1):
@@ -156,11 +205,19 @@ def _check_towers(tower_i: PreTrainedModel, tower_ii: PreTrainedModel) -> None:
     for name, tower in (("I", tower_i), ("II", tower_ii)):
         if tower.config.model_type not in ENCODERS or getattr(tower.config, "is_decoder", False):
             raise ModelError(
-                f"tower {name} is a {tower.config.model_type!r} decoder or of an unknown kind; expected one of {', '.join(ENCODERS)}"
+                f"tower {name} is a {tower.config.model_type!r} decoder or of an unknown kind; "
+                f"expected one of {', '.join(ENCODERS)}"
             )
-    for what in ("model_type", "hidden_size", "num_hidden_layers", "num_attention_heads", "vocab_size"):
-        one, two = getattr(tower_i.config, what), getattr(tower_ii.config, what)
-        if one != two:
+    for name in (
+        "model_type",
+        "hidden_size",
+        "num_hidden_layers",
+        "num_attention_heads",
+        "vocab_size",
+    ):
+        i, ii = getattr(tower_i.config, name), getattr(tower_ii.config, name)
+        if i != ii:
             raise ModelError(
-                f"the towers differ in {what}: {one} and {two}; a twin needs two encoders of one shape and vocabulary"
+                f"the towers differ in {name}: {i} and {ii}; a twin needs two encoders of one "
+                "shape and vocabulary"
             )

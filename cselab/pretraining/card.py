@@ -1,38 +1,72 @@
-"""The model card of a pretrained backbone, written from its numbers."""
+"""Model card of a pretrained backbone, generated from its measurements."""
 
 from collections.abc import Mapping
 
-LINES = {
-    "bert": "A small BERT encoder: masked LM, the words of the sentence from [CLS], and next-sentence prediction for the pooler.",
-    "llama": "A small Llama decoder: next-token prediction on single sentences, `[CLS]` first and `[SEP]` last.",
+DESCRIPTIONS = {
+    "bert": "A small BERT encoder: masked LM, prediction of the sentence's words from [CLS], "
+    "and next-sentence prediction for the pooler.",
+    "llama": "A small Llama decoder: next-token prediction on single sentences, `[CLS]` first and "
+    "`[SEP]` last.",
 }
 
 
-def card_text(name: str, kind: str, card: Mapping, text: tuple[str, ...], in_order: tuple[str, ...]) -> str:
-    """Markdown, with the front matter of a hub card. card: what `recipe.make` returns."""
+def card_text(
+    name: str, kind: str, card: Mapping, text: tuple[str, ...], in_order: tuple[str, ...]
+) -> str:
+    """Markdown with the front matter of a hub card.
+
+    card: the result of `recipe.make_backbone`.
+    """
     config, measured = card["config"], card["measured"]
     curve = card["curve"]
-    losses = [f"| {key} | {value} |" for key, value in measured.items() if not isinstance(value, Mapping)]
+    numbers = {key: value for key, value in measured.items() if not isinstance(value, Mapping)}
+    pairs = f" Next-sentence pairs from {', '.join(in_order)}, which keep their order."
     lines = [
-        "---", "license: cc-by-sa-4.0", "language: en", "---", f"# {name}", "",
-        f"{LINES[kind]} Made by this project from scratch, for its default run; {config['layers']} layers, {config['width']} wide, "
-        f"{config['heads']} heads, a lower-case WordPiece vocabulary of {config['vocab_size']:,}, float16.", "",
-        "**Text.** " + ", ".join(text) + " (Wikipedia CC BY-SA 3.0; OneStopEnglish CC BY-SA 4.0; Leipzig CC BY 4.0; books, speeches "
-        "and Factbook in the public domain) and sentences of this project's generated world: "
+        "---",
+        "license: cc-by-sa-4.0",
+        "language: en",
+        "---",
+        f"# {name}",
+        "",
+        f"{DESCRIPTIONS[kind]} Made by this project from scratch, for its default run; "
+        f"{config['layers']} layers, width {config['width']}, {config['heads']} heads, a "
+        f"lower-case WordPiece vocabulary of {config['vocab_size']:,}, float16.",
+        "",
+        "**Text.** "
+        + ", ".join(text)
+        + " (Wikipedia CC BY-SA 3.0; OneStopEnglish CC BY-SA 4.0; Leipzig CC BY 4.0; books, "
+        "speeches and Factbook in the public domain) and this project's synthetic text: "
         f"{card['sentences']:,} sentences in all, {config['held_out']:,} of them held out."
-        + (f" Next-sentence pairs from {', '.join(in_order)}, which keep their order." if kind == "bert" else ""), "",
-        f"**Training.** {config['steps']:,} steps of {config['batch_size']} sentences, {card['tokens_seen'] / 1e6:.1f} M tokens, "
-        f"AdamW at {config['learning_rate']:g} with warm-up and linear decay, {card['hours']} hours on "
-        f"{card['hardware']}{' in bfloat16' if config['bf16'] else ''}, seed {config['seed']}.", "",
-        "| step | held-out loss (nats) |", "|---|---|",
-        *(f"| {row['step']:,} | {row['held_out']:.2f} |" for row in curve[:: max(1, len(curve) // 10)]),
-        f"| {curve[-1]['step']:,} | {curve[-1]['held_out']:.2f} |", "",
-        "**Measured** on the finished file (real held-out sentences only):", "", "| | |", "|---|---|", *losses, "",
+        + (pairs if kind == "bert" else ""),
+        "",
+        f"**Training.** {config['steps']:,} steps of {config['batch_size']} sentences, "
+        f"{card['tokens_seen'] / 1e6:.1f} M tokens, AdamW at {config['learning_rate']:g} with "
+        f"warm-up and linear decay, {card['hours']} hours on "
+        f"{card['hardware']}{' in bfloat16' if config['bf16'] else ''}, seed {config['seed']}.",
+        "",
+        "| step | held-out loss (nats) |",
+        "|---|---|",
+        *(
+            f"| {row['step']:,} | {row['held_out']:.2f} |"
+            for row in curve[:: max(1, len(curve) // 10)]
+        ),
+        f"| {curve[-1]['step']:,} | {curve[-1]['held_out']:.2f} |",
+        "",
+        "**Measured** on the finished file (real held-out sentences only):",
+        "",
+        "| | |",
+        "|---|---|",
+        *(f"| {key} | {value} |" for key, value in numbers.items()),
+        "",
         *_scores(measured.get("sts", {})),
-        f"`cselab card data/backbones/{name} --data-dir <data folder>` measures these numbers again.", "",
-        "**Limits.** English only; small, and trained on few tokens: it knows common words. It carries the biases of its text. The "
-        "licence is that of its text's derived works, CC BY-SA 4.0.", "",
-    ]  # fmt: skip
+        f"`cselab card data/backbones/{name} --data-dir <data folder>` measures these numbers "
+        "again.",
+        "",
+        "**Limits.** English only; small, and trained on few tokens: it knows common words. It "
+        "carries the biases of its text. The licence is that of its text's derived works, CC "
+        "BY-SA 4.0.",
+        "",
+    ]
     return "\n".join(lines)
 
 
@@ -46,7 +80,8 @@ def _scores(sts: Mapping[str, Mapping[str, float]]) -> list[str]:
     ]
     head = "| Spearman × 100 | " + " | ".join(tasks) + " |"
     return [
-        "Before any contrastive training (SIF mean: counted word vectors of the same text and width, no network):",
+        "Before contrastive training (SIF mean: word vectors from counts of the same text, of the "
+        "same width, without a network):",
         "",
         head,
         "|---" * (len(tasks) + 1) + "|",

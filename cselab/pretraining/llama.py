@@ -1,4 +1,4 @@
-"""Pretraining a small causal decoder, for BeLLM: Llama's architecture, next-token prediction on single sentences."""
+"""Pretraining of a small causal decoder for BeLLM: Llama's architecture, next-token prediction."""
 
 from collections.abc import Iterable
 from pathlib import Path
@@ -10,30 +10,38 @@ from jaxtyping import Float, Int
 from torch import Tensor
 from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerBase
 
-from cselab.pretraining.run import Run, RunConfig, read
-from cselab.pretraining.text import Rows
+from cselab.data.token_rows import Rows
+from cselab.pretraining.run import LoopConfig, Run, train_tokenizer_and_tokenize
 
 
 def pretrain_decoder(
-    config: RunConfig, sentences: Iterable[str], folder: str | Path, *, checkpoint: str | Path | None = None
+    config: LoopConfig,
+    sentences: Iterable[str],
+    folder: str | Path,
+    *,
+    checkpoint: str | Path | None = None,
 ) -> dict:
-    """Train tokenizer and decoder, write a stock transformers folder (`LlamaForCausalLM`, float16).
+    """Train a tokenizer and a decoder; write a stock transformers folder.
 
-    A sentence is `[CLS] … [SEP]`: the tokenizer's first token starts it, its last one ends it.
-
-    Arguments, return value (`curve` holds the next-token loss) and errors as `pretrain`.
+    The model is `LlamaForCausalLM` in float16. A sentence is `[CLS] … [SEP]`. Arguments, return
+    value (`curve` has the next-token loss) and errors as `cselab.pretraining.bert.pretrain`.
     """
-    tokenizer, rows = read(config, sentences)
-    return LlamaRun(config, tokenizer, rows, checkpoint).into(folder)
+    tokenizer, rows = train_tokenizer_and_tokenize(config, sentences)
+    return LlamaRun(config, tokenizer, rows, checkpoint).train_to(folder)
 
 
 class LlamaRun(Run):
     """Next-token prediction on single sentences."""
 
     def __init__(
-        self, config: RunConfig, tokenizer: PreTrainedTokenizerBase, rows: Rows, checkpoint: str | Path | None
+        self,
+        config: LoopConfig,
+        tokenizer: PreTrainedTokenizerBase,
+        rows: Rows,
+        checkpoint: str | Path | None,
     ):
-        super().__init__(config, tokenizer, rows, LlamaForCausalLM(_llama_config(config, tokenizer)), checkpoint)
+        model = LlamaForCausalLM(_llama_config(config, tokenizer))
+        super().__init__(config, tokenizer, rows, model, checkpoint)
 
     def losses(self, which: np.ndarray) -> dict[str, Float[Tensor, ""]]:
         return {"next token": next_token_loss(self.model, self.padded(which), self.pad_id)}
@@ -42,11 +50,15 @@ class LlamaRun(Run):
         return next_token_held_out(self.model, self.rows, self.held_out, self.pad_id)
 
 
-def next_token_loss(model: LlamaForCausalLM, ids: Int[Tensor, "B L"], pad_id: int) -> Float[Tensor, ""]:
-    """Mean cross-entropy of every token but the first, from those before it."""
-    states = model.model(input_ids=ids, attention_mask=(ids != pad_id).long(), use_cache=False).last_hidden_state
-    where = ids[:, 1:] != pad_id
-    return F.cross_entropy(model.lm_head(states[:, :-1][where]).float(), ids[:, 1:][where])
+def next_token_loss(
+    model: LlamaForCausalLM, ids: Int[Tensor, "B L"], pad_id: int
+) -> Float[Tensor, ""]:
+    """Mean cross-entropy of every token except the first, given the previous tokens."""
+    attention_mask = (ids != pad_id).long()
+    output = model.model(input_ids=ids, attention_mask=attention_mask, use_cache=False)
+    is_token = ids[:, 1:] != pad_id
+    logits = model.lm_head(output.last_hidden_state[:, :-1][is_token])
+    return F.cross_entropy(logits.float(), ids[:, 1:][is_token])
 
 
 @torch.no_grad()
@@ -64,7 +76,7 @@ def next_token_held_out(
     return total / count
 
 
-def _llama_config(config: RunConfig, tokenizer: PreTrainedTokenizerBase) -> LlamaConfig:
+def _llama_config(config: LoopConfig, tokenizer: PreTrainedTokenizerBase) -> LlamaConfig:
     return LlamaConfig(
         vocab_size=len(tokenizer),
         hidden_size=config.width,

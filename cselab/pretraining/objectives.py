@@ -1,4 +1,4 @@
-"""What a small BERT learns from: masked words, the words of the sentence from [CLS], and which sentence comes next."""
+"""Pretraining losses of a small BERT: masked LM, bag of words from [CLS], next sentence."""
 
 import torch
 import torch.nn.functional as F
@@ -7,29 +7,38 @@ from torch import Tensor
 from transformers import BertForPreTraining
 
 
-def chosen(ids: Int[Tensor, "B L"], special: Int[Tensor, " S"], share: float) -> Bool[Tensor, "B L"]:
-    """A random `share` of the ordinary tokens."""
+def random_tokens(
+    ids: Int[Tensor, "B L"], special: Int[Tensor, " S"], share: float
+) -> Bool[Tensor, "B L"]:
+    """Mask of a random `share` of the tokens that are not special."""
     return (torch.rand(ids.shape, device=ids.device) < share) & ~torch.isin(ids, special)
 
 
 def token_loss(
-    model: BertForPreTraining, states: Float[Tensor, "B L d"], ids: Int[Tensor, "B L"], where: Bool[Tensor, "B L"]
+    model: BertForPreTraining,
+    states: Float[Tensor, "B L d"],
+    ids: Int[Tensor, "B L"],
+    where: Bool[Tensor, "B L"],
 ) -> Float[Tensor, ""]:
-    """Mean cross-entropy of `ids` at `where` only: the projection to the vocabulary is most of a small model's work."""
+    """Mean cross-entropy of `ids` at `where`.
+
+    Only there, because the projection to the vocabulary is most of a small model's work.
+    """
     return F.cross_entropy(model.cls.predictions(states[where]).float(), ids[where])
 
 
 def bag_of_words_loss(
     logits: Float[Tensor, "B V"], ids: Int[Tensor, "B L"], weights: Float[Tensor, " V"]
 ) -> Float[Tensor, ""]:
-    """How badly one vector a sentence names its words: cross-entropy over all tokens of the batch, each by its weight.
+    """Weighted cross-entropy of a sentence's words, predicted from one vector.
 
-    Without weights the vector would mostly learn that sentences hold "the" and "of" (DupMAE, Liu et al. 2022, 3.2,
-    predicts bags of words too, unweighted).
+    Without weights, the vector would mostly learn that sentences contain "the" and "of". DupMAE
+    (Liu et al. 2022, https://arxiv.org/abs/2211.08769, section 3.2) predicts bags of words without
+    weights.
     """
     weight = weights[ids]
-    named = logits.float().log_softmax(dim=1).gather(1, ids)
-    return -(weight * named).sum() / weight.sum()
+    log_probabilities = logits.float().log_softmax(dim=1).gather(1, ids)
+    return -(weight * log_probabilities).sum() / weight.sum()
 
 
 def sentence_losses(
@@ -42,10 +51,14 @@ def sentence_losses(
     pad_id: int,
     masked: float,
 ) -> tuple[Float[Tensor, ""], Float[Tensor, ""]]:
-    """(masked-LM loss, bag-of-words loss of [CLS]) of single sentences; the bag holds the masked words too."""
-    hidden = chosen(ids, special, masked)
+    """(masked-LM loss, bag-of-words loss of [CLS]) of single sentences.
+
+    The bag contains the masked words too.
+    """
+    hidden = random_tokens(ids, special, masked)
     attention = (ids != pad_id).long()
-    states = model.bert(input_ids=ids.masked_fill(hidden, mask_id), attention_mask=attention).last_hidden_state
+    output = model.bert(input_ids=ids.masked_fill(hidden, mask_id), attention_mask=attention)
+    states = output.last_hidden_state
     bag = bag_of_words_loss(model.cls.predictions(states[:, 0]), ids, weights)
     return token_loss(model, states, ids, hidden), bag
 
@@ -61,10 +74,15 @@ def pair_losses(
     pad_id: int,
     masked: float = 0.15,
 ) -> tuple[Float[Tensor, ""], Float[Tensor, ""]]:
-    """(masked-LM loss, next-sentence loss) of sentence pairs: BERT's own two (Devlin et al. 2019, 3.1)."""
-    hidden = chosen(ids, special, masked)
+    """(masked-LM loss, next-sentence loss) of sentence pairs, BERT's two losses.
+
+    Devlin et al. 2019, https://arxiv.org/abs/1810.04805, section 3.1.
+    """
+    hidden = random_tokens(ids, special, masked)
     out = model.bert(
-        input_ids=ids.masked_fill(hidden, mask_id), attention_mask=(ids != pad_id).long(), token_type_ids=segments
+        input_ids=ids.masked_fill(hidden, mask_id),
+        attention_mask=(ids != pad_id).long(),
+        token_type_ids=segments,
     )
     follows = model.cls.seq_relationship(out.pooler_output).float()
     return token_loss(model, out.last_hidden_state, ids, hidden), F.cross_entropy(follows, labels)

@@ -1,7 +1,8 @@
-"""The recipe of the shipped backbones, and a check that their cards say the truth.
+"""Recipe of the shipped backbones, and the measurements on their cards.
 
-The text is what may be passed on in derived works: Wikipedia (CC BY-SA 3.0), OneStopEnglish (CC BY-SA 4.0), Leipzig (CC BY 4.0),
-public domain books, speeches and Factbook; and sentences of the generated world in the place of captions.
+The licences of the text allow derived works: Wikipedia (CC BY-SA 3.0), OneStopEnglish (CC BY-SA
+4.0), Leipzig (CC BY 4.0), and books, speeches and Factbook in the public domain. Synthetic
+sentences take the place of captions.
 """
 
 import itertools
@@ -18,79 +19,101 @@ from transformers import AutoConfig, BertForPreTraining, LlamaForCausalLM
 
 from cselab.data.corpus import load_corpus
 from cselab.data.sts import STS7
-from cselab.data.world import sentences as world_sentences
+from cselab.data.synthetic import sentences as synthetic_sentences
+from cselab.data.token_rows import Rows, next_sentence_pairs
 from cselab.errors import ModelError, SettingsError, suggest
 from cselab.evaluation import evaluate_sts
+from cselab.methods.sif import SifMean
 from cselab.models import SentenceEncoder, load_backbone, load_tokenizer
 from cselab.pretraining.bert import PretrainConfig, held_out_loss, pretrain
 from cselab.pretraining.card import card_text
 from cselab.pretraining.llama import next_token_held_out, pretrain_decoder
-from cselab.pretraining.run import RunConfig, check_device, held_out_positions
-from cselab.pretraining.sif import SifMean
-from cselab.pretraining.text import Rows, neighbours
+from cselab.pretraining.run import LoopConfig, check_device, held_out_positions
 
 TEXT = (
-    "wiki1m-piece", "wikipedia-2014", "wikipedia-2018", "wikipedia-core", "books", "factbook", "us-speeches",
-    "onestopenglish", "leipzig-10k", "wikipedia-2014-b", "wikipedia-2014-c",
-)  # fmt: skip
+    "wiki1m-piece",
+    "wikipedia-2014",
+    "wikipedia-2018",
+    "wikipedia-core",
+    "books",
+    "factbook",
+    "us-speeches",
+    "onestopenglish",
+    "leipzig-10k",
+    "wikipedia-2014-b",
+    "wikipedia-2014-c",
+)
 IN_ORDER = ("wikipedia-core", "wikipedia-2014-b", "wikipedia-2014-c")
-WORLD_SENTENCES, WORLD_SEED = 150_000, 7
+SYNTHETIC_SENTENCES, SYNTHETIC_SEED = 150_000, 7
 
 
 class _Text:
-    """The corpora, then the world: iterable as often as needed."""
+    """The corpora and then synthetic sentences; can be iterated over repeatedly."""
 
     def __init__(self, corpora: tuple[str, ...], data_dir: str | Path | None):
         self.corpora = load_corpus(corpora, folder=data_dir)
 
     def __iter__(self) -> Iterator[str]:
-        return itertools.chain(self.corpora, world_sentences(WORLD_SENTENCES, WORLD_SEED))
+        synthetic = synthetic_sentences(SYNTHETIC_SENTENCES, SYNTHETIC_SEED)
+        return itertools.chain(self.corpora, synthetic)
 
     def __len__(self) -> int:
-        return len(self.corpora) + WORLD_SENTENCES
+        return len(self.corpora) + SYNTHETIC_SENTENCES
 
 
-def make(
-    kind: Literal["bert", "llama"], folder: str | Path, data_dir: str | Path | None,
-    corpora: tuple[str, ...] = TEXT, **config,
-) -> dict:  # fmt: skip
-    """Pretrain a backbone into `folder`, measure it, and write its card beside it; returns the numbers.
+def make_backbone(
+    kind: Literal["bert", "llama"],
+    folder: str | Path,
+    data_dir: str | Path | None,
+    corpora: tuple[str, ...] = TEXT,
+    **config,
+) -> dict:
+    """Pretrain a backbone into `folder`, measure it and write its card; returns the card's content.
 
-    config: fields of `RunConfig`. Interrupted, the same call goes on from `<folder>.checkpoint`.
+    config: fields of `LoopConfig`. After an interruption, the same call continues from
+        `<folder>.checkpoint`.
 
-    Raises SettingsError for a corpus whose licence is not known to allow it, or for a BERT from none that keeps its order.
+    Raises SettingsError for a corpus whose licence is not known to allow derived works, and for a
+    BERT without a corpus that keeps its order.
     """
-    _check(corpora, kind)
+    _check_corpora(corpora, kind)
     check_device(config.get("device", "cpu"))
     started = time.perf_counter()
     text, checkpoint = _Text(corpora, data_dir), f"{folder}.checkpoint"
     if kind == "bert":
         ordered = load_corpus(_in_order(corpora), folder=data_dir)
-        report = pretrain(PretrainConfig(**config), text, folder, ordered=ordered, checkpoint=checkpoint)
+        report = pretrain(
+            PretrainConfig(**config), text, folder, ordered=ordered, checkpoint=checkpoint
+        )
     else:
-        report = pretrain_decoder(RunConfig(**config), text, folder, checkpoint=checkpoint)
-    hours = round((time.perf_counter() - started) / 3600, 2)
-    report |= {"hours": hours, "hardware": _hardware(report["config"]["device"]), "corpora": list(corpora)}
-    return finish(kind, folder, data_dir, report)
+        report = pretrain_decoder(LoopConfig(**config), text, folder, checkpoint=checkpoint)
+    report["hours"] = round((time.perf_counter() - started) / 3600, 2)
+    report["hardware"] = _hardware(report["config"]["device"])
+    report["corpora"] = list(corpora)
+    return write_card(kind, folder, data_dir, report)
 
 
-def finish(kind: str, folder: str | Path, data_dir: str | Path | None, report: dict) -> dict:
-    """Measure a pretrained folder and write `card.json` and the README from it."""
+def write_card(kind: str, folder: str | Path, data_dir: str | Path | None, report: dict) -> dict:
+    """Measure a pretrained backbone and write its `card.json` and README."""
     corpora = tuple(report["corpora"])
     card = {**report, "measured": _measure(folder, data_dir, corpora)}
     (Path(folder) / "card.json").write_text(json.dumps(card, indent=1) + "\n")
-    (Path(folder) / "README.md").write_text(card_text(Path(folder).name, kind, card, corpora, _in_order(corpora)))
+    text = card_text(Path(folder).name, kind, card, corpora, _in_order(corpora))
+    (Path(folder) / "README.md").write_text(text)
     return card
 
 
-def _check(corpora: tuple[str, ...], kind: str) -> None:
+def _check_corpora(corpora: tuple[str, ...], kind: str) -> None:
     for name in corpora:
         if name not in TEXT:
             raise SettingsError(
-                f"corpus {name!r} is not known to allow derived works to be shared; {suggest(name, TEXT)}"
+                f"corpus {name!r} is not known to allow derived works to be shared; "
+                f"{suggest(name, TEXT)}"
             )
     if kind == "bert" and not _in_order(corpora):
-        raise SettingsError(f"next-sentence prediction needs a text in order; add one of {', '.join(IN_ORDER)}")
+        raise SettingsError(
+            f"next-sentence prediction needs a text in order; add one of {', '.join(IN_ORDER)}"
+        )
 
 
 def _in_order(corpora: tuple[str, ...]) -> tuple[str, ...]:
@@ -104,9 +127,12 @@ def _hardware(device: str) -> str:
 
 
 def measure(folder: str | Path, data_dir: str | Path | None) -> dict:
-    """Of a finished backbone: held-out losses (nats), and for a BERT next-sentence accuracy and STS before contrastive training.
+    """Measure a backbone: held-out losses (nats); for a BERT also next-sentence accuracy and STS.
 
-    Raises ModelError for a folder without a card, which says what text was held out, or a damaged one.
+    STS scores are those before contrastive training.
+
+    Raises ModelError for a folder without a card (which names the held-out text) or with a damaged
+    one.
     """
     card = Path(folder) / "card.json"
     if not card.is_file():
@@ -114,57 +140,71 @@ def measure(folder: str | Path, data_dir: str | Path | None) -> dict:
     try:
         corpora = tuple(json.loads(card.read_text())["corpora"])
     except (ValueError, KeyError, TypeError) as error:
-        raise ModelError(f"{card} is damaged ({type(error).__name__}: {error}); make the backbone again") from None
+        raise ModelError(
+            f"{card} is damaged ({type(error).__name__}: {error}); make the backbone again"
+        ) from None
     return _measure(folder, data_dir, corpora)
 
 
 def _measure(folder: str | Path, data_dir: str | Path | None, corpora: tuple[str, ...]) -> dict:
     text, tokenizer = _Text(corpora, data_dir), load_tokenizer(folder)
-    kept = held_out_positions(len(text), RunConfig())
-    kept = set(kept[kept < len(text.corpora)].tolist())  # real sentences only
-    rows = Rows.tokenize(
-        (s for i, s in enumerate(text.corpora) if i in kept), tokenizer, max_length=RunConfig.max_length
-    )
+    held_out = held_out_positions(len(text), LoopConfig())
+    held_out = set(held_out[held_out < len(text.corpora)].tolist())  # real sentences only
+    sentences = (sentence for i, sentence in enumerate(text.corpora) if i in held_out)
+    rows = Rows.tokenize(sentences, tokenizer, max_length=LoopConfig.max_length)
     if AutoConfig.from_pretrained(folder).model_type == "llama":
         model = LlamaForCausalLM.from_pretrained(folder, dtype=torch.float32)
         loss = next_token_held_out(model, rows, np.arange(len(rows)), tokenizer.pad_token_id)
         return {"next-token loss": round(loss, 3)}
     model = BertForPreTraining.from_pretrained(folder, dtype=torch.float32).eval()
-    losses = {f"masked-LM loss, {share:.0%} masked": _masked_lm(model, tokenizer, rows, share) for share in (0.15, 0.3)}
+    losses = {
+        f"masked-LM loss, {share:.0%} masked": _masked_lm_loss(model, tokenizer, rows, share)
+        for share in (0.15, 0.3)
+    }
     return {
         **losses,
-        "next-sentence accuracy": _next_sentence(model, tokenizer, _in_order(corpora), data_dir),
-        "sts": _sts(folder, data_dir, text),
+        "next-sentence accuracy": _next_sentence_accuracy(
+            model, tokenizer, _in_order(corpora), data_dir
+        ),
+        "sts": _sts_scores(folder, data_dir, text),
     }
 
 
-def _masked_lm(model: BertForPreTraining, tokenizer, rows: Rows, share: float) -> float:
+def _masked_lm_loss(model: BertForPreTraining, tokenizer, rows: Rows, share: float) -> float:
     special = torch.tensor(tokenizer.all_special_ids)
     ids_of = {"mask_id": tokenizer.mask_token_id, "pad_id": tokenizer.pad_token_id}
-    return round(held_out_loss(model, rows, np.arange(len(rows)), special, share=share, **ids_of), 3)
+    loss = held_out_loss(model, rows, np.arange(len(rows)), special, share=share, **ids_of)
+    return round(loss, 3)
 
 
 @torch.no_grad()
-def _next_sentence(
-    model: BertForPreTraining, tokenizer, corpora: tuple[str, ...], data_dir: str | Path | None, pairs: int = 2000
+def _next_sentence_accuracy(
+    model: BertForPreTraining,
+    tokenizer,
+    corpora: tuple[str, ...],
+    data_dir: str | Path | None,
+    pairs: int = 2000,
 ) -> float:
-    """Accuracy on new pairs of the training text: half follow one another, half do not."""
-    rows = Rows.tokenize(
-        itertools.islice(load_corpus(corpora, folder=data_dir), 20_000), tokenizer, max_length=RunConfig.max_length
+    """Accuracy on new pairs of the training text, half of which are consecutive sentences."""
+    sentences = itertools.islice(load_corpus(corpora, folder=data_dir), 20_000)
+    rows = Rows.tokenize(sentences, tokenizer, max_length=LoopConfig.max_length)
+    ids, segments, labels = next_sentence_pairs(
+        rows, pairs, tokenizer.pad_token_id, np.random.default_rng(1)
     )
-    ids, segments, labels = neighbours(rows, pairs, tokenizer.pad_token_id, np.random.default_rng(1))
-    right = 0
+    correct = 0
     for part in torch.arange(pairs).split(250):
         mask = (ids[part] != tokenizer.pad_token_id).long()
         out = model(input_ids=ids[part], attention_mask=mask, token_type_ids=segments[part])
-        right += int((out.seq_relationship_logits.argmax(1) == labels[part]).sum())
-    return round(right / pairs, 3)
+        correct += int((out.seq_relationship_logits.argmax(1) == labels[part]).sum())
+    return round(correct / pairs, 3)
 
 
-def _sts(folder: str | Path, data_dir: str | Path | None, text: _Text) -> dict[str, dict[str, float]]:
-    """Scores of [CLS], of the mean over tokens, and of what counting the same text alone can do, in the same width."""
+def _sts_scores(
+    folder: str | Path, data_dir: str | Path | None, text: _Text
+) -> dict[str, dict[str, float]]:
+    """STS scores of [CLS], of the mean over tokens, and of SIF vectors of the same text."""
     model, tokenizer = load_backbone(folder), load_tokenizer(folder)
-    rows = Rows.tokenize(text, tokenizer, max_length=RunConfig.max_length)
+    rows = Rows.tokenize(text, tokenizer, max_length=LoopConfig.max_length)
     encoders = {how: SentenceEncoder(model, tokenizer, pooling=how) for how in ("cls", "mean")}
     encoders["SIF mean"] = SifMean.fit(rows, tokenizer, size=model.config.hidden_size)
     scores = {}

@@ -1,4 +1,4 @@
-"""One pretraining run: optimizer, schedule, curve, and checkpoints from which an interrupted run ends where it would have."""
+"""Training loop of pretraining: optimizer, schedule, curve, and checkpoints that resume exactly."""
 
 import hashlib
 import itertools
@@ -15,19 +15,19 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
+from cselab.data.progress import progress_bar
+from cselab.data.token_rows import Rows, batches
 from cselab.errors import DataError, SettingsError
+from cselab.methods.word_vectors import cooccurrence, ppmi_vectors
 from cselab.models.folder import new_folder
-from cselab.pretraining.text import Rows, batches
 from cselab.pretraining.tokenizer import train_tokenizer
-from cselab.pretraining.word_vectors import cooccurrence, ppmi_vectors
-from cselab.progress import progress_bar
 
-CHECKPOINT_EVERY = 500  # steps
-SHOWN_EVERY = 20
+CHECKPOINT_EVERY, SHOW_EVERY = 500, 20
+"""Steps between checkpoints, and between updates of the progress bar's losses."""
 
 
 def check_device(name: str) -> None:
-    """Raises SettingsError for a device that torch does not know or does not see here."""
+    """Raise SettingsError for a device that torch does not know or that is not available."""
     try:
         kind = torch.device(name).type
     except RuntimeError:
@@ -37,43 +37,55 @@ def check_device(name: str) -> None:
 
 
 @dataclass(frozen=True)
-class RunConfig:
-    """Shape and length of a run, whatever it learns from. The defaults are those of the shipped backbones but `steps`."""
+class LoopConfig:
+    """Settings of the model's shape and of the loop; defaults, except `steps`, as shipped."""
 
     steps: int = 400
-    batch_size: int = 128  # sentences
-    learning_rate: float = 1e-3  # after a linear warm-up over a twentieth of the steps; then linear to 0
+    batch_size: int = 128
+    """Sentences per step."""
+    learning_rate: float = 1e-3
+    """After a linear warm-up over a twentieth of the steps; then linear to 0."""
     layers: int = 6
     width: int = 192
     heads: int = 3
-    inner: int = 384  # of the feed-forward layers: with 6 of them, 8,000 words fit into 8 MB at this width
+    inner: int = 384
+    """Width of the feed-forward layers; with these values, 8,000 words fit into 8 MB."""
     vocab_size: int = 8000
-    max_length: int = 48  # tokens of a sentence
+    max_length: int = 48
+    """Tokens per sentence."""
     max_positions: int = 128
-    held_out: int = 2000  # sentences kept for the held-out loss
+    held_out: int = 2000
+    """Sentences for the held-out loss."""
     evaluations: int = 20
-    bf16: bool = False  # autocast; worth it where the processor has bfloat16 matrix units
+    bf16: bool = False
+    """Autocast to bfloat16, faster on a processor with bfloat16 matrix units."""
     device: str = "cpu"
     seed: int = 0
 
 
 class Run(ABC):
-    """What a model learns from is `losses` and `held_out_loss`; the rest is here.
+    """A training loop; subclasses define `losses` and `held_out_loss`.
 
-    model: what is trained and kept.
-    checkpoint: a file that is read if it is there and written as the run goes; None for neither.
+    model: the model to train.
+    checkpoint: a file from which the run resumes if it exists, and which the run writes; None for
+        neither.
 
-    Raises DataError for less text than a batch and the held-out sentences, SettingsError for a checkpoint of another run.
+    Raises DataError for less text than a batch and the held-out sentences, SettingsError for a
+    checkpoint of another run.
     """
 
     def __init__(
-        self, config: RunConfig, tokenizer: PreTrainedTokenizerBase, rows: Rows, model: PreTrainedModel,
+        self,
+        config: LoopConfig,
+        tokenizer: PreTrainedTokenizerBase,
+        rows: Rows,
+        model: PreTrainedModel,
         checkpoint: str | Path | None,
-    ):  # fmt: skip
+    ):
         if len(rows) < (least := config.batch_size + config.held_out):
             raise DataError(
-                f"pretraining got {len(rows)} sentences; it needs at least {least} "
-                f"(a batch of {config.batch_size} and {config.held_out} held out)"
+                f"pretraining got {len(rows)} sentences; it needs at least {least} (a batch of "
+                f"{config.batch_size} and {config.held_out} held out)"
             )
         self.config, self.rows, self.model, self.tokenizer = config, rows, model, tokenizer
         self.checkpoint = Path(checkpoint) if checkpoint else None
@@ -87,32 +99,36 @@ class Run(ABC):
             model.parameters(), lr=config.learning_rate, weight_decay=0.01, eps=1e-6, fused=True
         )
         warmup = max(1, config.steps // 20)
+        decay = max(1, config.steps - warmup)
         self.schedule = torch.optim.lr_scheduler.LambdaLR(
-            self.optimizer, lambda step: min((step + 1) / warmup, (config.steps - step) / max(1, config.steps - warmup))
+            self.optimizer, lambda step: min((step + 1) / warmup, (config.steps - step) / decay)
         )
         self.step, self.tokens, self.curve, self.recent = 0, 0, [], {}
         self.key = {**asdict(config), "text": hashlib.sha256(rows.flat).hexdigest()}
         if self.checkpoint and self.checkpoint.is_file():
             self._resume()
         else:
-            start_embeddings(model.get_input_embeddings(), rows, config)
+            init_embeddings(model.get_input_embeddings(), rows, config)
 
     @abstractmethod
     def losses(self, which: np.ndarray) -> dict[str, Float[Tensor, ""]]:
-        """Named losses on the sentences `which`. Training minimises the sum."""
+        """Named losses on the sentences `which`; training minimises their sum."""
 
     def padded(self, which: np.ndarray) -> Int[Tensor, "B L"]:
-        """The sentences `which` on the run's device; their tokens are counted as seen."""
+        """Padded sentences `which` on the device; counts their tokens as seen."""
         ids = self.rows.padded(which, self.pad_id).to(self.device)
         self.tokens += int(self.rows.lengths[which].sum())
         return ids
 
     @abstractmethod
     def held_out_loss(self) -> float:
-        """In nats a token, on `self.held_out`; the same at every call for the same weights."""
+        """Loss in nats per token on `self.held_out`, deterministic for given weights."""
 
-    def into(self, folder: str | Path) -> dict:
-        """Train, and write model (float16) and tokenizer as a stock transformers folder; returns what `train` does."""
+    def train_to(self, folder: str | Path) -> dict:
+        """Train, and write model (float16) and tokenizer as a stock transformers folder.
+
+        Returns the result of `train`.
+        """
         report = self.train()
         with new_folder(folder) as target:
             self.model.cpu().half().save_pretrained(target)
@@ -120,7 +136,11 @@ class Run(ABC):
         return report
 
     def train(self) -> dict:
-        """Go on to the last step; returns `tokens_seen` and `curve` (step, held_out, running training losses)."""
+        """Train to the last step.
+
+        Returns config, sentences, `tokens_seen` and `curve` (step, held_out, running training
+        losses).
+        """
         config = self.config
         bar = progress_bar("pretraining", config.steps)
         bar.update(self.step)
@@ -136,11 +156,14 @@ class Run(ABC):
             self.schedule.step()
             self.step += 1
             for name, loss in losses.items():
-                self.recent[name] = 0.98 * self.recent.get(name, loss.detach()) + 0.02 * loss.detach()
+                before = self.recent.get(name, loss.detach())
+                self.recent[name] = 0.98 * before + 0.02 * loss.detach()
             bar.update()
-            if self.step % SHOWN_EVERY == 0:  # a GPU would have to be waited for
-                bar.set_postfix_str(", ".join(f"{k} {v:.2f}" for k, v in self.recent.items()), refresh=False)
-            if self.step % max(1, config.steps // config.evaluations) == 0 or self.step == config.steps:
+            if self.step % SHOW_EVERY == 0:  # not at each step: it waits for the GPU
+                text = ", ".join(f"{name} {loss:.2f}" for name, loss in self.recent.items())
+                bar.set_postfix_str(text, refresh=False)
+            every = max(1, config.steps // config.evaluations)
+            if self.step % every == 0 or self.step == config.steps:
                 recent = {name: loss.item() for name, loss in self.recent.items()}
                 self.curve.append({"step": self.step, "held_out": self.held_out_loss(), **recent})
             if self.checkpoint and self.step % CHECKPOINT_EVERY == 0:
@@ -148,18 +171,24 @@ class Run(ABC):
         bar.close()
         if self.checkpoint:
             self.checkpoint.unlink(missing_ok=True)
-        return {"config": asdict(config), "sentences": len(self.rows), "tokens_seen": self.tokens, "curve": self.curve}
+        return {
+            "config": asdict(config),
+            "sentences": len(self.rows),
+            "tokens_seen": self.tokens,
+            "curve": self.curve,
+        }
 
     def _parts(self) -> dict:
         return {"model": self.model, "optimizer": self.optimizer, "schedule": self.schedule}
 
     def _save(self) -> None:
+        on_gpu, progress = self.device.type == "cuda", ("step", "tokens", "curve", "recent")
         saved = {
             "key": self.key,
             "parts": {name: part.state_dict() for name, part in self._parts().items()},
-            "progress": {name: getattr(self, name) for name in ("step", "tokens", "curve", "recent")},
+            "progress": {name: getattr(self, name) for name in progress},
             "random": torch.get_rng_state(),
-            "random_cuda": torch.cuda.get_rng_state(self.device) if self.device.type == "cuda" else None,
+            "random_cuda": torch.cuda.get_rng_state(self.device) if on_gpu else None,
         }
         temporary = self.checkpoint.with_suffix(".tmp")
         torch.save(saved, temporary)
@@ -168,7 +197,9 @@ class Run(ABC):
     def _resume(self) -> None:
         saved = torch.load(self.checkpoint, weights_only=True, map_location="cpu")
         if saved["key"] != self.key:
-            raise SettingsError(f"{self.checkpoint} is of a run on other text or settings; remove it to start anew")
+            raise SettingsError(
+                f"{self.checkpoint} is of a run on other text or settings; remove it to start anew"
+            )
         for name, part in self._parts().items():
             part.load_state_dict(saved["parts"][name])
         for name, value in saved["progress"].items():
@@ -178,27 +209,36 @@ class Run(ABC):
             torch.cuda.set_rng_state(saved["random_cuda"], self.device)
 
 
-def read(config: RunConfig, sentences: Iterable[str]) -> tuple[PreTrainedTokenizerBase, Rows]:
-    """A tokenizer trained on the sentences, and their tokens; seeds torch, so that the model drawn next is the seed's."""
+def train_tokenizer_and_tokenize(
+    config: LoopConfig, sentences: Iterable[str]
+) -> tuple[PreTrainedTokenizerBase, Rows]:
+    """Train a tokenizer on the sentences and tokenise them.
+
+    Seeds torch, so that the weights that are drawn next depend on the seed.
+    """
     torch.manual_seed(config.seed)
-    tokenizer = train_tokenizer(sentences, vocab_size=config.vocab_size, max_length=config.max_positions)
+    tokenizer = train_tokenizer(
+        sentences, vocab_size=config.vocab_size, max_length=config.max_positions
+    )
     return tokenizer, Rows.tokenize(sentences, tokenizer, max_length=config.max_length)
 
 
-def held_out_positions(sentences: int, config: RunConfig) -> np.ndarray:
-    """Which of so many sentences are kept from training, sorted."""
+def held_out_positions(sentences: int, config: LoopConfig) -> np.ndarray:
+    """Sorted positions of the held-out sentences in a text of so many sentences."""
     return np.sort(np.random.default_rng(config.seed).permutation(sentences)[: config.held_out])
 
 
 @torch.no_grad()
-def start_embeddings(embedding: nn.Embedding, rows: Rows, config: RunConfig) -> None:
-    """Start at BERT's scale (0.02) from PPMI word vectors plus as much noise; rows without counts keep their random start.
+def init_embeddings(embedding: nn.Embedding, rows: Rows, config: LoopConfig) -> None:
+    """Initialise embeddings with PPMI word vectors plus noise of the same length, at BERT's scale.
 
-    From noise alone the loss sits on its unigram plateau for ten million tokens; from counts it leaves it at once. But
-    vectors of counts alone are so alike for words of one topic that sentences are told apart worse than by which words
-    they hold; the noise keeps words apart.
+    The standard deviation is 0.02; words without counts keep their random vectors. With noise only,
+    the loss stays on its unigram plateau for ten million tokens; with word vectors it does not. But
+    word vectors alone are very similar for words of one topic, so that sentences are distinguished
+    worse than by their words; the noise keeps words apart.
     """
-    vectors = ppmi_vectors(cooccurrence(rows, embedding.num_embeddings), config.width, seed=config.seed)
+    counts = cooccurrence(rows, embedding.num_embeddings)
+    vectors = ppmi_vectors(counts, config.width, seed=config.seed)
     start = torch.as_tensor(vectors, dtype=embedding.weight.dtype, device=embedding.weight.device)
     known = start.norm(dim=1) > 1e-6
     start = F.normalize(start[known], dim=1) + F.normalize(embedding.weight[known], dim=1)

@@ -1,8 +1,16 @@
-"""A lower-case WordPiece tokenizer trained on the text at hand: the same text gives the same vocabulary."""
+"""A lower-case WordPiece tokenizer, trained deterministically on a text."""
 
 from collections.abc import Iterable
 
-from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers
+from tokenizers import (
+    Tokenizer,
+    decoders,
+    models,
+    normalizers,
+    pre_tokenizers,
+    processors,
+    trainers,
+)
 from transformers import PreTrainedTokenizerFast
 
 SPECIAL = {
@@ -13,15 +21,17 @@ SPECIAL = {
     "mask_token": "[MASK]",
 }
 ALPHABET = 200
-"""Characters that get a piece of their own, the most frequent ones; a word with any other is [UNK]."""
+"""Number of characters with a piece, the most frequent ones; a word with another one is [UNK]."""
 START = "▁"
 
 
-def train_tokenizer(sentences: Iterable[str], *, vocab_size: int, max_length: int) -> PreTrainedTokenizerFast:
-    """BERT's normalisation and splitting with a vocabulary of at most `vocab_size` pieces.
+def train_tokenizer(
+    sentences: Iterable[str], *, vocab_size: int, max_length: int
+) -> PreTrainedTokenizerFast:
+    """Train a tokenizer with BERT's normalisation and splitting, and at most `vocab_size` pieces.
 
-    The `tokenizers` object is wrapped as it is: in transformers 5, `BertTokenizerFast(vocab_file=...)` gives a tokenizer that
-    maps every word to [UNK].
+    It wraps a `tokenizers` object: in transformers 5, `BertTokenizerFast(vocab_file=...)` maps
+    every word to [UNK].
     """
     pieces = [*SPECIAL.values(), *_pieces(sentences, vocab_size - len(SPECIAL))]
     vocabulary = {piece: i for i, piece in enumerate(pieces)}
@@ -33,13 +43,15 @@ def train_tokenizer(sentences: Iterable[str], *, vocab_size: int, max_length: in
     tokenizer.post_processor = processors.TemplateProcessing(
         single="[CLS] $A [SEP]", pair="[CLS] $A [SEP] $B:1 [SEP]:1", special_tokens=ids
     )
-    return PreTrainedTokenizerFast(tokenizer_object=tokenizer, model_max_length=max_length, **SPECIAL)
+    return PreTrainedTokenizerFast(
+        tokenizer_object=tokenizer, model_max_length=max_length, **SPECIAL
+    )
 
 
 def _pieces(sentences: Iterable[str], count: int) -> list[str]:
-    """Byte-pair merges in WordPiece's spelling ("##ing" inside a word).
+    """Byte-pair merges in WordPiece's notation ("##ing" inside a word).
 
-    Not `WordPieceTrainer`: it numbers its pieces in the order of a hash map, so two runs give two vocabularies.
+    `WordPieceTrainer` is not deterministic: it numbers pieces in the order of a hash map.
     """
     bpe = Tokenizer(models.BPE())
     bpe.normalizer = normalizers.BertNormalizer(lowercase=True)
@@ -50,5 +62,7 @@ def _pieces(sentences: Iterable[str], count: int) -> list[str]:
     vocabulary = bpe.get_vocab()
     ranked = [piece for piece in sorted(vocabulary, key=vocabulary.get) if piece != START]
     letters = [piece for piece in ranked if len(piece) == 1]
-    longer = [piece[1:] if piece.startswith(START) else f"##{piece}" for piece in ranked if len(piece) > 1]
+    longer = [
+        piece[1:] if piece.startswith(START) else f"##{piece}" for piece in ranked if len(piece) > 1
+    ]
     return list(dict.fromkeys([*letters, *(f"##{letter}" for letter in letters), *longer]))[:count]

@@ -1,1 +1,1 @@
-"""Many runs on dask.distributed: a grid, a store of results that survives crashes, and reports from it."""
+"""Many runs on dask.distributed: a grid, and a store of results that survives crashes."""

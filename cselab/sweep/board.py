@@ -11,25 +11,29 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from cselab.batch.progress import clock
-from cselab.sweep.grid import Run
-from cselab.sweep.task import Told
+from cselab.headless.progress import clock
+from cselab.sweep.task import Job, Summary
 
 
 class Board:
-    """Counts runs as they end. On a terminal a table that is redrawn in place; elsewhere a line a run, and the table at the end.
+    """Counts runs as they end. On a terminal a table that is redrawn in place; elsewhere a line a
+    run, and the table at the end.
 
     labels: of all runs, one each. workers: how many runs go at a time.
     """
 
     def __init__(self, labels: Sequence[str], workers: int, stream: TextIO | None = None):
         self.labels, self.workers = list(labels), workers
-        self.console = Console(file=stream or sys.stdout, width=None if (stream or sys.stdout).isatty() else 140)
-        self.told: dict[str, list[Told]] = {label: [] for label in labels}
-        self.failed: list[tuple[Run, Told]] = []
+        self.console = Console(
+            file=stream or sys.stdout, width=None if (stream or sys.stdout).isatty() else 140
+        )
+        self.summaries: dict[str, list[Summary]] = {label: [] for label in labels}
+        self.failed: list[tuple[Job, Summary]] = []
         self.finished = self.reused = self.now = 0
         self.started = time.monotonic()
-        self._live = Live(console=self.console, get_renderable=self._drawn, refresh_per_second=1, transient=True)
+        self._live = Live(
+            console=self.console, get_renderable=self._drawn, refresh_per_second=1, transient=True
+        )
 
     def __enter__(self) -> "Board":
         if self.console.is_terminal:
@@ -41,23 +45,24 @@ class Board:
             self._live.stop()
         self.console.print(self._drawn())
 
-    def found(self, run: Run, told: Told) -> None:
+    def found(self, job: Job, summary: Summary) -> None:
         """A run that the store had."""
-        self.told[run.label].append(told)
+        self.summaries[job.label].append(summary)
         self.finished += 1
         self.reused += 1
 
-    def ended(self, run: Run, told: Told) -> None:
+    def ended(self, job: Job, summary: Summary) -> None:
         """A run of now, finished or failed."""
         self.now += 1
-        if told.error:
-            self.failed.append((run, told))
+        if summary.error:
+            self.failed.append((job, summary))
         else:
             self.finished += 1
-            self.told[run.label].append(told)
+            self.summaries[job.label].append(summary)
         if not self.console.is_terminal:
-            how = f"FAILED: {told.error}" if told.error else _scores(told)
-            line = f"[{self.now + self.reused}/{len(self.labels)}] {run.label}, seed {run.settings.seed}: {how} in {clock(told.seconds)}"
+            how = f"FAILED: {summary.error}" if summary.error else _scores(summary)
+            count = f"[{self.now + self.reused}/{len(self.labels)}]"
+            line = f"{count} {job.label}, seed {job.seed}: {how} in {clock(summary.seconds)}"
             self.console.print(line + self._left(), markup=False, highlight=False, soft_wrap=True)
 
     def _left(self) -> str:
@@ -71,17 +76,20 @@ class Board:
         table.add_column("")
         for name in ("runs", "test", "± sd", "dev", "seconds a run"):
             table.add_column(name, justify="right")
-        for label, told in self.told.items():
+        for label, found in self.summaries.items():
             test, dev = (
-                [t for t in values if t is not None] for values in ([r.test for r in told], [r.dev for r in told])
+                [t for t in values if t is not None]
+                for values in ([r.test for r in found], [r.dev for r in found])
             )
             cells = [
                 f"{statistics.fmean(test):.2f}" if test else "–",
                 f"{statistics.stdev(test):.2f}" if len(test) > 1 else "–",
             ]
-            seconds = f"{statistics.fmean(r.seconds for r in told):.0f}" if told else "–"
+            seconds = f"{statistics.fmean(r.seconds for r in found):.0f}" if found else "–"
             dev_cell = f"{statistics.fmean(dev):.2f}" if dev else "–"
-            table.add_row(Text(label), f"{len(told)}/{self.labels.count(label)}", *cells, dev_cell, seconds)
+            table.add_row(
+                Text(label), f"{len(found)}/{self.labels.count(label)}", *cells, dev_cell, seconds
+            )
         parts = [
             f"{self.finished} of {len(self.labels)} runs",
             f"{self.workers} at a time",
@@ -91,12 +99,19 @@ class Board:
             parts.insert(1, f"{self.reused} of them in the store before")
         if self.failed:
             parts.insert(1, f"{len(self.failed)} failed")
-        failures = [Text(f"FAILED {run.label}, seed {run.settings.seed}: {told.error}") for run, told in self.failed]
+        failures = [
+            Text(f"FAILED {job.label}, seed {job.seed}: {summary.error}")
+            for job, summary in self.failed
+        ]
         return Group(table, *failures, Text(", ".join(parts) + self._left()))
 
 
-def _scores(told: Told) -> str:
+def _scores(summary: Summary) -> str:
     return (
-        " ".join(f"{name} {value:.2f}" for name, value in (("test", told.test), ("dev", told.dev)) if value is not None)
+        " ".join(
+            f"{name} {value:.2f}"
+            for name, value in (("test", summary.test), ("dev", summary.dev))
+            if value is not None
+        )
         or "done"
     )

@@ -7,9 +7,9 @@ from contextlib import contextmanager
 import dask
 from distributed import Client, LocalCluster
 
-from cselab.batch.runner import MALLOC
-from cselab.environment import source_hash
 from cselab.errors import CselabError
+from cselab.experiments.environment import library_hash
+from cselab.headless.runner import MALLOC
 
 START = 60
 """Seconds that a scheduler or the first worker may take to answer."""
@@ -17,10 +17,13 @@ START = 60
 
 @contextmanager
 def connected(scheduler: str | None, workers: int, threads: int) -> Iterator[Client]:
-    """A client of `scheduler` ("tcp://host:8786"), or of a local cluster of `workers` processes with `threads` each for torch.
+    """A client of `scheduler` ("tcp://host:8786"), or of a local cluster of `workers` processes
+    with `threads` each for torch.
 
-    A worker does one run at a time, for torch's random state is its process's own. Raises CselabError for a scheduler that does not
-    answer, has no worker, or whose workers run other source than this process.
+    A worker does one run at a time, for torch's random state is its process's own.
+
+    Raises CselabError for a scheduler that does not answer, has no worker, or whose workers run
+    other code than this process.
     """
     if scheduler is not None:
         with _attached(scheduler) as client:
@@ -30,17 +33,16 @@ def connected(scheduler: str | None, workers: int, threads: int) -> Iterator[Cli
         raise CselabError(f"--workers {workers} --threads {threads}: expected 1 or more of both")
     names = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
     environment = {**dict.fromkeys(names, str(threads)), "TOKENIZERS_PARALLELISM": "false"}
-    with (
-        dask.config.set({"distributed.nanny.pre-spawn-environ": MALLOC}),  # `env` comes too late, and dask's own is worse
-        LocalCluster(
-            n_workers=workers, threads_per_worker=1, processes=True, dashboard_address=":0", silence_logs=50, env=environment
-        ) as cluster,
+    options = {"threads_per_worker": 1, "processes": True, "silence_logs": 50, "env": environment}
+    with (  # `env` comes too late for malloc, and dask's own values are worse
+        dask.config.set({"distributed.nanny.pre-spawn-environ": MALLOC}),
+        LocalCluster(n_workers=workers, dashboard_address=":0", **options) as cluster,
         Client(cluster) as client,
-    ):  # fmt: skip
+    ):
         yield client
 
 
-def cores() -> int:
+def cpu_count() -> int:
     """That this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
@@ -58,11 +60,13 @@ def _attached(scheduler: str) -> Iterator[Client]:
             client.wait_for_workers(1, timeout=START)
         except TimeoutError:
             raise CselabError(
-                f"the scheduler at {scheduler} has no worker; start some: dask worker {scheduler} --nthreads 1"
+                f"the scheduler at {scheduler} has no worker; start some: "
+                f"dask worker {scheduler} --nthreads 1"
             ) from None
-        for worker, source in client.run(source_hash).items():
-            if source != source_hash():
+        for worker, source in client.run(library_hash).items():
+            if source != library_hash():
                 raise CselabError(
-                    f"worker {worker} runs other source ({source}) than this process ({source_hash()}); install the same"
+                    f"worker {worker} runs other source ({source}) than this process "
+                    f"({library_hash()}); install the same"
                 )
         yield client

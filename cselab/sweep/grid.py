@@ -3,52 +3,62 @@
     profile = "tiny"                      # at the top: what all runs share
     seeds = "1-4"                         # or a list
     measures = ["sts", "phenomena"]       # cselab.sweep.measures; all but "transfer" by default
+    modules = ["my_method.py"]            # files with methods of your own
 
     [[runs]]
-    methods = ["simcse", "jtcse"]         # names of cselab.systems
+    methods = ["simcse", "jtcse"]
 
     [[runs]]
     methods = ["jtcse"]
-    label = "JTCSE, {caels} CAELs"        # what the report calls it; the method and what varies, by default
+    label = "JTCSE, {caels} CAELs"        # what the report calls it; the method and what varies
     caels = [1, 2, 3, 6]                  # any setting: a list is an axis
-    terms = ["nce,icnce", "nce,ictm"]     # a setting of several names is one text, with commas
+    towers.temperature = 0.1              # of the towers that it starts from
+    terms = [["nce", "icnce"], ["nce", "ictm"]]   # a list of lists is an axis of lists
 
     [[runs]]
     notebooks = ["03"]                    # notebooks, whose scores are those they record
 
-A block is the product of its axes.
+A block is the product of its axes. A setting at the top is for the methods that have it, one in a
+block has to fit the block's methods. `terms = { nce = 1, ictm = 0.1 }` are all terms; one weight is
+written in quotes, `"terms.ictm" = 0.1`: to TOML, `terms.ictm = 0.1` is the table of all terms.
 """
 
 import itertools
+import json
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from cselab.batch.parameters import SETTINGS, read_parameters
-from cselab.batch.runner import find_notebooks
-from cselab.errors import SettingsError, suggest
-from cselab.settings import Settings
+from cselab.errors import SettingsError, nearest, suggest
+from cselab.experiments.config import RunConfig, configure, is_setting, setting_names
+from cselab.headless.parameters import SETTINGS, read_parameters
+from cselab.headless.runner import find_notebooks
+from cselab.methods import load_method_file, registered
 from cselab.sweep.measures import DEFAULT, MEASURES
-from cselab.systems import system
 
-OWN = ("methods", "notebooks", "seeds", "label", "profile")
-"""Keys of a block that are no settings."""
+OWN = ("methods", "notebooks", "seeds", "seed", "label", "profile", "preset")
+"""Keys of a block that are no settings of a method."""
 
 
 @dataclass(frozen=True)
 class Run:
-    """One run: a system by name, or a notebook by path, with its settings, the seed among them; given: what the grid said of them."""
+    """One run: a method's configuration, or a notebook with parameters.
+
+    given: of a notebook, its parameters. config: of a notebook, that of the data it reads.
+    """
 
     label: str
     what: str
-    settings: Settings
+    seed: int
+    config: RunConfig
+    given: tuple[tuple[str, str], ...] = ()
     measures: tuple[str, ...] = DEFAULT
-    given: tuple[tuple[str, Any], ...] = ()
 
     @property
     def notebook(self) -> Path | None:
+        """The notebook's path, if the run is one."""
         return Path(self.what) if self.what.endswith(".ipynb") else None
 
 
@@ -57,40 +67,60 @@ def read_grid(path: Path) -> dict[str, Any]:
     try:
         return tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
-        raise SettingsError(f"no grid {path} ({error.strerror}); expected a TOML file with methods and seeds") from None
+        raise SettingsError(
+            f"no grid {path} ({error.strerror}); expected a TOML file with methods and seeds"
+        ) from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise SettingsError(f"{path} is no TOML: {error}") from None
 
 
-def expand(grid: Mapping[str, Any], notebooks: Path) -> list[Run]:
-    """The runs of a grid, as TOML gives it.
+def module_files(grid: Mapping[str, Any], folder: Path) -> list[Path]:
+    """The files with methods that a grid names; relative ones are looked for beside the grid."""
+    return [folder / Path(str(name)).expanduser() for name in _listed(grid.get("modules", ()))]
 
-    Raises SettingsError, naming the nearest valid name, for an unknown key, method, measure or setting; for no run at all; and for two
-    runs of one label and seed that differ.
+
+def expand(grid: Mapping[str, Any], notebooks: Path, *, modules: Sequence[Path] = ()) -> list[Run]:
+    """All runs of a grid, in order, each label and seed once.
+
+    notebooks: the folder that notebooks are looked up in. modules: files with methods, loaded
+        first.
+
+    Raises SettingsError for an unknown key, method, setting or measure (with the nearest), for bad
+    values, and for two different runs under one label and seed.
     """
-    shared = dict(grid)
-    blocks, measures = shared.pop("runs", [{}]), _listed(shared.pop("measures", DEFAULT))
+    for module in modules:
+        load_method_file(module)
+    top = {key: value for key, value in grid.items() if key != "modules"}
+    blocks, measures = top.pop("runs", [{}]), _listed(top.pop("measures", DEFAULT))
     measures = tuple(part.strip() for measure in measures for part in str(measure).split(","))
     for measure in measures:
         if measure not in MEASURES:
             raise SettingsError(f"unknown measure {measure!r}; {suggest(measure, MEASURES)}")
     if not isinstance(blocks, list) or not all(isinstance(block, dict) for block in blocks):
         raise SettingsError("runs: expected blocks that begin with [[runs]]")
-    runs = [run for block in blocks for run in _block({**shared, **block}, measures, notebooks)]
+    shared = _flat(top)
+    runs = [run for block in blocks for run in _block(_flat(block), shared, measures, notebooks)]
     if not runs:
-        raise SettingsError('the grid has no run: give methods = ["simcse"] or notebooks = ["03"], and seeds = "1-4"')
+        raise SettingsError(
+            'the grid has no run: give methods = ["simcse"] or notebooks = ["03"], and '
+            'seeds = "1-4"'
+        )
     names: dict[tuple[str, int], Run] = {}
     for run in runs:
-        if names.setdefault((run.label, run.settings.seed), run) != run:
+        if names.setdefault((run.label, run.seed), run) != run:
             raise SettingsError(
-                f"two runs are called {run.label!r} and differ; give one block a label of its own, with {{setting}} in it"
+                f"two runs are called {run.label!r} and differ; give one block a label of its own, "
+                "with {setting} in it"
             )
     return list(names.values())
 
 
 def parse_seeds(given: Any) -> list[int]:
     """`[1, 2]`, `7`, `"1-4"` or `"1,3,8-10"`. Raises SettingsError for anything else."""
-    parts = given if isinstance(given, (list, tuple)) else [part.strip() for part in str(given).split(",")]
+    if isinstance(given, (list, tuple)):
+        parts = given
+    else:
+        parts = [part.strip() for part in str(given).split(",")]
     seeds: list[int] = []
     for part in parts:
         first, dash, last = str(part).partition("-")
@@ -104,54 +134,124 @@ def parse_seeds(given: Any) -> list[int]:
     return seeds
 
 
-def _block(block: dict[str, Any], measures: tuple[str, ...], notebooks: Path) -> list[Run]:
-    known = [*OWN, *Settings.model_fields]
-    for key in block:
-        if key not in known:
-            raise SettingsError(f"grid: unknown key {key!r}; {suggest(key, [*known, 'measures', 'runs'])}")
-    whats = _listed(block.pop("methods", ()))
-    for name in whats:
-        system(name)
-    if named := [str(name) for name in _listed(block.pop("notebooks", ()))]:
-        whats += [str(path) for path in find_notebooks(notebooks, named)]
-    label, profile = block.pop("label", None), block.pop("profile", "tiny")
-    for key, value in (("label", label or ""), ("profile", profile)):
-        if not isinstance(value, str):
-            raise SettingsError(f"grid: {key} takes one text, got {value!r}; write it in quotes")
-    if "seeds" in block and "seed" in block:
-        raise SettingsError(f"seed={block['seed']} and seeds={block['seeds']!r} are both given; give one of them")
-    axes = {"seed": parse_seeds(block.pop("seeds", [])) or [block.pop("seed", Settings.model_fields["seed"].default)]}
-    axes |= {name: _listed(value) for name, value in block.items()}
-    varied = [name for name, values in axes.items() if len(values) > 1 and name != "seed"]
+def _flat(block: Mapping[str, Any], before: str = "") -> dict[str, Any]:
+    """TOML's tables of a dotted key as dotted paths; `terms` is one value."""
+    flat: dict[str, Any] = {}
+    for name, value in block.items():
+        if isinstance(value, dict) and name != "terms":
+            flat |= _flat(value, f"{before}{name}.")
+        else:
+            flat[f"{before}{name}"] = value
+    return flat
+
+
+def _block(
+    block: dict[str, Any], top: dict[str, Any], measures: tuple[str, ...], notebooks: Path
+) -> list[Run]:
+    own = _own_keys(block, top)
+    profile, preset = own["profile"] or "tiny", own["preset"]
+    usual = {key: _axis(value) for key, value in top.items() if key not in (*OWN, *block)}
+    axes = {key: _axis(value) for key, value in block.items() if key not in OWN}
+    _check_keys([*usual, *(axes if own["notebooks"] else ())], profile)
+    varied = [key for key, values in (axes | usual).items() if len(values) > 1]
+    named = [str(name) for name in _listed(own["notebooks"] or ())]
+    whats = [*_listed(own["methods"] or ())]
+    whats += map(str, find_notebooks(notebooks, named) if named else ())
+    seeds = parse_seeds(next((own[key] for key in ("seeds", "seed") if own[key] is not None), 42))
     runs = []
-    for what, *values in itertools.product(whats, *axes.values()):
-        given = dict(zip(axes, values, strict=True))
-        settings = Settings.of(profile, **given)
-        name = Path(what).stem
-        if what.endswith(".ipynb"):
-            _taken(Path(what), given)
-        text = _called(label, name, given) if label else ", ".join([name, *(f"{key}={given[key]}" for key in varied)])
-        runs.append(Run(text, what, settings, measures, (*given.items(), ("profile", profile))))
+    for what, *values in itertools.product(whats, *usual.values(), *axes.values()):
+        chosen, name = dict(zip((*usual, *axes), values, strict=True)), Path(what).stem
+        shared, changes = ({key: chosen[key] for key in keys} for keys in (usual, axes))
+        for seed in seeds:
+            label = _called(own["label"], name, {**chosen, "seed": seed})
+            label = label or ", ".join([name, *(f"{k}={_shown(chosen[k])}" for k in varied)])
+            options = {"seed": seed, "preset": preset}
+            if what.endswith(".ipynb"):
+                given = _notebook_parameters(Path(what), {**chosen, **options, "profile": profile})
+                config = configure("untrained", profile, seed=seed, usual=chosen)
+            else:
+                given = ()
+                config = configure(what, profile, **options, usual=shared, changes=changes)
+            runs.append(Run(label, what, seed, config, given, measures))
     return runs
 
 
-def _called(label: str, name: str, given: Mapping[str, Any]) -> str:
+def _own_keys(block: Mapping[str, Any], top: Mapping[str, Any]) -> dict[str, Any]:
+    """What a block says of its runs besides settings; None where neither it nor the top does."""
+    own = {key: block.get(key, top.get(key)) for key in OWN}
+    for key in ("label", "profile", "preset"):
+        if not isinstance(own[key] or "", str):
+            raise SettingsError(f"grid: {key} takes one text, got {own[key]!r}; write it in quotes")
+    if own["seeds"] is not None and own["seed"] is not None:
+        raise SettingsError(
+            f"seed={own['seed']} and seeds={own['seeds']!r} are both given; give one of them"
+        )
+    for name in _listed(own["methods"] or ()):
+        registered(name)
+    return own
+
+
+def _check_keys(keys: Sequence[str], profile: str) -> None:
+    """That each fits some method, where it need not fit a certain one."""
+    for key in keys:
+        if not is_setting(key, profile):
+            known = [*setting_names(profile), *OWN, "measures", "modules", "runs"]
+            hint = nearest(key, known) or "cselab settings lists them"
+            raise SettingsError(f"grid: unknown key {key!r}; {hint}")
+
+
+def _called(label: str | None, name: str, given: Mapping[str, Any]) -> str:
+    if not label:
+        return ""
+    values = {key: _shown(value) for key, value in given.items()}
     try:
-        return label.format(**given, method=name)
+        return label.format_map(_Dotted({**values, "method": name}))
     except KeyError as error:
         raise SettingsError(
             f"label {label!r}: {error} is neither a setting of its block nor 'method'; "
             f"use one of {', '.join([*given, 'method'])}"
         ) from None
     except (IndexError, ValueError, AttributeError, TypeError) as error:
-        raise SettingsError(f"label {label!r}: {error}; write a setting of its block as {{caels}}") from None
+        raise SettingsError(
+            f"label {label!r}: {error}; write a setting of its block as {{caels}}"
+        ) from None
 
 
-def _taken(notebook: Path, given: Mapping[str, Any]) -> None:
+class _Dotted(dict):
+    """Values by dotted path; `str.format` asks for the first step, then for its attributes."""
+
+    def __missing__(self, key: str) -> "_Dotted":
+        inner = {k[len(key) + 1 :]: v for k, v in self.items() if k.startswith(f"{key}.")}
+        if not inner:
+            raise KeyError(key)
+        return _Dotted(inner)
+
+    def __getattr__(self, key: str) -> Any:
+        return self[key]
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, (list, tuple)):
+        return ",".join(map(str, value))
+    if isinstance(value, Mapping):
+        return ",".join(name if w == 1 else f"{name}:{w}" for name, w in value.items())
+    return str(value)
+
+
+def _notebook_parameters(notebook: Path, given: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
+    """Names and values for the notebook's cell, as typed on a command line."""
     declared = read_parameters(notebook)
+    given = {name: value for name, value in given.items() if value is not None}
     for name in given:
         if not {name, SETTINGS} & declared.keys():
-            raise SettingsError(f"notebook {notebook.stem} has no parameter {name!r}; {suggest(name, declared)}")
+            raise SettingsError(
+                f"notebook {notebook.stem} has no parameter {name!r}; {suggest(name, declared)}"
+            )
+    return tuple((n, v if isinstance(v, str) else json.dumps(v)) for n, v in given.items())
+
+
+def _axis(value: Any) -> list:
+    return list(value) if isinstance(value, (list, tuple)) else [value]
 
 
 def _listed(given: Any) -> list:

@@ -1,10 +1,12 @@
-"""The store of a sweep: one SQLite file, a row a run and a row a number, written by the workers themselves.
+"""The store of a sweep: one SQLite file, a row a run and a row a number, written by the workers.
 
-    runs(key, label, what, seed, profile, settings, source, data, state, error, seconds, attempts, worker, finished, environment)
+    runs(key, label, what, seed, profile, settings, source, data, state, error, seconds, attempts,
+         worker, finished, environment)
     scores(key, measure, task, value, n)
 
-Every change is one transaction and a run has one row, so that neither a crash nor two workers with the same run can leave half
-a result or two. Where workers are on several machines the file lies on a file system that all of them see and that has locks.
+Every change is one transaction and a run has one row, so that neither a crash nor two workers with
+the same run can leave half a result or two. Where workers are on several machines the file lies on
+a file system that all of them see and that has locks.
 """
 
 import json
@@ -20,25 +22,29 @@ from cselab.errors import CselabError, DataError
 
 VERSION = 1
 """Of the tables; kept in the file as `PRAGMA user_version`."""
+OLD_TASKS = {"World": "Synthetic"}
+"""Names that stores of the first edition have."""
 PATIENCE = 120
 """Seconds to wait for another writer."""
 TABLES = (
     """CREATE TABLE runs (
-        key TEXT PRIMARY KEY, label TEXT NOT NULL, what TEXT NOT NULL, seed INTEGER NOT NULL, profile TEXT NOT NULL,
-        settings TEXT NOT NULL, source TEXT NOT NULL, data TEXT NOT NULL, state TEXT NOT NULL CHECK (state IN ('done', 'failed')),
-        error TEXT NOT NULL, seconds REAL NOT NULL, attempts INTEGER NOT NULL, worker TEXT NOT NULL, finished TEXT NOT NULL,
-        environment TEXT NOT NULL
+        key TEXT PRIMARY KEY, label TEXT NOT NULL, what TEXT NOT NULL, seed INTEGER NOT NULL,
+        profile TEXT NOT NULL, settings TEXT NOT NULL, source TEXT NOT NULL, data TEXT NOT NULL,
+        state TEXT NOT NULL CHECK (state IN ('done', 'failed')), error TEXT NOT NULL,
+        seconds REAL NOT NULL, attempts INTEGER NOT NULL, worker TEXT NOT NULL,
+        finished TEXT NOT NULL, environment TEXT NOT NULL
     ) STRICT""",
     """CREATE TABLE scores (
-        key TEXT NOT NULL REFERENCES runs (key), measure TEXT NOT NULL, task TEXT NOT NULL, value REAL, n INTEGER NOT NULL,
-        PRIMARY KEY (key, measure, task)
+        key TEXT NOT NULL REFERENCES runs (key), measure TEXT NOT NULL, task TEXT NOT NULL,
+        value REAL, n INTEGER NOT NULL, PRIMARY KEY (key, measure, task)
     ) STRICT""",
 )
 
 
 @dataclass(frozen=True)
 class Result:
-    """How a run ended. error: empty for a finished one. attempts: of this run so far; the store counts. rows: measure, task, value, n."""
+    """How a run ended. error: empty for a finished one. settings: the whole configuration. rows:
+    measure, task, value, n."""
 
     key: str
     label: str
@@ -57,7 +63,8 @@ class Result:
 
 
 class Store:
-    """Opens `path`, or makes it. Raises DataError for a file that is no store, or one of another version."""
+    """Opens `path`, or makes it. Raises DataError for a file that is no store, or one of another
+    version."""
 
     def __init__(self, path: str | Path):
         self.path = Path(path)
@@ -65,13 +72,17 @@ class Store:
             self.path.parent.mkdir(parents=True, exist_ok=True)
             version = self._version() or self._made()
         except sqlite3.OperationalError as error:
-            raise CselabError(f"cannot open the store {self.path} ({error}); choose another --store") from None
+            raise CselabError(
+                f"cannot open the store {self.path} ({error}); choose another --store"
+            ) from None
         except (sqlite3.DatabaseError, OSError) as error:
-            raise DataError(f"{self.path} is no store of sweeps ({error}); choose another --store") from None
+            raise DataError(
+                f"{self.path} is no store of sweeps ({error}); choose another --store"
+            ) from None
         if version != VERSION:
             raise DataError(
-                f"store {self.path} has version {version}, this cselab reads and writes version {VERSION}; choose another --store, or "
-                "read it with the cselab that made it"
+                f"store {self.path} has version {version}, this cselab reads and writes version "
+                f"{VERSION}; choose another --store, or read it with the cselab that made it"
             )
 
     def _version(self) -> int:
@@ -105,14 +116,19 @@ class Store:
         return found if keys is None else found & set(keys)
 
     def add(self, result: Result) -> bool:
-        """Write a run and its numbers in one transaction. A finished run stays as it is: False says that it was there; a failed
-        one gives way, and its attempts are counted on."""
+        """Write a run and its numbers in one transaction. A finished run stays as it is: False says
+        that it was there; a failed one gives way, and its attempts are counted on."""
         run = asdict(result)
         rows, run["state"] = run.pop("rows"), "failed" if result.error else "done"
-        run["settings"], run["environment"] = json.dumps(result.settings), json.dumps(result.environment)
+        run["settings"], run["environment"] = (
+            json.dumps(result.settings),
+            json.dumps(result.environment),
+        )
         with self._open() as db:
             db.execute("BEGIN IMMEDIATE")
-            before = db.execute("SELECT state, attempts FROM runs WHERE key = ?", (result.key,)).fetchone()
+            before = db.execute(
+                "SELECT state, attempts FROM runs WHERE key = ?", (result.key,)
+            ).fetchone()
             if before and before[0] == "done":
                 return False
             run["attempts"] = 1 + (before[1] if before else 0)
@@ -120,16 +136,23 @@ class Store:
             places = ", ".join(f":{name}" for name in run)
             db.execute("DELETE FROM runs WHERE key = ?", (result.key,))
             db.execute(f"INSERT INTO runs ({', '.join(run)}) VALUES ({places})", run)
-            db.executemany("INSERT INTO scores VALUES (?, ?, ?, ?, ?)", [(result.key, *row) for row in rows])
+            db.executemany(
+                "INSERT INTO scores VALUES (?, ?, ?, ?, ?)", [(result.key, *row) for row in rows]
+            )
         return True
 
     def summary(self, key: str) -> tuple[str, float, dict[tuple[str, str], float]]:
-        """Of one run: its error ("" for none), its seconds, its numbers by measure and task. Raises KeyError for an unknown one."""
+        """Of one run: its error ("" for none), its seconds, its numbers by measure and task.
+
+        Raises KeyError for an unknown one.
+        """
         with self._open() as db:
             run = db.execute("SELECT error, seconds FROM runs WHERE key = ?", (key,)).fetchone()
             if run is None:
                 raise KeyError(key)
-            rows = db.execute("SELECT measure, task, value FROM scores WHERE key = ?", (key,)).fetchall()
+            rows = db.execute(
+                "SELECT measure, task, value FROM scores WHERE key = ?", (key,)
+            ).fetchall()
         return *run, {(measure, task): value for measure, task, value in rows}
 
     def runs(self) -> pandas.DataFrame:
@@ -140,8 +163,10 @@ class Store:
     def scores(self) -> pandas.DataFrame:
         """A row a number of every finished run, with its label and seed."""
         query = (
-            "SELECT label, seed, what, profile, data, source, measure, task, value, n, runs.key AS key FROM scores JOIN runs USING (key) "
+            "SELECT label, seed, what, profile, data, source, measure, task, value, n, "
+            "runs.key AS key FROM scores JOIN runs USING (key) "
             "WHERE state = 'done' ORDER BY finished, scores.rowid"
         )
         with self._open() as db:
-            return pandas.read_sql(query, db)
+            found = pandas.read_sql(query, db)
+        return found.replace({"task": OLD_TASKS})

@@ -1,6 +1,8 @@
-"""What a worker does: one run from settings to rows in the store, or a training that several runs start from."""
+"""What a worker does: one run from its configuration to rows in the store, or a training that
+several runs start from."""
 
 import contextlib
+import functools
 import hashlib
 import json
 import os
@@ -12,47 +14,80 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import NamedTuple
 
-from cselab import open_lab, stages
-from cselab.batch.report import read_rows
-from cselab.batch.runner import run as run_notebooks
 from cselab.data.transfer import TRANSFER7, load_transfer
-from cselab.environment import source_hash
 from cselab.errors import CselabError
-from cselab.lab import Lab, settings_hash
-from cselab.settings import Settings
-from cselab.sweep import measures
+from cselab.experiments.check import check
+from cselab.experiments.code import code_of_modules
+from cselab.experiments.config import Machine, RunConfig
+from cselab.experiments.environment import library_hash
+from cselab.experiments.keys import node_key, trained_parts
+from cselab.experiments.lab import open_lab
+from cselab.experiments.session import Session
+from cselab.experiments.train import train, train_node
+from cselab.experiments.workspace import Workspace
+from cselab.headless.report import read_rows
+from cselab.headless.runner import run as run_notebooks
+from cselab.methods import MethodConfig, load_method_file
+from cselab.methods.config import as_node
 from cselab.sweep.grid import Run
 from cselab.sweep.measures import MEASURES, Row
 from cselab.sweep.store import Result, Store
-from cselab.systems import check, system
 
 ALONE = threading.Lock()
-"""One run at a time in a process: torch's random state belongs to the process, not to a thread."""
-OF_DATA = (
-    "profile",
-    "data_dir",
-    "hub",
-    "corpus",
-    "sentences",
-    "tasks",
-    "dev_task",
-    "dev_pairs",
-    "world_pairs",
-    "nli",
-    "triplets",
-)
-"""Settings that say which data a run reads; the translators' are in its own."""
+"""One run at a time in a process: torch's random state is the process's, not a thread's."""
 
 
 class Place(NamedTuple):
-    """Where a sweep keeps things, as its workers see it."""
+    """Where a sweep keeps things, as its workers see it. modules: files of methods, name and
+    source, which a worker may not have."""
 
     store: str
     outputs: str
+    modules: tuple[tuple[str, str], ...] = ()
 
 
-class Told(NamedTuple):
-    """What the process that asked gets to know of a run; the rest is in the store."""
+class Job(NamedTuple):
+    """A run as it travels to a worker: plain values, for a method's class may be in no module that
+    the worker has."""
+
+    label: str
+    what: str
+    seed: int
+    config: str
+    given: tuple
+    measures: tuple[str, ...]
+
+    @classmethod
+    def of(cls, run: Run) -> "Job":
+        """The run's plain values."""
+        text = run.config.model_dump_json()
+        return cls(run.label, run.what, run.seed, text, run.given, run.measures)
+
+    def run(self) -> Run:
+        """The run again; its method has to be registered."""
+        config = RunConfig.model_validate_json(self.config)
+        return Run(self.label, self.what, self.seed, config, self.given, self.measures)
+
+
+class Training(NamedTuple):
+    """A training that runs start from: its key, its node as JSON, and the keys of those before."""
+
+    key: str
+    node: str
+    after: tuple[str, ...]
+
+
+class Plan(NamedTuple):
+    """Of one run: its key, the fingerprint of its data, and the trainings before it."""
+
+    key: str
+    data: str
+    trainings: tuple[Training, ...]
+    after: tuple[str, ...]
+
+
+class Summary(NamedTuple):
+    """Run summary returned to the client; the rest is in the store."""
 
     key: str
     error: str
@@ -61,113 +96,153 @@ class Told(NamedTuple):
     seconds: float
 
 
-def data_fingerprint(settings: Settings, outputs: str) -> str:
-    """Of all text and pairs that runs with these settings can read: sixteen hex digits."""
-    with ALONE, _said_to(Path(outputs) / "sweep.log"):
-        lab = lab_of(settings, outputs)
-        digest = hashlib.sha256(stages.sentences(lab).fingerprint.encode())
-        for pairs in (*stages.test_data(lab), stages.dev_pairs(lab), stages.world_pairs(lab)):
-            digest.update(pairs.fingerprint.encode())
-        with contextlib.suppress(CselabError):  # a folder need not have any; who asks for them says so
-            digest.update(repr(stages.nli_triplets(lab)).encode())
+def plans(jobs: Sequence[Job], place: Place) -> list[Plan]:
+    """Keys of runs, of their data and of the trainings they share, as this worker finds them."""
+    with _working(place):
+        return [_plan(job.run(), place.outputs) for job in jobs]
+
+
+def _plan(run: Run, outputs: str) -> Plan:
+    session = session_of(run.config, outputs)
+    data = data_fingerprint(session)
+    if run.notebook:
+        what = hashlib.sha256(run.notebook.read_bytes()).hexdigest()
+        parts = [what, run.given, library_hash(), data]
+        return Plan(_hash(parts), data, (), ())
+    node = session.workspace.with_fast_precision(run.config).method
+    measures = [run.measures, code_of_modules("cselab.sweep.measures"), data]
+    found: dict[str, Training] = {}
+    after = _trainings(session, node, found)
+    key = _hash([node_key(session, node), run.seed, *measures])
+    return Plan(key, data, tuple(found.values()), after)
+
+
+def _trainings(session: Session, node: MethodConfig, found: dict[str, Training]) -> tuple[str, ...]:
+    """The nearest trainings before a node, by key; `found` collects all of them."""
+    keys = []
+    for part in trained_parts(node):
+        key = node_key(session, part)
+        if key not in found:
+            after = _trainings(session, part, found)
+            found[key] = Training(key, part.model_dump_json(), after)
+        keys.append(key)
+    return tuple(keys)
+
+
+def _hash(parts: list) -> str:
+    return hashlib.sha256(json.dumps(parts, default=str).encode()).hexdigest()[:16]
+
+
+def data_fingerprint(session: Session) -> str:
+    """Of all text and pairs that runs on this data can read: sixteen hex digits."""
+    digest = hashlib.sha256(session.text.fingerprint.encode())
+    for pairs in (*session.test_data, session.dev_pairs, session.synthetic_pairs):
+        digest.update(pairs.fingerprint.encode())
+    with contextlib.suppress(CselabError):  # a folder need not have any; who asks for them says so
+        digest.update(session.triplets_hash.encode())
     return digest.hexdigest()[:16]
 
 
-def problems(runs: Sequence[Run], outputs: str) -> dict[str, list[str]]:
-    """What would end some of these runs sooner or later: the error, and the labels of the runs that it would end."""
+def problems(jobs: Sequence[Job], place: Place) -> dict[str, list[str]]:
+    """What would end some of these runs sooner or later: the error, and the labels of the runs."""
     found: dict[str, list[str]] = {}
-    with ALONE, _said_to(Path(outputs) / "sweep.log"):
-        for run in runs:
+    with _working(place):
+        for job in jobs:
+            run = job.run()
             try:
-                check_run(run, lab_of(run.settings, outputs))
+                check_run(run, session_of(run.config, place.outputs))
             except CselabError as error:
-                found.setdefault(str(error).removeprefix(f"{run.what}: "), []).append(run.label)
+                reason = str(error).removeprefix(f"{run.what}: ")
+                found.setdefault(reason, []).append(run.label)
     return found
 
 
-def check_run(run: Run, lab: Lab) -> None:
-    """Raises CselabError where something that the run will read is missing; a notebook checks its own."""
+def check_run(run: Run, session: Session) -> None:
+    """Raises CselabError where something that the run will read is missing; a notebook checks its
+    own."""
     if run.notebook:
         return
-    check(lab, run.what)
+    check([run.config], session)
     if "transfer" in run.measures:
         for name in TRANSFER7:
-            load_transfer(name, lab.settings.data_dir)
+            load_transfer(name, session.data.data_dir)
 
 
-def key_of(run: Run, data: str) -> str:
-    """What makes a run the same run: system or notebook, settings, measures, the library's source, and the data."""
-    what = hashlib.sha256(run.notebook.read_bytes()).hexdigest() if run.notebook else run.what
-    how = hashlib.sha256(Path(measures.__file__).read_bytes()).hexdigest()  # not part of the source that trains
-    parts = [what, settings_hash(run.settings), run.measures, how, source_hash(), data]
-    return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:16]
+def prepare(job: Job, training: Training, place: Place, *_after: object) -> None:
+    """Train what several runs start from. What goes wrong here, bad input or a divergence, is
+    reported by the runs, which meet it again."""
+    with _working(place), contextlib.suppress(CselabError):
+        node = as_node(json.loads(training.node))
+        train_node(session_of(job.run().config, place.outputs), node)
 
 
-def prepare(name: str, settings: Settings, outputs: str, *_after: object) -> None:
-    """Train what several runs start from. What goes wrong here, bad input or a divergence, is told by the runs, which meet it again."""
-    with ALONE, _said_to(Path(outputs) / "sweep.log"), contextlib.suppress(CselabError):
-        system(name).build(lab_of(settings, outputs))
-
-
-def execute(run: Run, key: str, data: str, place: Place, *_after: object) -> Told:
+def execute(job: Job, plan: Plan, place: Place, *_after: object) -> Summary:
     """Do the run and write it to the store; what is there already is not done again.
 
-    Bad input and divergence are results: they are written and not tried again. Anything else is raised, so that the scheduler may
-    retry.
+    Bad input and divergence are results: they are written and not tried again. Anything else is
+    raised, so that the scheduler may retry.
     """
     store = Store(place.store)
-    if store.done([key]):
-        return told(store, key)
+    if store.done([plan.key]):
+        return summary(store, plan.key)
     started = time.perf_counter()
     error, rows, environment = "", [], {}
-    with ALONE, _said_to(log_of(place, key)):
+    with _working(place, log_of(place, plan.key)):
+        run = job.run()
         try:
             if run.notebook:
-                rows, environment = _notebook(run, key, place)
+                rows = _notebook(run, plan.key, place)
             else:
-                lab = lab_of(run.settings, place.outputs)
-                rows, environment = measured(run, lab), lab.environment
+                session = session_of(run.config, place.outputs)
+                rows = measured(run, session)
+                environment = session.workspace.environment
         except CselabError as found:
             error = str(found)
-    store.add(result(run, key, data, time.perf_counter() - started, error, rows, environment))
-    return told(store, key)
+    seconds = time.perf_counter() - started
+    store.add(result(job, plan, seconds, error, rows, environment))
+    return summary(store, plan.key)
 
 
-def measured(run: Run, lab: Lab) -> list[Row]:
-    """Train, or find, the run's system and measure it."""
-    encoder = system(run.what).build(lab)
-    return [row for measure in run.measures for row in MEASURES[measure](lab, encoder)]
+def measured(run: Run, session: Session) -> list[Row]:
+    """Train, or find, the run's method and measure it."""
+    encoder = train(run.config, session).encoder
+    return [row for measure in run.measures for row in MEASURES[measure](session, encoder)]
 
 
 def result(
-    run: Run,
-    key: str,
-    data: str,
+    job: Job,
+    plan: Plan,
     seconds: float,
     error: str,
-    rows: list[Row] | None = None,
+    rows: Sequence[Row] = (),
     environment: dict | None = None,
 ) -> Result:
     """A run's row of the store."""
-    settings = run.settings
+    config = json.loads(job.config)
+    what = Path(job.what).stem if job.what.endswith(".ipynb") else job.what
     return Result(
-        key=key, label=run.label, what=run.notebook.stem if run.notebook else run.what, seed=settings.seed, profile=settings.profile,
-        settings=settings.model_dump(mode="json", exclude_unset=True, exclude={"profile"}), source=source_hash(), data=data,
-        seconds=round(seconds, 1), worker=f"{socket.gethostname()}:{os.getpid()}", environment=environment or {}, error=error,
-        finished=datetime.now(UTC).isoformat(timespec="seconds"), rows=[tuple(row) for row in rows or ()],
-    )  # fmt: skip
+        key=plan.key,
+        label=job.label,
+        what=what,
+        seed=job.seed,
+        profile=config["profile"],
+        settings=config,
+        source=library_hash(),
+        data=plan.data,
+        seconds=round(seconds, 1),
+        worker=f"{socket.gethostname()}:{os.getpid()}",
+        environment=environment or {},
+        error=error,
+        finished=datetime.now(UTC).isoformat(timespec="seconds"),
+        rows=[tuple(row) for row in rows],
+    )
 
 
-def told(store: Store, key: str) -> Told:
+def summary(store: Store, key: str) -> Summary:
     """Of a run in the store."""
     error, seconds, scores = store.summary(key)
-    return Told(
-        key,
-        error,
-        scores.get(("test", "average")),
-        next((v for (m, _), v in scores.items() if m == "dev"), None),
-        seconds,
-    )
+    dev = next((value for (measure, _), value in scores.items() if measure == "dev"), None)
+    return Summary(key, error, scores.get(("test", "average")), dev, seconds)
 
 
 def log_of(place: Place, key: str) -> Path:
@@ -175,26 +250,56 @@ def log_of(place: Place, key: str) -> Path:
     return Path(place.outputs) / "sweep-logs" / f"{key}.log"
 
 
-def lab_of(settings: Settings, outputs: str) -> Lab:
-    """A run's lab, whose stages are the sweep's."""
-    given = settings.model_dump(exclude_unset=True, exclude={"outputs"})
-    os.environ |= {"CSELAB_OUTPUTS": outputs, "CSELAB_RUN_DIR": str(Path(outputs) / "runs" / "sweep")}
-    return open_lab("sweep", outputs=outputs, **given)
+def session_of(config: RunConfig, outputs: str) -> Session:
+    """A run's session, whose steps are the sweep's; one for all runs on the same data."""
+    os.environ |= {
+        "CSELAB_OUTPUTS": outputs,
+        "CSELAB_RUN_DIR": str(Path(outputs) / "runs" / "sweep"),
+    }
+    return _session(config.machine.device, outputs, config.data, config.seed)
 
 
-def _notebook(run: Run, key: str, place: Place) -> tuple[list[Row], dict]:
+@functools.lru_cache(maxsize=4)
+def _session(device: str, outputs: str, data, seed: int) -> Session:
+    open_lab("sweep", device=device, seed=seed, outputs=outputs)  # quiet, and seeded
+    return Session(Workspace(Machine(device=device, outputs=Path(outputs))), data)
+
+
+def _notebook(run: Run, key: str, place: Place) -> list[Row]:
     """Execute the notebook in its own kernel; its rows are the scores it recorded."""
-    given = {name: str(value) for name, value in run.given}
     outputs = Path(place.outputs)
-    if not run_notebooks([run.notebook], given, outputs, name=f"sweep-{key}", resume=True):
-        raise CselabError(f"notebook {run.notebook.stem} failed; see {outputs / 'runs' / f'sweep-{key}'}")
+    if not run_notebooks(
+        [run.notebook], dict(run.given), outputs, name=f"sweep-{key}", resume=True
+    ):
+        folder = outputs / "runs" / f"sweep-{key}"
+        raise CselabError(f"notebook {run.notebook.stem} failed; see {folder}")
     recorded = read_rows(outputs / "runs" / f"sweep-{key}")
-    return [Row(row["method"], row["task"], row["score"], row["n"]) for row in recorded], {}
+    return [Row(row["method"], row["task"], row["score"], row["n"]) for row in recorded]
 
 
 @contextlib.contextmanager
-def _said_to(log: Path) -> Iterator[None]:
-    """What is printed goes to a file: a worker's terminal is another's."""
+def _working(place: Place, log: Path | None = None) -> Iterator[None]:
+    """One run at a time, with the sweep's methods; what it prints goes to a file."""
+    log = log or Path(place.outputs) / "sweep.log"
     log.parent.mkdir(parents=True, exist_ok=True)
-    with log.open("a", encoding="utf-8") as file, contextlib.redirect_stdout(file), contextlib.redirect_stderr(file):
+    with (
+        ALONE,
+        log.open("a", encoding="utf-8") as file,
+        contextlib.redirect_stdout(file),
+        contextlib.redirect_stderr(file),
+    ):
+        _load_modules(place)
         yield
+
+
+def _load_modules(place: Place) -> None:
+    """Register the sweep's own methods, from files that are written once by content."""
+    for name, source in place.modules:
+        digest = hashlib.sha256(source.encode()).hexdigest()[:12]
+        path = Path(place.outputs) / "methods" / digest / f"{name}.py"
+        if not path.is_file():
+            path.parent.mkdir(parents=True, exist_ok=True)
+            work = path.with_suffix(f".{os.getpid()}")
+            work.write_text(source, encoding="utf-8")
+            os.replace(work, path)
+        load_method_file(path)

@@ -1,4 +1,4 @@
-"""Which checkpoints of an interrupted run are whole: the Trainer writes many files, and a kill may come between any two."""
+"""Complete checkpoints: the Trainer writes several files, and a kill may come between any two."""
 
 import json
 import os
@@ -8,24 +8,24 @@ from pathlib import Path
 from transformers import TrainerCallback
 from transformers.trainer_utils import PREFIX_CHECKPOINT_DIR
 
-from cselab.training.distributed import rank_and_world, wait
+from cselab.training.distributed import rank_and_world, wait_for_all
 
 HISTORY = "history.json"
-"""Written last, under its name only when complete: a checkpoint that has it is whole."""
+"""Written last and atomically: a checkpoint that contains it is complete."""
 
 
-class MarkWhole(TrainerCallback):
-    """Writes the history so far into a checkpoint once the Trainer, on all processes, has written all its files."""
+class MarkComplete(TrainerCallback):
+    """Write the history into a checkpoint after all processes have written their files."""
 
     def __init__(self, history: list[dict]):
         self.history = history
 
     def on_save(self, args, state, control, **kwargs):
-        wait()
+        wait_for_all()
         if not state.is_world_process_zero:
             return
         folder = Path(args.output_dir) / f"{PREFIX_CHECKPOINT_DIR}-{state.global_step}"
-        for path in folder.iterdir():  # a power cut may not lose what the mark vouches for
+        for path in folder.iterdir():  # before the mark, in case of a power cut
             with path.open("rb") as file:
                 os.fsync(file.fileno())
         temporary = folder / f".{HISTORY}"
@@ -33,18 +33,18 @@ class MarkWhole(TrainerCallback):
         os.replace(temporary, folder / HISTORY)
 
 
-def last_whole(folder: Path) -> Path | None:
-    """The newest whole checkpoint in `folder`; half-written ones are removed."""
-    wait()
-    whole = {}
+def last_complete(folder: Path) -> Path | None:
+    """The newest complete checkpoint in `folder`; removes incomplete ones."""
+    wait_for_all()
+    complete = {}
     for path in folder.glob(f"{PREFIX_CHECKPOINT_DIR}-*"):
         if (path / HISTORY).is_file():
-            whole[int(path.name.rsplit("-", 1)[1])] = path
+            complete[int(path.name.rsplit("-", 1)[1])] = path
         elif rank_and_world()[0] == 0:
             shutil.rmtree(path)
-    return whole[max(whole)] if whole else None
+    return complete[max(complete)] if complete else None
 
 
 def read_history(checkpoint: Path) -> list[dict]:
-    """The rows of `FitResult.history` up to the checkpoint."""
+    """Rows of `FitResult.history` up to the checkpoint."""
     return json.loads((checkpoint / HISTORY).read_text())

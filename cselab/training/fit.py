@@ -1,4 +1,4 @@
-"""`fit`: train a method on tokenised sentences; the dev score picks the checkpoint. Built on `transformers.Trainer`."""
+"""Train a method with `transformers.Trainer`; the dev score selects the checkpoint."""
 
 import shutil
 import tempfile
@@ -13,22 +13,24 @@ import torch
 from transformers import PrinterCallback, TrainingArguments
 
 from cselab.errors import DataError, SettingsError
-from cselab.methods import Method
-from cselab.settings import Schedule
-from cselab.training.checkpoints import MarkWhole, last_whole, read_history
-from cselab.training.distributed import from_first, rank_and_world, wait
+from cselab.methods import Method, Schedule
+from cselab.training.checkpoints import MarkComplete, last_complete, read_history
+from cselab.training.distributed import from_first_process, rank_and_world, wait_for_all
 from cselab.training.trainer import ContrastiveTrainer
 from cselab.training.watch import Probe, Watch
 
 
 @dataclass(frozen=True)
 class FitResult:
-    """What training did.
+    """Result of a training.
 
-    history: one row per evaluation: step, dev (Spearman x100), learning_rate, alignment and uniformity of a fixed probe
-        batch, and the mean of each loss term since the row before (none at step 0). best_step: the step whose weights the
-        method now has; step 0 is scored but is no candidate, so that "trained" always means trained.
-    seconds: of training steps, evaluations left out, in this process since it began or was resumed.
+    history: one row per evaluation: step, dev (Spearman x100), learning_rate, alignment and
+        uniformity of a fixed probe batch, and the mean of each loss term since the previous row
+        (none at step 0).
+    best_step, best_dev: the step whose weights the method now has, and its dev score. Step 0 is
+        evaluated but never selected, so that "trained" always means trained.
+    seconds: of the training steps, without evaluations, since this process started or resumed.
+    sentences_per_second: of the same training steps.
     """
 
     history: list[dict[str, float | int]]
@@ -38,6 +40,7 @@ class FitResult:
     sentences_per_second: float
 
     def as_dict(self) -> dict[str, Any]:
+        """The fields by name, for JSON."""
         return dict(vars(self))
 
 
@@ -53,50 +56,63 @@ def fit(
     checkpoints: str | Path | None = None,
     logs: str | Path | None = None,
 ) -> FitResult:
-    """Train `method` in place and leave it, in eval mode, with the weights of its best dev score.
+    """Train `method` in place; at the end it has the weights of its best dev score, in eval mode.
 
-    corpus: rows with `input_ids` (and `input_ids_b` where the second view is another text), as `tokenize_corpus` gives.
-    dev: scores the method, higher is better; called before the first step and every `schedule.eval_every` steps.
-    seed: decides batches, dropout and coins; the same seed on the same machine gives the same weights.
-    checkpoints: a folder that outlives an interrupted run. Killed at any moment and called again, `fit` goes on from the
-        last whole checkpoint (one at each evaluation) to the very same weights; the folder is removed at the end.
-    logs: a folder for TensorBoard files and, should training diverge, the batch at which it did; None for neither.
+    corpus: rows with `input_ids` (and `input_ids_b` where the second view is another text), as
+        `tokenize_corpus` returns them.
+    dev: a function that scores the method, higher is better; called before the first step and
+        every `schedule.eval_every` steps.
+    seed: of batches, dropout and coins; equal seeds give equal weights on the same machine.
+    name: of the progress bar.
+    checkpoints: a folder of checkpoints, one per evaluation, for a run that may be interrupted.
+        Called again after a kill, `fit` continues from the last complete checkpoint, to exactly the
+        same weights. The folder is removed at the end. None: an interrupted run starts again.
+    logs: a folder for TensorBoard files and, if training diverges, for the batch at which it did;
+        None for neither.
 
-    Started by `accelerate launch` or `torchrun`, the processes share each batch of `schedule.batch_size` sentences, and
-    every one sees the negatives of all. One process uses one device: torch's DataParallel, which would keep the
-    negatives of its devices apart, is never used.
+    If `accelerate launch` or `torchrun` started several processes, they share each batch of
+    `schedule.batch_size` sentences, and each uses the negatives of all. One process uses one
+    device. torch's DataParallel, which would separate the negatives of the devices, is never used.
 
-    Raises DataError when the corpus is smaller than a batch, SettingsError for a method with a batch norm whose batch would be computed
-    in parts (`schedule.chunk`, several processes), and DivergenceError when the loss is not finite or the embeddings collapse.
+    Raises DataError if the corpus is smaller than a batch, SettingsError for a method with a batch
+    norm whose batch would be computed in parts (`schedule.chunk`, several processes), and
+    DivergenceError if the loss is not finite or the embeddings collapse.
     """
     if len(corpus) < schedule.batch_size:
         raise DataError(
-            f"the corpus has {len(corpus)} sentences, fewer than one batch of {schedule.batch_size}; "
-            "give more sentences or a smaller batch"
+            f"the corpus has {len(corpus)} sentences, fewer than one batch of "
+            f"{schedule.batch_size}; give more sentences or a smaller batch"
         )
     in_parts = schedule.chunk or rank_and_world()[1] > 1
     if in_parts and any(isinstance(module, torch.nn.BatchNorm1d) for module in method.modules()):
         raise SettingsError(
-            f"{type(method).__name__} has a batch norm, for which a batch in parts is not the batch; set chunk=0 and use one process"
+            f"{type(method).__name__} has a batch norm, which a batch in parts would change; set "
+            "chunk=0 and use one process"
         )
     device, logs = torch.device(device), logs and Path(logs)
-    torch.set_flush_denormal(True)  # the gradients of DCL underflow, and a CPU computes such numbers far slower
+    # DCL's gradients underflow, and a CPU is far slower with denormal numbers
+    torch.set_flush_denormal(True)
     torch.manual_seed(seed)
     with _folder(checkpoints) as folder:
-        resumed = last_whole(folder)
+        resumed = last_complete(folder)
         history = read_history(resumed) if resumed else []
         arguments = _arguments(schedule, seed, device, folder)
         arguments.eval_on_start = resumed is None
         arguments.save_only_model = checkpoints is None
         method.to(arguments.device).train()
         probe = Probe(method, corpus, arguments.device)
-        watch = Watch(name, schedule.steps, schedule.batch_size, None if rank_and_world()[0] else logs)
-        trainer = ContrastiveTrainer(method, corpus, schedule, dev, arguments, history, probe, watch, logs)
-        torch.manual_seed(seed + 1_000_003 * rank_and_world()[0])  # processes draw different dropout
+        watch = Watch(
+            name, schedule.steps, schedule.batch_size, None if rank_and_world()[0] else logs
+        )
+        trainer = ContrastiveTrainer(
+            method, corpus, schedule, dev, arguments, history, probe, watch, logs
+        )
+        # each process draws other dropout masks
+        torch.manual_seed(seed + 1_000_003 * rank_and_world()[0])
         trainer.remove_callback(PrinterCallback)
         trainer.add_callback(watch)
         if checkpoints is not None:
-            trainer.add_callback(MarkWhole(history))
+            trainer.add_callback(MarkComplete(history))
         try:
             trainer.train(resume_from_checkpoint=resumed and str(resumed))
         finally:
@@ -111,7 +127,9 @@ def fit(
     )
 
 
-def _arguments(schedule: Schedule, seed: int, device: torch.device, folder: Path) -> TrainingArguments:
+def _arguments(
+    schedule: Schedule, seed: int, device: torch.device, folder: Path
+) -> TrainingArguments:
     arguments = TrainingArguments(
         output_dir=str(folder),
         max_steps=schedule.steps,
@@ -125,9 +143,11 @@ def _arguments(schedule: Schedule, seed: int, device: torch.device, folder: Path
         eval_strategy="steps",
         eval_steps=schedule.eval_every,
         eval_on_start=True,
-        save_strategy="steps",  # at each evaluation, when the running means of the terms have just been cleared
+        # at each evaluation, where the running means of the terms are empty
+        save_strategy="steps",
         save_steps=schedule.eval_every,
-        save_total_limit=3,  # the best, the last, and the one before it while the last is being written
+        # the best, the last, and the previous one while the last is being written
+        save_total_limit=3,
         metric_for_best_model="eval_dev",
         greater_is_better=True,
         load_best_model_at_end=True,
@@ -136,7 +156,7 @@ def _arguments(schedule: Schedule, seed: int, device: torch.device, folder: Path
         disable_tqdm=True,
         remove_unused_columns=False,
         dataloader_pin_memory=device.type == "cuda",
-        ddp_find_unused_parameters=True,  # SimCSE's pooler, which nothing reads
+        ddp_find_unused_parameters=True,  # SimCSE does not use the pooler
     )
     arguments._n_gpu = min(arguments.n_gpu, 1)
     return arguments
@@ -144,11 +164,13 @@ def _arguments(schedule: Schedule, seed: int, device: torch.device, folder: Path
 
 @contextmanager
 def _folder(checkpoints: str | Path | None) -> Iterator[Path]:
-    """Where the Trainer writes, the same for all processes: gone at the end, but where it is to outlive an interruption
-    only if all went well."""
+    """The Trainer's folder, the same for all processes.
+
+    Removed at the end; after an error, `checkpoints` is kept.
+    """
     first = rank_and_world()[0] == 0
     if checkpoints is None:
-        folder = Path(from_first(tempfile.mkdtemp(prefix="cselab-fit-") if first else ""))
+        folder = Path(from_first_process(tempfile.mkdtemp(prefix="cselab-fit-") if first else ""))
     else:
         folder = Path(checkpoints)
         folder.mkdir(parents=True, exist_ok=True)
@@ -158,6 +180,6 @@ def _folder(checkpoints: str | Path | None) -> Iterator[Path]:
         if first and checkpoints is None:
             shutil.rmtree(folder)
         raise
-    wait()
+    wait_for_all()
     if first:
         shutil.rmtree(folder)

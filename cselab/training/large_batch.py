@@ -1,74 +1,90 @@
-"""Large batches on small memory: cached gradients (GradCache, Gao et al. 2021, arXiv 2101.06983).
+"""Large batches in little memory by cached gradients (GradCache).
 
-The loss needs the vectors of all sentences at once, but their graphs only one chunk at a time.
+Gao et al. 2021, https://arxiv.org/abs/2101.06983. The loss needs the vectors of all sentences at
+once, but their graphs only chunk by chunk.
 """
 
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import replace
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from cselab.methods import Batch, Vectors
+from cselab.methods import Batch, Outputs
 
 
 def cached_backward(
-    encode: Callable[[Batch], Vectors],
-    loss_of: Callable[[Vectors], Float[Tensor, ""]],
+    encode: Callable[[Batch], Outputs],
+    loss_of: Callable[[Outputs], Float[Tensor, ""]],
     batch: Batch,
     *,
     chunk: int,
     views: int = 2,
     unsynced: Callable[[], AbstractContextManager] = nullcontext,
 ) -> Float[Tensor, ""]:
-    """Adds the gradient of `loss_of(encode(batch))` to the parameters, `chunk` sentences at a time; returns the loss.
+    """Add the gradient of `loss_of(encode(batch))` to the parameters; returns the loss.
 
-    Vectors are computed without a graph, the loss and its gradient for them follow, and each chunk is computed again, now
-    with a graph and with the random numbers (dropout) of its first time, and takes its part of that gradient.
+    First, the vectors are computed without a graph, then the loss and its gradient for the vectors.
+    Then each chunk is computed again with a graph, with the same random numbers (dropout), and
+    receives its part of the gradient.
 
-    batch: tensors of views * N rows, view-major, or of N. unsynced: what the chunks but the last run in (DDP's `no_sync`).
+    batch: tensors of views * N rows, view-major, or of N rows.
+    chunk: number of sentences.
+    unsynced: a context manager for all chunks except the last (DDP's `no_sync`).
     """
     parts = list(_chunks(batch, chunk, views))
     device = next(iter(batch.values())).device
-    moments, cached = [], []
+    states, cached = [], []
     with torch.no_grad():
         for part in parts:
-            moments.append(_random_state(device))
+            states.append(_random_state(device))
             cached.append(encode(part))
-    vectors = {name: torch.cat([part[name] for part in cached], dim=1).requires_grad_() for name in cached[0]}
-    loss = loss_of(vectors)
+    tensors = [part.tensors() for part in cached]
+    outputs = {
+        name: torch.cat([part[name] for part in tensors], dim=1).requires_grad_()
+        for name in tensors[0]
+    }
+    loss = loss_of(replace(cached[0], **outputs))
     loss.backward()
     start = 0
-    for number, (part, moment) in enumerate(zip(parts, moments, strict=True), 1):
-        with nullcontext() if number == len(parts) else unsynced(), _replayed(moment, device):
-            again = encode(part)
+    for number, (part, state) in enumerate(zip(parts, states, strict=True), 1):
+        synced = nullcontext() if number == len(parts) else unsynced()
+        with synced, _with_random_state(state, device):
+            again = encode(part).tensors()
             stop = start + next(iter(again.values())).shape[1]
-            trained = [name for name in again if again[name].requires_grad]  # a teacher's vectors are not
-            gradients = [vectors[name].grad[:, start:stop] for name in trained]
+            # a teacher's vectors have no gradient
+            trained = [name for name in again if again[name].requires_grad]
+            gradients = [outputs[name].grad[:, start:stop] for name in trained]
             torch.autograd.backward([again[name] for name in trained], gradients)
             start = stop
     return loss.detach()
 
 
 def _chunks(batch: Batch, chunk: int, views: int) -> Iterator[Batch]:
-    """Each with all views of its sentences, and what is one row a sentence (a teacher's vectors)."""
+    """Chunks of sentences, with all views and with single rows (a teacher's vectors)."""
     sentences = len(batch["input_ids"]) // views
+
+    def rows_of(rows: Tensor, part: slice) -> Tensor:
+        if len(rows) == sentences:
+            return rows[part]
+        return rows.unflatten(0, (views, -1))[:, part].flatten(0, 1)
+
     for start in range(0, sentences, chunk):
         part = slice(start, start + chunk)
-        yield {
-            name: rows[part] if len(rows) == sentences else rows.unflatten(0, (views, -1))[:, part].flatten(0, 1)
-            for name, rows in batch.items()
-        }
+        yield {name: rows_of(rows, part) for name, rows in batch.items()}
 
 
 def _random_state(device: torch.device) -> tuple[Tensor, Tensor | None]:
-    return torch.get_rng_state(), torch.cuda.get_rng_state(device) if device.type == "cuda" else None
+    """State of the random generators of the CPU and, if in use, of the GPU."""
+    cuda = torch.cuda.get_rng_state(device) if device.type == "cuda" else None
+    return torch.get_rng_state(), cuda
 
 
 @contextmanager
-def _replayed(moment: tuple[Tensor, Tensor | None], device: torch.device) -> Iterator[None]:
-    cpu, cuda = moment
+def _with_random_state(state: tuple[Tensor, Tensor | None], device: torch.device) -> Iterator[None]:
+    cpu, cuda = state
     with torch.random.fork_rng(devices=[device] if cuda is not None else []):
         torch.set_rng_state(cpu)
         if cuda is not None:

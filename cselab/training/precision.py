@@ -1,4 +1,4 @@
-"""Whether bfloat16 is worth asking for: a processor without it multiplies four hundred times slower than in float32."""
+"""Test for fast bfloat16: a CPU without it multiplies four hundred times slower than in float32."""
 
 import functools
 import time
@@ -6,34 +6,37 @@ import time
 import torch
 
 SIZE, TOO_SLOW = 256, 10
-"""Rows of the square product that is timed, and how many times longer than in float32 it may take."""
+"""Rows of the timed square product, and the largest ratio of its time to that in float32."""
 
 
 @functools.cache
 def has_bfloat16(device: str) -> bool:
-    """Whether `device` ("cpu", "cuda", "mps") multiplies matrices in bfloat16 at a speed of the order of float32's.
+    """Whether `device` ("cpu", "cuda", "mps") multiplies in bfloat16 about as fast as in float32.
 
-    On a GPU torch knows. On a processor a product of 256 x 256 is timed in both, a third of a second at worst: capabilities have other
-    names on every architecture, and those with a bfloat16 that is emulated well are served too.
+    torch knows this of a GPU. On a CPU, a product of 256 x 256 is timed in both precisions, which
+    takes at most a third of a second: names of capabilities differ between architectures, and an
+    emulated bfloat16 may be fast enough.
     """
     if device == "cuda":
         return torch.cuda.is_bf16_supported(including_emulation=False)
     threads = torch.get_num_threads()
-    torch.set_num_threads(1)  # several would wait for each other on a busy machine, longer than the product takes
+    # several threads would wait for each other on a busy machine, longer than the product takes
+    torch.set_num_threads(1)
     try:
-        wide, narrow = (
-            _seconds(torch.ones(SIZE, SIZE, dtype=kind, device=device)) for kind in (torch.float32, torch.bfloat16)
+        float32, bfloat16 = (
+            _seconds(torch.ones(SIZE, SIZE, dtype=kind, device=device))
+            for kind in (torch.float32, torch.bfloat16)
         )
     finally:
         torch.set_num_threads(threads)
-    return narrow < TOO_SLOW * wide
+    return bfloat16 < TOO_SLOW * float32
 
 
 def _seconds(matrix: torch.Tensor) -> float:
-    """Of one product, the best of five."""
-    taken = []
+    """Time of one product, the shortest of five."""
+    seconds = []
     for _ in range(5):
         started = time.perf_counter()
         (matrix @ matrix)[0, 0].item()
-        taken.append(time.perf_counter() - started)
-    return min(taken)
+        seconds.append(time.perf_counter() - started)
+    return min(seconds)

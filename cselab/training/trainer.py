@@ -1,4 +1,7 @@
-"""The `transformers.Trainer` of contrastive methods: named terms, negatives of all processes, cached gradients, a dev score."""
+"""A `transformers.Trainer` for contrastive methods.
+
+With named loss terms, the negatives of all processes, cached gradients and a dev score.
+"""
 
 import math
 from collections.abc import Callable
@@ -13,25 +16,28 @@ from transformers import Trainer, TrainerCallback, TrainingArguments
 
 from cselab.data.batching import BucketedBatchSampler, ViewCollator
 from cselab.errors import DivergenceError
-from cselab.methods import Batch, Method, StepContext, Vectors
-from cselab.settings import Schedule
-from cselab.training.distributed import from_first, gather_sentences, rank_and_world
+from cselab.methods import Batch, Method, Outputs, Schedule, StepContext
+from cselab.training.distributed import from_first_process, gather_sentences, rank_and_world
 from cselab.training.large_batch import cached_backward
-from cselab.training.watch import Probe, Watch, keep_batch
+from cselab.training.watch import Probe, Watch, save_batch
 
 
-class Advance(TrainerCallback):
-    """Lets the method take its step after the optimiser's, before anything is evaluated or saved."""
+class AfterStep(TrainerCallback):
+    """Call a function after each step of the optimiser, before evaluation and saving."""
 
-    def __init__(self, take: Callable[[], None]):
-        self.take = take
+    def __init__(self, function: Callable[[], None]):
+        self.function = function
 
     def on_step_end(self, args, state, control, **kwargs) -> None:
-        self.take()
+        self.function()
 
 
 class ContrastiveTrainer(Trainer):
-    """history: the rows of `FitResult`, appended to at each evaluation. logs: where the batch of a bad step goes."""
+    """Trainer of a `Method`.
+
+    history: the rows of `FitResult.history`; each evaluation appends one.
+    logs: the folder for the batch of a step whose loss is not finite.
+    """
 
     def __init__(
         self,
@@ -49,16 +55,19 @@ class ContrastiveTrainer(Trainer):
         self.probe, self.watch = probe, watch
         self._terms: dict[str, list[Tensor]] = {}
         self._last: tuple[int, Batch, dict[str, Tensor]] | None = None
-        self._vectors: Vectors = {}
+        self._outputs: Outputs | None = None
         self._compiled: Callable | None = None
-        # The Trainer refuses to evaluate without an evaluation set; `evaluate` below never looks at it.
+        # The Trainer refuses to evaluate without an evaluation set; `evaluate` below ignores it.
         super().__init__(model=method, args=arguments, train_dataset=corpus, eval_dataset=corpus)
-        self.add_callback(Advance(lambda: method.advance(self._vectors)))
+        self.add_callback(AfterStep(lambda: method.after_step(self._outputs)))
 
     def get_train_dataloader(self) -> DataLoader:
-        """Every sentence at most once an epoch, batches of like lengths, each batch as two views; a process gets its part."""
+        """Batches of this process; each sentence occurs at most once per epoch."""
         sampler = BucketedBatchSampler(
-            self.train_dataset["length"], self.schedule.batch_size, seed=self.args.seed, part=rank_and_world()
+            self.train_dataset["length"],
+            self.schedule.batch_size,
+            seed=self.args.seed,
+            part=rank_and_world(),
         )
         return DataLoaderShard(
             self.train_dataset,
@@ -69,7 +78,7 @@ class ContrastiveTrainer(Trainer):
         )
 
     def training_step(self, model: nn.Module, inputs: Batch, num_items_in_batch=None) -> Tensor:
-        """Forward and backward of this process's sentences against everybody's."""
+        """Forward and backward pass of this process's sentences, with all processes' negatives."""
         self._check_last_step()
         model.train()
         batch = dict(self._prepare_inputs(inputs))
@@ -78,71 +87,92 @@ class ContrastiveTrainer(Trainer):
         world = rank_and_world()[1]
         terms: dict[str, Tensor] = {}
 
-        def loss_of(vectors: Vectors) -> Tensor:
-            whole = {name: gather_sentences(part, axis=1) for name, part in vectors.items()}
-            step = StepContext.at(self.args.seed, self.state.global_step)
-            terms.update(self.model.compare(whole, step, ids))
-            self._vectors = {name: part.detach() for name, part in whole.items()}
+        def loss_of(outputs: Outputs) -> Tensor:
+            outputs = outputs.map(lambda part: gather_sentences(part, axis=1))
+            step = StepContext.at(self.args.seed, self.state.global_step, ids)
+            terms.update(self.model.compare(outputs, step))
+            self._outputs = outputs.map(Tensor.detach)
             return world * sum(terms.values())  # DDP takes the mean of the processes' gradients
 
         forward = self._forward(model)
         if self.schedule.chunk:
             options = {"chunk": self.schedule.chunk, "views": self.model.views}
-            loss = cached_backward(
-                forward, loss_of, batch, **options, **({"unsynced": model.no_sync} if world > 1 else {})
-            )
+            if world > 1:
+                options["unsynced"] = model.no_sync
+            loss = cached_backward(forward, loss_of, batch, **options)
         else:
             loss = loss_of(forward(batch))
             loss.backward()
         for name, value in terms.items():
             self._terms.setdefault(name, []).append(value.detach())
-        self._last = (self.state.global_step, batch, {name: value.detach() for name, value in terms.items()})
+        values = {name: value.detach() for name, value in terms.items()}
+        self._last = (self.state.global_step, batch, values)
         return loss.detach() / world
 
-    def _forward(self, model: nn.Module) -> Callable[[Batch], Vectors]:
-        """The method as the Trainer wrapped it, in the schedule's precision, compiled if the schedule says so."""
+    def _forward(self, model: nn.Module) -> Callable[[Batch], Outputs]:
+        """The forward pass of the Trainer's wrapped model, as the schedule sets it.
+
+        In its precision, and compiled if it says so.
+        """
         if self._compiled is None:
             self._compiled = torch.compile(model, dynamic=True) if self.schedule.compile else model
 
-        def forward(batch: Batch) -> Vectors:
+        def forward(batch: Batch) -> Outputs:
             with torch.autocast(self.args.device.type, torch.bfloat16, enabled=self.schedule.bf16):
                 return self._compiled(batch)
 
         return forward
 
     def _check_last_step(self) -> None:
-        """One step late, so that a GPU never has to wait for the answer."""
+        """Raise DivergenceError if the last loss was not finite.
+
+        One step late, so that a GPU does not wait for the check.
+        """
         if self._last is None:
             return
         (step, batch, terms), self._last = self._last, None
         if all(math.isfinite(value) for value in torch.stack(list(terms.values())).tolist()):
             return
         values = ", ".join(f"{name} {value.item():g}" for name, value in terms.items())
-        kept = ""
+        note = ""
         if self.logs:
-            kept = f"; its sentences are in {keep_batch(self.logs, step, batch, self.model.encoder.tokenizer, terms)}"
+            path = save_batch(self.logs, step, batch, self.model.encoder.tokenizer, terms)
+            note = f"; its sentences are in {path}"
         raise DivergenceError(
-            f"the loss is not finite at step {step} ({values}){kept}; "
-            "try a lower learning rate, clipping (max_grad_norm=1) or a higher temperature"
+            f"the loss is not finite at step {step} ({values}){note}; try a lower learning rate, "
+            "clipping (max_grad_norm=1) or a higher temperature"
         )
 
     def get_decay_parameter_names(self, model) -> list[str]:
-        """All of them: the released code decays biases and LayerNorms too (METHODS 3)."""
+        """All parameters: the released code decays biases and LayerNorms too (METHODS 3)."""
         return [name for name, _ in model.named_parameters()]
 
-    def evaluate(self, eval_dataset=None, ignore_keys=None, metric_key_prefix="eval") -> dict[str, float]:
-        """The dev score, the first process's; leaves the random state as it was, so that looking more often changes nothing."""
+    def evaluate(
+        self, eval_dataset=None, ignore_keys=None, metric_key_prefix="eval"
+    ) -> dict[str, float]:
+        """Append a row with the first process's dev score to the history.
+
+        The random state is restored, so that the number of evaluations does not change training.
+        """
         self._check_last_step()
         with torch.random.fork_rng():
-            geometry = self.probe.look(self.model)
+            geometry = self.probe.measure(self.model)
             self.model.eval()
-            score = from_first(float(self.dev(self.model)))
+            score = from_first_process(float(self.dev(self.model)))
             self.model.train()
         means = {name: torch.stack(values).mean().item() for name, values in self._terms.items()}
         self._terms.clear()
         rate = self.lr_scheduler.get_last_lr()[0] if self.lr_scheduler else self.args.learning_rate
-        row = {"step": self.state.global_step, "dev": score, "learning_rate": rate, **geometry, **means}
+        row = {
+            "step": self.state.global_step,
+            "dev": score,
+            "learning_rate": rate,
+            **geometry,
+            **means,
+        }
         self.history.append(row)
         self.watch.mark(row)
-        self.control = self.callback_handler.on_evaluate(self.args, self.state, self.control, {"eval_dev": score})
+        self.control = self.callback_handler.on_evaluate(
+            self.args, self.state, self.control, {"eval_dev": score}
+        )
         return {"eval_dev": score}

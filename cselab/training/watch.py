@@ -1,4 +1,4 @@
-"""What a run says of itself while it goes: geometry of a fixed probe, speed, TensorBoard files, and the alarm."""
+"""Monitoring of a training: geometry of a fixed probe batch, collapse, speed, TensorBoard files."""
 
 import functools
 import json
@@ -13,27 +13,31 @@ from torch.utils.flop_counter import FlopCounterMode, sdpa_flop_count
 from transformers import TrainerCallback
 
 from cselab.data.batching import ViewCollator
+from cselab.data.progress import progress_bar
 from cselab.errors import DivergenceError
 from cselab.evaluation import alignment, uniformity
 from cselab.methods import Batch, Method
-from cselab.progress import progress_bar
 
 PROBE_SENTENCES = 64
 COUNTED_SENTENCES = 16
 COLLAPSED = -0.05
-"""Uniformity above which the probe's sentences are one point (0 is exactly one; a trained encoder has -2 to -4)."""
+"""Uniformity above which embeddings count as collapsed (0: one point; trained: -4 to -2)."""
 
-CPU_ATTENTION = {  # the one attention kernel torch's counter has no formula for
-    torch.ops.aten._scaled_dot_product_flash_attention_for_cpu: lambda q, k, v, *_, **__: sdpa_flop_count(q, k, v)
+CPU_ATTENTION = {  # torch's counter has no formula for this attention kernel
+    torch.ops.aten._scaled_dot_product_flash_attention_for_cpu: lambda q, k, v, *_, **__: (
+        sdpa_flop_count(q, k, v)
+    )
 }
 
 
 class Probe:
-    """The same sentences at every look: how close two dropout views are, how spread the sentences."""
+    """A fixed batch of sentences, on which alignment and uniformity are measured."""
 
     def __init__(self, method: Method, corpus: datasets.Dataset, device: torch.device):
         step = max(1, len(corpus) // PROBE_SENTENCES)
-        rows = corpus.select(range(0, len(corpus), step)).select(range(min(PROBE_SENTENCES, len(corpus))))
+        rows = corpus.select(range(0, len(corpus), step)).select(
+            range(min(PROBE_SENTENCES, len(corpus)))
+        )
         tokenizer, rows = method.encoder.tokenizer, list(rows)
         batch = ViewCollator(tokenizer)(rows)
         self.batch = {name: batch[name].to(device) for name in ("input_ids", "attention_mask")}
@@ -43,27 +47,28 @@ class Probe:
         self.start: float | None = None
 
     @torch.no_grad()
-    def look(self, method: Method) -> dict[str, float]:
-        """alignment of the two views (dropout as in training), uniformity of the first; no random number is drawn.
+    def measure(self, method: Method) -> dict[str, float]:
+        """Alignment of two dropout views, and uniformity of the first; keeps the random state.
 
-        Raises DivergenceError when the sentences were apart at the first look and are no more.
+        Raises DivergenceError if the embeddings have collapsed since the first measurement.
         """
         device = self.batch["input_ids"].device
         with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
             torch.manual_seed(0)
             method.train()
-            one, two = method.embed(self.batch).chunk(2)
-        spread = uniformity(one).item()
-        self.start = spread if self.start is None else self.start
-        if method.keeps_apart and spread > COLLAPSED > self.start:
+            first, second = method.embed(self.batch).chunk(2)
+        now = uniformity(first).item()
+        self.start = now if self.start is None else self.start
+        if method.keeps_apart and now > COLLAPSED > self.start:
             raise DivergenceError(
-                f"the embeddings collapsed: uniformity of the probe went from {self.start:.2f} to {spread:.2f}, nearly one point; "
-                "keep a term with negatives ('nce'), or lower the learning rate"
+                f"the embeddings collapsed: uniformity of the probe went from {self.start:.2f} to "
+                f"{now:.2f}, nearly one point; keep a term with negatives ('nce'), or lower the "
+                "learning rate"
             )
-        return {"alignment": alignment(one, two).item(), "uniformity": spread}
+        return {"alignment": alignment(first, second).item(), "uniformity": now}
 
     def flops_per_sentence(self, method: Method) -> float:
-        """Of a training step, as usually counted: forward once, backward twice that; all views of a sentence."""
+        """FLOPs per sentence of a training step, with all views: three forward passes."""
         counter = FlopCounterMode(display=False, custom_mapping=CPU_ATTENTION)
         with torch.no_grad(), torch.random.fork_rng(), counter:
             method(self.step)
@@ -72,9 +77,10 @@ class Probe:
 
 @functools.cache
 def matmul_peak(device: str, dtype: torch.dtype, size: int = 2048) -> float:
-    """Multiply-adds x2 a second of one large square matrix product here, the best of some: what this machine can do.
+    """Peak FLOP/s of this machine: of one large square matrix product, the best of six.
 
-    For benchmarks and estimates, never within a training: it takes minutes in bfloat16 on a processor without it.
+    For benchmarks and estimates, never within a training: it takes minutes in bfloat16 on a CPU
+    without it.
     """
     a = torch.randn(size, size, dtype=dtype, device=device)
     best = float("inf")
@@ -86,9 +92,9 @@ def matmul_peak(device: str, dtype: torch.dtype, size: int = 2048) -> float:
 
 
 class Watch(TrainerCallback):
-    """A progress bar with dev score, loss terms and sentences/s; the same into TensorBoard files.
+    """A progress bar with dev score, loss terms and speed, and the same in TensorBoard files.
 
-    Speed is of training steps alone, evaluations left out. seconds, steps: of this process, since the run began.
+    seconds, steps: of the training steps of this process, without evaluations.
     """
 
     def __init__(self, name: str, steps: int, batch_size: int, logs: Path | None):
@@ -103,6 +109,7 @@ class Watch(TrainerCallback):
 
     @property
     def sentences_per_second(self) -> float:
+        """Speed of the training steps, without evaluations."""
         return self.steps * self.batch_size / self.seconds if self.seconds else 0.0
 
     def on_step_begin(self, args, state, control, **kwargs):
@@ -114,9 +121,13 @@ class Watch(TrainerCallback):
         self.bar.update(state.global_step - self.bar.n)
 
     def mark(self, row: Mapping[str, float | int]) -> None:
-        """One evaluation: a row of the history."""
+        """Show an evaluation, a row of the history."""
         speed = {"sentences_per_second": self.sentences_per_second}
-        shown = {name: value for name, value in row.items() if name not in ("step", "learning_rate", "alignment")}
+        shown = {
+            name: value
+            for name, value in row.items()
+            if name not in ("step", "learning_rate", "alignment")
+        }
         text = ", ".join(f"{name} {value:.3g}" for name, value in shown.items())
         if self.steps:
             text += f", {self.sentences_per_second:.0f} sentences/s"
@@ -129,16 +140,23 @@ class Watch(TrainerCallback):
         self.close()
 
     def close(self) -> None:
+        """Close the bar and the TensorBoard files."""
         self.bar.close()
         if self.writer:
             self.writer.close()
 
 
-def keep_batch(folder: Path, step: int, batch: Batch, tokenizer, terms: Mapping[str, Tensor]) -> Path:
-    """Writes the sentences of a bad step, and its terms, to a file that a person can read."""
+def save_batch(
+    folder: Path, step: int, batch: Batch, tokenizer, terms: Mapping[str, Tensor]
+) -> Path:
+    """Write the sentences and terms of a step to a readable file."""
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"diverged-at-step-{step}.json"
     sentences = tokenizer.batch_decode(batch["input_ids"], skip_special_tokens=True)
-    bad = {"step": step, "terms": {name: value.item() for name, value in terms.items()}, "sentences": sentences}
+    bad = {
+        "step": step,
+        "terms": {name: value.item() for name, value in terms.items()},
+        "sentences": sentences,
+    }
     path.write_text(json.dumps(bad, indent=1, ensure_ascii=False))
     return path

@@ -8,7 +8,12 @@ from cselab.analysis.attention import CLASSES
 from cselab.models import load_backbone
 from cselab.models.cross_attention import context, embed_tokens
 
-TEXT = ["a man is playing guitar .", "the dog", "is a cat sleeping in the house ?", "the ball was red ,"]
+TEXT = [
+    "a man is playing guitar .",
+    "the dog",
+    "is a cat sleeping in the house ?",
+    "the ball was red ,",
+]
 
 
 @pytest.fixture(params=["bert", "roberta"])
@@ -18,11 +23,14 @@ def tower(request, make_bert, make_roberta):
 
 @pytest.fixture
 def batch(word_tokenizer):
-    return dict(word_tokenizer(TEXT, padding=True, return_tensors="pt", return_token_type_ids=False))
+    return dict(
+        word_tokenizer(TEXT, padding=True, return_tensors="pt", return_token_type_ids=False)
+    )
 
 
 def test_the_maps_are_those_of_eager_attention(tower, batch, tmp_path):
-    """Prevents a scale, a mask or a head order that differs from the model's: every layer's map, and the states beside it."""
+    """Prevents a scale, a mask or a head order that differs from the model's: every layer's map,
+    and the states beside it."""
     tower.save_pretrained(tmp_path / "tower")
     eager = load_backbone(tmp_path / "tower", attn_implementation="eager")
     with torch.no_grad():
@@ -49,7 +57,8 @@ def test_the_context_is_the_towers_own(tower, batch):
 
 
 def test_energy_by_hand(tower, word_tokenizer):
-    """Prevents padding or [CLS] itself in H, a mean before the ratio, and batches that change the result."""
+    """Prevents padding or [CLS] itself in H, a mean before the ratio, and batches that change the
+    result."""
     expected = []
     for sentence in TEXT:
         ids = word_tokenizer(sentence, return_tensors="pt")["input_ids"]
@@ -67,13 +76,22 @@ def test_energy_falls_with_length(tower, word_tokenizer):
 
 
 def test_the_sink_by_hand(tower, word_tokenizer):
+    """Against a loop over tokens; prevents classes that are averaged over padding."""
     expected = torch.zeros(tower.config.num_hidden_layers, len(CLASSES))
     for sentence in TEXT:
         tokens = word_tokenizer(sentence, return_tensors="pt")
         maps = trace(tower, tokens["input_ids"]).attention[:, 0]  # n h q k
         words = word_tokenizer.convert_ids_to_tokens(tokens["input_ids"][0])
         for k, word in enumerate(words):
-            where = 0 if k == 0 else 1 if k == len(words) - 1 else 2 if k == len(words) - 2 and word in ".,?" else 3
+            where = (
+                0
+                if k == 0
+                else 1
+                if k == len(words) - 1
+                else 2
+                if k == len(words) - 2 and word in ".,?"
+                else 3
+            )
             expected[:, where] += maps[..., k].mean((1, 2)) / len(TEXT)
     found = attention_sink(tower, word_tokenizer, TEXT)
     torch.testing.assert_close(found, expected, atol=1e-5, rtol=1e-4)
@@ -81,6 +99,7 @@ def test_the_sink_by_hand(tower, word_tokenizer):
 
 
 def test_received_attention_sums_to_one_over_tokens(tower, batch):
+    """Prevents a mean over padded queries."""
     received = received_attention(trace(tower, **batch).attention, batch["attention_mask"])
     torch.testing.assert_close(received.sum(-1), torch.ones_like(received[..., 0]))
     assert (received[:, batch["attention_mask"] == 0] < 1e-6).all()
@@ -95,7 +114,17 @@ def test_classes_of_tokens(word_tokenizer):
         return [CLASSES[c] if c >= 0 else "padding" for c in classes.tolist()]
 
     word, pad = "other tokens", "padding"
-    assert said("the dog , is .") == ["[CLS]", word, word, word, word, "final punctuation", "[SEP]", pad, pad]
+    assert said("the dog , is .") == [
+        "[CLS]",
+        word,
+        word,
+        word,
+        word,
+        "final punctuation",
+        "[SEP]",
+        pad,
+        pad,
+    ]
     assert said("the dog") == ["[CLS]", word, word, "[SEP]", pad, pad, pad, pad, pad]
     assert said("") == ["[CLS]", "[SEP]", *[pad] * 7]
     assert said(".") == ["[CLS]", "final punctuation", "[SEP]", *[pad] * 6]

@@ -1,4 +1,5 @@
-"""The degradation experiment against models that really lack the layers; the rank of a batch's correlations against theory."""
+"""The degradation experiment against models that really lack the layers; the rank of a batch's
+correlations against theory."""
 
 import math
 
@@ -30,12 +31,19 @@ GOLD = [3.0, 4.0, 2.0, 1.0, 0.5]
 
 @pytest.mark.parametrize("kind", ["llama", "bert"])
 def test_a_cut_is_the_model_without_its_last_layers(kind, make_bert, word_tokenizer):
-    """Prevents scores of layers in the wrong order, or of states that missed the final norm or had it twice."""
+    """Prevents scores of layers in the wrong order, or of states that missed the final norm or had
+    it twice."""
     if kind == "llama":
         config = LlamaConfig(
-            vocab_size=len(word_tokenizer), hidden_size=16, intermediate_size=32, num_hidden_layers=3,
-            num_attention_heads=2, max_position_embeddings=64, pad_token_id=0, initializer_range=0.3,
-        )  # fmt: skip
+            vocab_size=len(word_tokenizer),
+            hidden_size=16,
+            intermediate_size=32,
+            num_hidden_layers=3,
+            num_attention_heads=2,
+            max_position_embeddings=64,
+            pad_token_id=0,
+            initializer_range=0.3,
+        )
         torch.manual_seed(0)
         model = LlamaModel(config).eval()
     else:
@@ -53,22 +61,32 @@ def test_a_cut_is_the_model_without_its_last_layers(kind, make_bert, word_tokeni
 
 
 def test_one_embedding_for_all_is_no_score(make_bert, word_tokenizer):
-    """Prevents a warning of scipy's and a 0 where nothing was compared: all prompts end in the same token."""
+    """Prevents a warning of scipy's and a 0 where nothing was compared: all prompts end in the same
+    token."""
     found = layer_scores(
-        SentenceEncoder(make_bert(1), word_tokenizer, pooling="last_token"), ["a dog"] * 5, ["a dog"] * 5, GOLD
+        SentenceEncoder(make_bert(1), word_tokenizer, pooling="last_token"),
+        ["a dog"] * 5,
+        ["a dog"] * 5,
+        GOLD,
     )
     assert all(math.isnan(score) for score in found)
 
 
-def test_pairs_that_do_not_pair(make_bert, word_tokenizer):
+def test_pairs_that_do_not_match_are_refused(make_bert, word_tokenizer):
+    """Prevents scores of sentences beside each other's ratings."""
     with pytest.raises(DataError, match="two sentences and a score each, got 5, 4, 5"):
         layer_scores(SentenceEncoder(make_bert(1), word_tokenizer), ONE, TWO[:4], GOLD)
 
 
-@pytest.mark.parametrize(("rows", "width", "artificial", "centred"), [(8, 32, 0, 7), (8, 32, 10, 17), (40, 32, 0, 32)])
+@pytest.mark.parametrize(
+    ("rows", "width", "artificial", "centred"), [(8, 32, 0, 7), (8, 32, 10, 17), (40, 32, 0, 32)]
+)
 def test_the_rank_is_what_linear_algebra_allows(rows, width, artificial, centred):
-    """ImSimCSE section 4.2: N uncentred, N - 1 centred, M artificial rows lift it by M, never above d."""
+    """ImSimCSE section 4.2: N uncentred, N - 1 centred, M artificial rows lift it by M, never above
+    d."""
     torch.manual_seed(0)
     a, b = torch.randn(rows, width), torch.randn(rows, width)
     assert correlation_rank(a, b, artificial_rows=artificial) == centred
-    assert correlation_rank(a, b, artificial_rows=artificial, centre=False) == min(centred + 1, width)
+    assert correlation_rank(a, b, artificial_rows=artificial, centre=False) == min(
+        centred + 1, width
+    )

@@ -9,7 +9,8 @@ TEXT = ["a man is playing guitar .", "the dog", "a red ball is under the table"]
 
 
 def test_norms_are_of_the_encoders_own_vectors(make_bert, word_tokenizer):
-    """Prevents the mean of a batch, padding that leaks in, and h^L and h^P in each other's place."""
+    """Prevents the mean of a batch, padding that leaks in, and h^L and h^P in each other's
+    place."""
     tower = make_bert(1)
     found = vector_norms(tower, word_tokenizer, TEXT)
     for how, norms in (("cls", found.cls), ("pooler", found.pooled)):
@@ -20,7 +21,8 @@ def test_norms_are_of_the_encoders_own_vectors(make_bert, word_tokenizer):
 
 
 def test_layer_norm_fixes_the_length_and_its_removal_frees_it(make_bert, word_tokenizer):
-    """The study behind the pooler side of the modulus loss: with the last LayerNorms on, all sentences have nearly one length."""
+    """The study behind the pooler side of the modulus loss: with the last LayerNorms on, all
+    sentences have nearly one length."""
     tower = make_bert(1)
     fixed = vector_norms(tower, word_tokenizer, TEXT[:3]).cls
     remove_layer_norms(tower, 2)

@@ -13,7 +13,7 @@ from pathlib import Path
 import nbformat
 import pytest
 
-from cselab.doctor import BROWSERS
+from cselab.experiments.doctor import BROWSERS
 
 ROOT = Path(__file__).resolve().parents[2]
 TOKEN = "for-the-tests"
@@ -22,17 +22,23 @@ STATUS = ".jp-Notebook-ExecutionIndicator"
 
 @pytest.fixture(scope="session")
 def browser():
-    """Headless Chromium of the system. Without one the tests are skipped; where CSELAB_BROWSER=required, they fail."""
+    """Headless Chromium of the system. Without one the tests are skipped; with
+    CSELAB_BROWSER=required they fail."""
     from playwright.sync_api import sync_playwright
 
     path = next(filter(None, map(shutil.which, BROWSERS)), None)
     if path is None:
-        reason = f"no browser on the PATH ({', '.join(BROWSERS)}): apt install chromium, or your system's equivalent"
+        reason = (
+            f"no browser on the PATH ({', '.join(BROWSERS)}): apt install chromium, or your "
+            "system's equivalent"
+        )
         if os.environ.get("CSELAB_BROWSER") == "required":
             pytest.fail(reason)
         pytest.skip(reason)
     with sync_playwright() as playwright:
-        chromium = playwright.chromium.launch(executable_path=path, args=["--no-sandbox", "--use-gl=swiftshader"])
+        chromium = playwright.chromium.launch(
+            executable_path=path, args=["--no-sandbox", "--use-gl=swiftshader"]
+        )
         yield chromium
         chromium.close()
 
@@ -43,24 +49,31 @@ def jupyterlab(tmp_path_factory) -> Iterator[tuple[str, Path]]:
     home = tmp_path_factory.mktemp("jupyterlab")
     settings = home / "settings" / "@jupyterlab" / "notebook-extension"
     settings.mkdir(parents=True)
-    (settings / "tracker.jupyterlab-settings").write_text(
-        json.dumps({"windowingMode": "none"})
-    )  # all cells in the page
+    all_cells_in_the_page = json.dumps({"windowingMode": "none"})
+    (settings / "tracker.jupyterlab-settings").write_text(all_cells_in_the_page)
     (home / "notebooks").mkdir()
+    folders = {
+        "JUPYTERLAB_SETTINGS_DIR": "settings",
+        "JUPYTERLAB_WORKSPACES_DIR": "workspaces",
+        "JUPYTER_RUNTIME_DIR": "runtime",
+        "JUPYTER_CONFIG_DIR": "config",
+        "IPYTHONDIR": "ipython",
+        "CSELAB_OUTPUTS": "outputs",
+    }
+    environment = {key: value for key, value in os.environ.items() if key != "CSELAB_RUN_DIR"}
+    environment |= {name: str(home / folder) for name, folder in folders.items()}
+    options = [
+        "--no-browser",
+        "--allow-root",
+        "--ServerApp.port=0",
+        "--expose-app-in-browser",
+        f"--IdentityProvider.token={TOKEN}",
+        f"--ServerApp.root_dir={home / 'notebooks'}",
+        "--LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate",
+    ]
     log = (home / "server.log").open("w")
-    variables = {key: value for key, value in os.environ.items() if not key.startswith("CSELAB_RUN")} | {
-        "JUPYTERLAB_SETTINGS_DIR": str(home / "settings"), "JUPYTERLAB_WORKSPACES_DIR": str(home / "workspaces"),
-        "JUPYTER_RUNTIME_DIR": str(home / "runtime"), "JUPYTER_CONFIG_DIR": str(home / "config"),
-        "IPYTHONDIR": str(home / "ipython"), "CSELAB_OUTPUTS": str(home / "outputs"),
-    }  # fmt: skip
-    server = subprocess.Popen(
-        [
-            sys.executable, "-m", "jupyterlab", "--no-browser", "--allow-root", "--ServerApp.port=0", "--expose-app-in-browser",
-            f"--IdentityProvider.token={TOKEN}", f"--ServerApp.root_dir={home / 'notebooks'}",
-            "--LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate",
-        ],
-        stdout=log, stderr=log, env=variables, cwd=home,
-    )  # fmt: skip
+    command = [sys.executable, "-m", "jupyterlab", *options]
+    server = subprocess.Popen(command, stdout=log, stderr=log, env=environment, cwd=home)
     try:
         yield _address(home, server), home / "notebooks"
     finally:
@@ -89,8 +102,8 @@ def _address(home: Path, server: subprocess.Popen) -> str:
 
 @pytest.fixture
 def open_notebook(browser, jupyterlab) -> Iterator[Callable]:
-    """`open_notebook("06_attention_and_norms", stage1_steps=2)`: all its cells run in JupyterLab; gives the page, and what the browser's
-    console said in anger."""
+    """`open_notebook("06_attention_and_norms", sentences=300)`: all its cells run in JupyterLab;
+    gives the page, and a list of the errors in the browser's console."""
     from papermill.iorw import load_notebook_node
     from papermill.parameterize import parameterize_notebook
 
@@ -102,18 +115,19 @@ def open_notebook(browser, jupyterlab) -> Iterator[Callable]:
         nbformat.write(parameterize_notebook(notebook, parameters), folder / f"{name}.ipynb")
         page = browser.new_page(viewport={"width": 1280, "height": 1000})
         pages.append(page)
-        said: list[str] = []
-        page.on("console", lambda message: said.append(message.text) if message.type == "error" else None)
-        page.on("pageerror", lambda error: said.append(str(error)))
+        errors: list[str] = []
+        page.on("console", lambda line: errors.append(line.text) if line.type == "error" else None)
+        page.on("pageerror", lambda error: errors.append(str(error)))
         page.goto(f"{url}lab/tree/{name}.ipynb?token={TOKEN}&reset")
         page.wait_for_selector(".jp-Notebook .jp-CodeCell", timeout=120_000)
         page.get_by_text("Python 3 (ipykernel) | Idle").wait_for(timeout=120_000)
-        said.clear()
+        errors.clear()
         page.set_default_timeout(300_000)
-        page.evaluate("() => { window.jupyterapp.commands.execute('notebook:run-all-cells') }")
+        run_all = "() => { window.jupyterapp.commands.execute('notebook:run-all-cells') }"
+        page.evaluate(run_all)
         page.wait_for_selector(f"{STATUS}[data-status=busy]", state="attached")
         page.wait_for_selector(f"{STATUS}[data-status=idle]", state="attached")
-        return page, said
+        return page, errors
 
     yield opened
     for page in pages:

@@ -1,8 +1,9 @@
-"""Notebooks 06 and 11 as a reader uses them: JupyterLab in Chromium, cells run, controls moved with the keyboard."""
+"""Notebooks 06 and 11 as a reader uses them: JupyterLab in Chromium, cells run, controls moved with
+the keyboard."""
 
 import json
 
-QUICK = {"sentences": 300, "stage1_steps": 2, "stage2_steps": 2}
+QUICK = {"sentences": 300, "settings": {"steps": 2, "towers.steps": 2}}
 OUTPUT = ".jp-OutputArea-output[data-mime-type='application/vnd.jupyter.{}']"
 
 
@@ -23,17 +24,17 @@ def changed(page, plot, before: str) -> bool:
     return False
 
 
-def no_errors(page, said):
+def assert_no_errors(page, console_errors):
     assert page.locator(OUTPUT.format("error")).all_inner_texts() == []
     warnings = page.locator(OUTPUT.format("stderr")).all_inner_texts()
     assert [text for text in warnings if "Warning" in text] == []
-    assert said == []
+    assert console_errors == []
 
 
 def test_the_attention_inspector(open_notebook):
-    """Prevents a view that works in Python and is dead, empty or broken in the browser."""
-    page, said = open_notebook("06_attention_and_norms", **QUICK)
-    no_errors(page, said)
+    """Prevents a widget that works in Python and is dead, empty or broken in the browser."""
+    page, console_errors = open_notebook("06_attention_and_norms", **QUICK)
+    assert_no_errors(page, console_errors)
     inspector = plots(page).first
     inspector.scroll_into_view_if_needed()
     assert inspector.locator(".heatmaplayer image").count() == 2
@@ -50,24 +51,26 @@ def test_the_attention_inspector(open_notebook):
     shown = inspector.locator(".xtick text").all_text_contents()
     assert "<" in shown
     assert "dogs" in shown
-    no_errors(page, said)
+    assert_no_errors(page, console_errors)
 
 
 def test_the_loss_playground(open_notebook):
-    """Prevents a play button that moves nothing, a slider that the loss does not hear, and points that the browser moves by itself:
-    it rounds a slider's value to its step and sends it back."""
-    page, said = open_notebook("11_loss_playground", sentences=300, stage1_steps=2)
-    no_errors(page, said)
+    """Prevents a play button that moves nothing, a slider that the loss does not hear, and points
+    that the browser moves by itself: it rounds a slider's value to its step and sends it back."""
+    page, console_errors = open_notebook("11_loss_playground", sentences=300, steps=2)
+    assert_no_errors(page, console_errors)
     playground = plots(page).first
     playground.scroll_into_view_if_needed()
-    assert playground.evaluate("plot => Math.max(...plot.data.find(trace => trace.name == 'ictm').x)") == 150
+    last_step = "plot => Math.max(...plot.data.find(trace => trace.name == 'ictm').x)"
+    assert playground.evaluate(last_step) == 150
     before = picture(playground)
     page.get_by_role("button", name="one step").first.click()
     assert changed(page, playground, before)
     before = picture(playground)
-    page.locator(".widget-slider .noUi-handle").first.focus()  # the weight of the first term
+    # the weight of the first term
+    page.locator(".widget-slider .noUi-handle").first.focus()
     for _ in range(5):
         page.keyboard.press("ArrowLeft")
     page.locator(".jupyter-widgets.widget-play button").first.click()
     assert changed(page, playground, before)
-    no_errors(page, said)
+    assert_no_errors(page, console_errors)

@@ -8,7 +8,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from transformers import PreTrainedTokenizerFast
 
-from cselab.data.augment import VIEWS, Tokens, augmented, checked, mask_span, repeat, wrapped
+from cselab.data.augment import (
+    VIEWS,
+    Tokens,
+    augment,
+    check_view_names,
+    mask_span,
+    repeat,
+    wrap_in_prompt,
+)
 from cselab.errors import DataError, SettingsError
 
 TEXTS = [
@@ -26,16 +34,22 @@ def tokens(word_tokenizer):
 
 @pytest.fixture
 def batch(word_tokenizer):
-    return dict(word_tokenizer(TEXTS, padding=True, return_tensors="pt", return_token_type_ids=False))
+    return dict(
+        word_tokenizer(TEXTS, padding=True, return_tensors="pt", return_token_type_ids=False)
+    )
 
 
 def rows(batch):
-    return [ids[seen.bool()].tolist() for ids, seen in zip(batch["input_ids"], batch["attention_mask"], strict=True)]
+    return [
+        ids[seen.bool()].tolist()
+        for ids, seen in zip(batch["input_ids"], batch["attention_mask"], strict=True)
+    ]
 
 
 @pytest.mark.parametrize("name", sorted(VIEWS))
 def test_a_view_keeps_the_frame_of_its_texts(name, batch, tokens, word_tokenizer):
-    """Prevents a moved [CLS], a lost [SEP], words in the padding, a text that is gone, and a batch changed under its owner."""
+    """Prevents a moved [CLS], a lost [SEP], words in the padding, a text that is gone, and a batch
+    changed under its owner."""
     before = {key: value.clone() for key, value in batch.items()}
     torch.manual_seed(0)
     for _ in range(20):
@@ -55,6 +69,7 @@ def test_a_view_keeps_the_frame_of_its_texts(name, batch, tokens, word_tokenizer
 
 
 def test_shuffling_keeps_the_words_and_moves_them(batch, tokens):
+    """Prevents words that are lost or doubled, and one order for all."""
     torch.manual_seed(0)
     orders = {tuple(rows(VIEWS["shuffle"](batch, tokens))[2]) for _ in range(20)}
     assert len(orders) > 15
@@ -62,7 +77,8 @@ def test_shuffling_keeps_the_words_and_moves_them(batch, tokens):
 
 
 def test_repetition_is_of_words_in_place_and_uniform_in_number(batch, tokens):
-    """Prevents repeated frames, words that move, and a count that always is the largest (ESimCSE)."""
+    """Prevents repeated frames, words that move, and a count that always is the largest
+    (ESimCSE)."""
     torch.manual_seed(0)
     plain, counts = rows(batch)[2], Counter()
     for _ in range(600):
@@ -73,10 +89,12 @@ def test_repetition_is_of_words_in_place_and_uniform_in_number(batch, tokens):
     words = len(plain) - 2
     assert set(counts) == set(range(int(0.32 * words) + 1))
     assert max(counts.values()) < 1.6 * min(counts.values())
-    assert max(len(row) for row in rows(repeat(batch, tokens))[1:2]) <= 4 + 2  # two words: at most two more
+    # two words: at most two more
+    assert max(len(row) for row in rows(repeat(batch, tokens))[1:2]) <= 4 + 2
 
 
 def test_deletion_cutoff_and_masks_take_their_share(batch, tokens):
+    """Prevents another share than the papers', and a short text of which nothing is left."""
     torch.manual_seed(0)
     words = len(rows(batch)[2]) - 2
     assert len(rows(VIEWS["delete"](batch, tokens))[2]) - 2 == words - round(0.1 * words)
@@ -99,15 +117,22 @@ def test_a_span_is_one_run_and_may_be_anywhere(batch, tokens):
 
 
 def test_negation_follows_the_verb_or_comes_first(batch, tokens, word_tokenizer):
-    said = [word_tokenizer.decode(row, skip_special_tokens=False) for row in rows(VIEWS["negate"](batch, tokens))]
+    """Prevents a soft negative that says the same, and "not" in the middle of a phrase."""
+    said = [
+        word_tokenizer.decode(row, skip_special_tokens=False)
+        for row in rows(VIEWS["negate"](batch, tokens))
+    ]
     assert said[0] == "[CLS] a man is not playing guitar . [SEP]"
     assert said[2].startswith("[CLS] the big red ball was not under")
     assert said[1].endswith("the dog [SEP]")
     assert " not " in said[1]
 
 
-def test_a_prompt_stands_around_the_text(batch, tokens):
-    for plain, framed in zip(rows(batch), rows(wrapped(batch, tokens, [9, 8], [7])), strict=True):
+def test_a_prompt_stands_inside_cls_and_sep(batch, tokens):
+    """Prevents a prompt before [CLS], after [SEP], or in the padding."""
+    for plain, framed in zip(
+        rows(batch), rows(wrap_in_prompt(batch, tokens, [9, 8], [7])), strict=True
+    ):
         assert framed == [plain[0], 9, 8, *plain[1:-1], 7, plain[-1]]
 
 
@@ -115,7 +140,7 @@ def test_each_view_has_its_own_function(batch, tokens):
     """Prevents the first view's text from being changed too, and ids that are lost on the way."""
     two = {key: torch.cat([value, value]) for key, value in batch.items()}
     torch.manual_seed(0)
-    seen = augmented({**two, "text_hash": torch.arange(4)}, ("same", "repeat"), tokens)
+    seen = augment({**two, "text_hash": torch.arange(4)}, ("same", "repeat"), tokens)
     first = {key: seen[key][:4] for key in ("input_ids", "attention_mask")}
     assert rows(first) == rows(batch)
     assert rows({key: seen[key][4:] for key in first}) != rows(batch)
@@ -124,27 +149,37 @@ def test_each_view_has_its_own_function(batch, tokens):
 
 def test_a_wrong_view_is_named_before_anything_is_loaded():
     """Prevents three functions on two views from cutting the batch at the wrong rows."""
-    assert checked((), 2) == ()
+    assert check_view_names((), 2) == ()
     with pytest.raises(SettingsError, match="unknown view 'shufle'.*'shuffle'"):
-        checked(("same", "shufle"), 2)
+        check_view_names(("same", "shufle"), 2)
     with pytest.raises(SettingsError, match="3 names .* for 2 views; give one for each"):
-        checked(("same", "same", "same"), 2)
+        check_view_names(("same", "same", "same"), 2)
 
 
-def test_a_tokenizer_without_a_mask_is_named(word_tokenizer):
-    unmasked = PreTrainedTokenizerFast(tokenizer_object=word_tokenizer.backend_tokenizer, pad_token="[PAD]")
+def test_a_tokenizer_without_a_mask_is_refused(word_tokenizer):
+    """Prevents masked words that are None, found in the middle of training."""
+    unmasked = PreTrainedTokenizerFast(
+        tokenizer_object=word_tokenizer.backend_tokenizer, pad_token="[PAD]"
+    )
     with pytest.raises(DataError, match="a padding and a mask token"):
         Tokens.of(unmasked)
 
 
 @settings(max_examples=60, deadline=None)
-@given(st.lists(st.integers(0, 12), min_size=1, max_size=6), st.sampled_from(sorted(VIEWS)), st.integers(0, 10**6))
-def test_any_lengths(lengths, name, seed):
+@given(
+    st.lists(st.integers(0, 12), min_size=1, max_size=6),
+    st.sampled_from(sorted(VIEWS)),
+    st.integers(0, 10**6),
+)
+def test_views_take_texts_of_any_length(lengths, name, seed):
     """Prevents a crash on empty texts, which corpora hold."""
     tokens = Tokens(0, 4, frozenset({0, 1, 2, 3, 4}), frozenset({9}), (8,), (7, 7))
     width = max(lengths) + 2
     ids = torch.tensor([[2, *range(9, 9 + n), 3, *[0] * (width - n - 2)] for n in lengths])
-    batch = {"input_ids": ids, "attention_mask": (torch.arange(width) < torch.tensor(lengths)[:, None] + 2).long()}
+    batch = {
+        "input_ids": ids,
+        "attention_mask": (torch.arange(width) < torch.tensor(lengths)[:, None] + 2).long(),
+    }
     torch.manual_seed(seed)
     view = VIEWS[name](batch, tokens)
     assert len(view["input_ids"]) == len(lengths)

@@ -16,8 +16,16 @@ def lengths(n, seed=0):
     return np.random.default_rng(seed).geometric(0.05, size=n)
 
 
-@given(n=st.integers(2, 700), batch_size=st.integers(2, 12), epoch=st.integers(0, 3), drop_last=st.booleans())
-def test_every_row_at_most_once_and_only_the_ragged_end_is_left_out(n, batch_size, epoch, drop_last):
+@given(
+    n=st.integers(2, 700),
+    batch_size=st.integers(2, 12),
+    epoch=st.integers(0, 3),
+    drop_last=st.booleans(),
+)
+def test_every_row_at_most_once_and_only_the_ragged_end_is_left_out(
+    n, batch_size, epoch, drop_last
+):
+    """Prevents rows that are lost, doubled, or alone in a batch without negatives."""
     batch_size = min(batch_size, n)
     sampler = BucketedBatchSampler(lengths(n), batch_size, seed=1, drop_last=drop_last)
     sampler.set_epoch(epoch)
@@ -43,7 +51,8 @@ def test_the_rows_left_out_change_from_epoch_to_epoch():
 
 
 def test_batches_depend_on_seed_and_epoch_alone():
-    """Prevents a resumed run from seeing other batches because something else drew a random number."""
+    """Prevents a resumed run from seeing other batches because something else drew a random
+    number."""
     sampler = BucketedBatchSampler(lengths(500), 8, seed=3)
     first = list(sampler)
     torch.rand(7)
@@ -57,7 +66,8 @@ def test_batches_depend_on_seed_and_epoch_alone():
 
 
 def test_batches_hold_like_lengths_in_no_order():
-    """Prevents both padding to a random batch's longest, and training from short sentences to long ones."""
+    """Prevents both padding to a random batch's longest, and training from short sentences to long
+    ones."""
     n = lengths(6400)
     batches = [n[batch] for batch in BucketedBatchSampler(n, 64, seed=0)]
     padding = sum((batch.max() - batch).sum() for batch in batches) / n.sum()
@@ -67,20 +77,27 @@ def test_batches_hold_like_lengths_in_no_order():
     assert abs(np.corrcoef(means, np.arange(len(means)))[0, 1]) < 0.4
 
 
-@pytest.mark.parametrize(("n", "batch_size", "message"), [
-    (10, 1, "a batch of 1 has no negatives; use a batch size of at least 2"),
-    (10, 16, "the corpus has 10 sentences, fewer than one batch of 16"),
-])  # fmt: skip
-def test_impossible_batches_are_one_line(n, batch_size, message):
+@pytest.mark.parametrize(
+    ("n", "batch_size", "message"),
+    [
+        (10, 1, "a batch of 1 has no negatives; use a batch size of at least 2"),
+        (10, 16, "the corpus has 10 sentences, fewer than one batch of 16"),
+    ],
+)
+def test_impossible_batches_are_refused(n, batch_size, message):
+    """Prevents an epoch without a single batch."""
     with pytest.raises(DataError, match=message):
         BucketedBatchSampler(lengths(n), batch_size, seed=0)
 
 
 def test_a_prepared_loader_resumes_in_the_middle_of_an_epoch():
-    """Prevents the loader that skips to the checkpoint from starting over with the batches of epoch 0."""
+    """Prevents the loader that skips to the checkpoint from starting over with the batches of epoch
+    0."""
 
     def prepared():
-        loader = DataLoader(range(40), batch_sampler=BucketedBatchSampler(lengths(40), 4, seed=0), collate_fn=list)
+        loader = DataLoader(
+            range(40), batch_sampler=BucketedBatchSampler(lengths(40), 4, seed=0), collate_fn=list
+        )
         return Accelerator(cpu=True).prepare(loader)
 
     loader = prepared()
@@ -95,8 +112,11 @@ def test_a_prepared_loader_resumes_in_the_middle_of_an_epoch():
 
 
 def test_two_views_are_view_major_and_padded_to_the_longest(word_tokenizer):
+    """Prevents sentence-major rows, whose positives would be other sentences."""
     pad = word_tokenizer.pad_token_id
-    batch = ViewCollator(word_tokenizer)([{"input_ids": [2, 7, 3]}, {"input_ids": [2, 7, 8, 9, 3], "length": 5}])
+    batch = ViewCollator(word_tokenizer)(
+        [{"input_ids": [2, 7, 3]}, {"input_ids": [2, 7, 8, 9, 3], "length": 5}]
+    )
     one = [[2, 7, 3, pad, pad], [2, 7, 8, 9, 3]]
     assert batch.keys() == {"input_ids", "attention_mask"}
     assert batch["input_ids"].tolist() == one + one
@@ -105,24 +125,48 @@ def test_two_views_are_view_major_and_padded_to_the_longest(word_tokenizer):
 
 
 def test_a_second_text_is_the_second_view(word_tokenizer):
-    """Prevents a round trip that is longer than its sentence from being cut, or set beside the wrong sentence."""
-    rows = [{"input_ids": [2, 7, 3], "input_ids_b": [2, 9, 9, 9, 3]}, {"input_ids": [2, 8, 3], "input_ids_b": [2, 3]}]
+    """Prevents a round trip that is longer than its sentence from being cut, or set beside the
+    wrong sentence."""
+    rows = [
+        {"input_ids": [2, 7, 3], "input_ids_b": [2, 9, 9, 9, 3]},
+        {"input_ids": [2, 8, 3], "input_ids_b": [2, 3]},
+    ]
     batch = ViewCollator(word_tokenizer)(rows)
-    tokens = [ids[mask.bool()].tolist() for ids, mask in zip(batch["input_ids"], batch["attention_mask"], strict=True)]
+    tokens = [
+        ids[mask.bool()].tolist()
+        for ids, mask in zip(batch["input_ids"], batch["attention_mask"], strict=True)
+    ]
     assert tokens == [[2, 7, 3], [2, 8, 3], [2, 9, 9, 9, 3], [2, 3]]
 
 
 @pytest.mark.parametrize(("longest", "columns"), [(7, 8), (8, 8), (9, 16)])
-def test_padding_to_a_multiple(longest, columns, word_tokenizer):
-    batch = ViewCollator(word_tokenizer, multiple_of=8)([{"input_ids": [5] * longest}, {"input_ids": [5]}])
+def test_padding_to_a_multiple_adds_padding_alone(longest, columns, word_tokenizer):
+    """Prevents words that are cut, and padding that is attended to."""
+    batch = ViewCollator(word_tokenizer, multiple_of=8)(
+        [{"input_ids": [5] * longest}, {"input_ids": [5]}]
+    )
     assert batch["input_ids"].shape == batch["attention_mask"].shape == (4, columns)
     assert batch["attention_mask"].sum().item() == 2 * (longest + 1)
 
 
-def test_a_tokenizer_that_cannot_pad_is_named_at_once(word_tokenizer):
+def test_a_tokenizer_that_cannot_pad_is_refused_at_once(word_tokenizer):
+    """Prevents an error in the first batch, after hours of preparation."""
     from transformers import PreTrainedTokenizerFast
 
     bare = PreTrainedTokenizerFast(tokenizer_object=word_tokenizer.backend_tokenizer)
     bare.pad_token = None  # a tokenizer that has padded before hands its token on
     with pytest.raises(DataError, match=r"no padding token; set tokenizer\.pad_token"):
         ViewCollator(bare)
+
+
+def test_triplets_and_teachers_are_a_third_view_and_a_column(word_tokenizer):
+    """Prevents pairs from being taken for triplets, and a teacher's vector that is padded or
+    repeated for each view."""
+    three = ViewCollator(word_tokenizer, views=3)
+    message = "learns from triplets: rows need input_ids, input_ids_b and input_ids_c"
+    with pytest.raises(DataError, match=message):
+        three([{"input_ids": [1], "input_ids_b": [2]}])
+    row = {"input_ids": [1], "input_ids_b": [2], "input_ids_c": [3, 4], "target": [0.5, 1.0]}
+    assert three([row])["input_ids"].tolist() == [[1, 0], [2, 0], [3, 4]]
+    one = ViewCollator(word_tokenizer, views=1)([row])
+    assert (one["input_ids"].tolist(), one["target"].tolist()) == ([[1]], [[0.5, 1.0]])

@@ -17,7 +17,14 @@ import cselab.data.corpus as module
 from cselab.data import load_corpus, tokenize_corpus
 from cselab.errors import DataError
 
-LINES = ["the man is playing", "a dog", "  the cat is eating fish  ", "", "a dog", "two small birds in the park"]
+LINES = [
+    "the man is playing",
+    "a dog",
+    "  the cat is eating fish  ",
+    "",
+    "a dog",
+    "two small birds in the park",
+]
 SENTENCES = [line.strip() for line in LINES if line]
 
 
@@ -28,7 +35,9 @@ def folder(tmp_path, monkeypatch):
     (tmp_path / "corpus").mkdir()
     (tmp_path / "corpus-large").mkdir()
     for name, lines in {"wiki1m-piece": LINES, "wikipedia-2014": ["the end ."]}.items():
-        (tmp_path / "corpus" / f"{name}.txt.gz").write_bytes(gzip.compress("\n".join(lines).encode() + b"\n"))
+        (tmp_path / "corpus" / f"{name}.txt.gz").write_bytes(
+            gzip.compress("\n".join(lines).encode() + b"\n")
+        )
     (tmp_path / "corpus-large" / "more.txt.gz").write_bytes(gzip.compress(b"one line\n"))
     return tmp_path
 
@@ -45,6 +54,8 @@ def text(tmp_path):
 
 
 def test_the_folders_default_is_its_wikipedia_sentences(folder):
+    """Prevents a default text that depends on the order of files, or a corpus that can be read
+    once."""
     corpus = load_corpus(folder=folder)
     assert list(corpus) == [*SENTENCES, "the end ."]
     assert list(corpus) == list(corpus)  # a corpus can be read again
@@ -54,8 +65,12 @@ def test_the_folders_default_is_its_wikipedia_sentences(folder):
 
 
 def test_files_are_named_by_stem_or_path(folder, text):
+    """Prevents a path that is looked for as a name, and a name as a path."""
     assert list(load_corpus("more", folder=folder)) == ["one line"]
-    assert list(load_corpus(["more", text(["my own line"])], folder=folder)) == ["one line", "my own line"]
+    assert list(load_corpus(["more", text(["my own line"])], folder=folder)) == [
+        "one line",
+        "my own line",
+    ]
     assert list(load_corpus([str(folder / "corpus" / "wikipedia-2014.txt.gz")])) == ["the end ."]
 
 
@@ -92,26 +107,37 @@ def test_a_limit_is_a_random_sample_in_order_and_samples_nest(text):
     whole = load_corpus(path, limit=1000)
     assert whole.fingerprint == load_corpus(path).fingerprint
     assert (
-        len({whole.fingerprint, small.fingerprint, large.fingerprint, load_corpus(path, limit=50, seed=1).fingerprint})
+        len(
+            {
+                whole.fingerprint,
+                small.fingerprint,
+                large.fingerprint,
+                load_corpus(path, limit=50, seed=1).fingerprint,
+            }
+        )
         == 4
     )
 
 
-def test_the_world_is_what_remains(monkeypatch):
+def test_synthetic_text_is_used_where_there_is_no_other(monkeypatch):
+    """Prevents a workbook that needs a download, and a seed or a limit that does not reach the
+    text."""
     made = []
 
     def sentences(n, seed):
         made.append((n, seed))
         return iter([f"sentence {seed}-{i}" for i in range(n)])
 
-    monkeypatch.setitem(sys.modules, "cselab.data.world", SimpleNamespace(sentences=sentences))
+    monkeypatch.setitem(sys.modules, "cselab.data.synthetic", SimpleNamespace(sentences=sentences))
     monkeypatch.delenv("CSELAB_DATA", raising=False)
     corpus = load_corpus(limit=5, seed=2)
     assert (corpus.source.kind, len(corpus), list(corpus)[-1]) == ("embedded", 5, "sentence 2-4")
     assert set(made) == {(5, 2)}
-    assert load_corpus("world", limit=5, seed=3).fingerprint != corpus.fingerprint
-    with pytest.raises(DataError, match="a corpus of its own, got world, more; name it alone"):
-        load_corpus(["world", "more"])
+    assert load_corpus("synthetic", limit=5, seed=3).fingerprint != corpus.fingerprint
+    with pytest.raises(
+        DataError, match="'synthetic' cannot be mixed .*got synthetic, more; name it alone"
+    ):
+        load_corpus(["synthetic", "more"])
 
 
 def test_the_hub_has_what_the_folder_lacks_and_nothing_stands_in_for_it(folder, text, monkeypatch):
@@ -136,23 +162,22 @@ def test_the_hub_has_what_the_folder_lacks_and_nothing_stands_in_for_it(folder, 
         load_corpus(hub=True)
 
 
-def test_what_cannot_be_read_is_one_line(folder, text, tmp_path):
-    cases = {
-        r"no corpus 'wikipedia-2041' in .*; did you mean 'wikipedia-2014'\? valid: more, wiki1m": lambda: load_corpus(
-            "wikipedia-2041", folder=folder
-        ),
-        "corpus 'wikipedia-2014' is looked for in the data folder; set data_dir": lambda: load_corpus("wikipedia-2014"),
-        "no file .*nowhere.txt": lambda: load_corpus("nowhere.txt"),
-        "no sentence in .*own.txt; expected one sentence a line": lambda: load_corpus(text(["", "  "])),
-        "limit=0 leaves no sentences": lambda: load_corpus(text(LINES), limit=0),
-        r"own.txt, line 3: 10,000 words; expected one sentence a line, so split the text": lambda: load_corpus(
-            text(["a", "b", "word " * 10_000, "c"])
-        ),
-        "no corpus 'wiki1m-piece' in": lambda: load_corpus(folder=tmp_path / "corpus"),
-    }
-    for message, call in cases.items():
+def test_a_corpus_that_cannot_be_read_is_refused_in_one_line(folder, text, tmp_path):
+    """Prevents a training on text that was not asked for, and a traceback without a way out."""
+    cases = [
+        ("no corpus 'wikipedia-2041' in .*; did you mean 'wikipedia-2014'", "wikipedia-2041", {}),
+        ("'wikipedia-2014' is looked for in the data folder; set data_dir", "wikipedia-2014", None),
+        ("no file .*nowhere.txt", "nowhere.txt", None),
+        ("no sentence in .*own.txt; expected one sentence per line", ["", "  "], None),
+        ("limit=0 leaves no sentences", LINES, {"limit": 0}),
+        ("own.txt, line 3: 10,000 words; expected one .*split", ["a", "b", "word " * 10_000], None),
+        ("no corpus 'wiki1m-piece' in", None, {"folder": tmp_path / "corpus"}),
+    ]
+    for message, named, options in cases:
+        name = text(named) if isinstance(named, list) else named
+        options = {"folder": folder} if options == {} else options or {}
         with pytest.raises(DataError, match=message) as caught:
-            call()
+            load_corpus(name, **options)
         assert "\n" not in str(caught.value)
 
 
@@ -170,8 +195,9 @@ def calls(word_tokenizer, monkeypatch):
     return seen
 
 
-def test_tokenised_once(text, word_tokenizer, calls, tmp_path, caplog):
-    """Also prevents a key that changes because the tokenizer keeps the last call's truncation in itself."""
+def test_a_corpus_is_tokenised_once(text, word_tokenizer, calls, tmp_path, caplog):
+    """Also prevents a key that changes because the tokenizer keeps the last call's truncation in
+    itself."""
     caplog.set_level("INFO", logger="cselab")
     corpus = load_corpus(text(LINES))
     first = tokenize_corpus(corpus, word_tokenizer, max_length=6, cache_dir=tmp_path / "cache")
@@ -179,17 +205,25 @@ def test_tokenised_once(text, word_tokenizer, calls, tmp_path, caplog):
     word_tokenizer(["a dog"], padding=True, truncation=True, max_length=3)
     calls.clear()
     again = tokenize_corpus(
-        load_corpus(text(LINES, "copy.txt")), word_tokenizer, max_length=6, cache_dir=tmp_path / "cache"
+        load_corpus(text(LINES, "copy.txt")),
+        word_tokenizer,
+        max_length=6,
+        cache_dir=tmp_path / "cache",
     )
     assert calls == []
     assert again["input_ids"][:] == first["input_ids"][:]
-    assert ["tokenised into" in caplog.messages[0], "reused from" in caplog.messages[-1]] == [True, True]
+    assert ["tokenised into" in caplog.messages[0], "reused from" in caplog.messages[-1]] == [
+        True,
+        True,
+    ]
 
 
 def test_rows_are_what_the_tokenizer_gives(text, word_tokenizer, monkeypatch, tmp_path):
     """Prevents rows lost or repeated where chunks meet."""
     monkeypatch.setattr(module, "CHUNK", 2)
-    rows = tokenize_corpus(load_corpus(text(LINES)), word_tokenizer, max_length=6, cache_dir=tmp_path)
+    rows = tokenize_corpus(
+        load_corpus(text(LINES)), word_tokenizer, max_length=6, cache_dir=tmp_path
+    )
     expected = word_tokenizer(SENTENCES, truncation=True, max_length=6)["input_ids"]
     assert rows["input_ids"][:] == expected
     assert rows["length"][:] == [len(ids) for ids in expected]
@@ -222,15 +256,22 @@ def test_another_text_length_or_tokenizer_is_another_key(text, word_tokenizer, c
     assert len(list((tmp_path / "cache").glob("*.arrow"))) == 5
 
 
-def test_the_rows_are_memory_mapped_from_the_cache_folder_only(text, word_tokenizer, tmp_path, monkeypatch):
+def test_the_rows_are_memory_mapped_from_the_cache_folder_only(
+    text, word_tokenizer, tmp_path, monkeypatch
+):
     """Prevents a second copy in the home folder, and rows held in memory."""
     monkeypatch.setattr(datasets.config, "HF_DATASETS_CACHE", tmp_path / "home")
-    rows = tokenize_corpus(load_corpus(text(LINES)), word_tokenizer, max_length=6, cache_dir=tmp_path / "cache")
-    assert [file["filename"] for file in rows.cache_files] == [str(next((tmp_path / "cache").glob("*.arrow")))]
+    rows = tokenize_corpus(
+        load_corpus(text(LINES)), word_tokenizer, max_length=6, cache_dir=tmp_path / "cache"
+    )
+    assert [file["filename"] for file in rows.cache_files] == [
+        str(next((tmp_path / "cache").glob("*.arrow")))
+    ]
     assert not (tmp_path / "home").exists()
 
 
 def test_several_callers_at_once_tokenise_once(text, word_tokenizer, tmp_path, monkeypatch):
+    """Prevents two trainings that write the same file."""
     written = []
     original = module._write
 
@@ -242,7 +283,13 @@ def test_several_callers_at_once_tokenise_once(text, word_tokenizer, tmp_path, m
     corpus = load_corpus(text(LINES))
     with ThreadPoolExecutor(4) as pool:
         jobs = [
-            pool.submit(tokenize_corpus, corpus, deepcopy(word_tokenizer), max_length=6, cache_dir=tmp_path / "cache")
+            pool.submit(
+                tokenize_corpus,
+                corpus,
+                deepcopy(word_tokenizer),
+                max_length=6,
+                cache_dir=tmp_path / "cache",
+            )
             for _ in range(4)
         ]
         results = [job.result()["input_ids"][:] for job in jobs]
@@ -262,7 +309,9 @@ def test_several_callers_at_once_tokenise_once(text, word_tokenizer, tmp_path, m
         (KeyboardInterrupt(), KeyboardInterrupt, "^$"),
     ],
 )
-def test_a_failed_write_leaves_nothing(failure, raised, message, text, word_tokenizer, tmp_path, monkeypatch):
+def test_a_failed_write_leaves_nothing(
+    failure, raised, message, text, word_tokenizer, tmp_path, monkeypatch
+):
     """Prevents half a corpus from being taken for the whole one by the next run."""
     monkeypatch.setattr(module, "CHUNK", 2)
     corpus = load_corpus(text(LINES))
@@ -279,7 +328,10 @@ def test_a_failed_write_leaves_nothing(failure, raised, message, text, word_toke
         tokenize_corpus(corpus, word_tokenizer, max_length=6, cache_dir=tmp_path / "cache")
     assert [path.suffix for path in (tmp_path / "cache").iterdir()] in ([".lock"], [])
     monkeypatch.undo()
-    assert len(tokenize_corpus(corpus, word_tokenizer, max_length=6, cache_dir=tmp_path / "cache")) == 5
+    assert (
+        len(tokenize_corpus(corpus, word_tokenizer, max_length=6, cache_dir=tmp_path / "cache"))
+        == 5
+    )
 
 
 @pytest.fixture
@@ -289,28 +341,37 @@ def tiny_disk(tmp_path):
         pytest.skip("mounting a small disk needs root")
     disk = tmp_path / "disk"
     disk.mkdir()
-    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=128k", "tmpfs", disk], capture_output=True).returncode:
+    if subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=128k", "tmpfs", disk], capture_output=True
+    ).returncode:
         pytest.skip("this machine does not allow mounting a small disk")
     yield disk
     subprocess.run(["umount", disk], check=True)
 
 
-def test_a_disk_that_is_really_full(tiny_disk, text, word_tokenizer):
+def test_a_full_disk_is_one_line_and_leaves_nothing(tiny_disk, text, word_tokenizer):
+    """Prevents half a file of tokens; on a disk that is really full."""
     corpus = load_corpus(text([f"the man is playing {i}" for i in range(20_000)]))
     with pytest.raises(
-        DataError, match=f"^no space left on the disk of {tiny_disk}: free some, or set `outputs` elsewhere$"
+        DataError,
+        match=f"^no space left on the disk of {tiny_disk}: free some, or set `outputs` elsewhere$",
     ):
         tokenize_corpus(corpus, word_tokenizer, max_length=16, cache_dir=tiny_disk)
     assert [path.suffix for path in tiny_disk.iterdir()] in ([".lock"], [])
 
 
-def test_a_slow_tokenizer_is_named(text, tmp_path):
+def test_a_slow_tokenizer_is_refused(text, tmp_path):
+    """Prevents a key that does not know what the tokenizer does."""
     from transformers import ByT5Tokenizer
 
-    with pytest.raises(DataError, match=r"ByT5Tokenizer is not a fast tokenizer; use one that has a tokenizer\.json"):
+    with pytest.raises(
+        DataError,
+        match=r"ByT5Tokenizer is not a fast tokenizer; use one that has a tokenizer\.json",
+    ):
         tokenize_corpus(load_corpus(text(LINES)), ByT5Tokenizer(), max_length=6, cache_dir=tmp_path)
 
 
 @pytest.mark.real_data
 def test_real_corpora_have_their_lines(data_dir):
+    """Prevents sentences that the reader loses."""
     assert len(load_corpus(folder=data_dir)) == 10_482 + 235_368

@@ -5,7 +5,7 @@ import gzip
 import pytest
 
 from cselab.data.nli import load_nli_triplets, tokenize_triplets
-from cselab.data.world import Triplet
+from cselab.data.synthetic import Triplet
 from cselab.errors import DataError
 
 ROWS = [
@@ -25,48 +25,73 @@ def write(folder, name, rows):
         file.write("\n".join(rows) + "\n")
 
 
-def test_a_premise_needs_both(tmp_path):
-    """Prevents a neutral hypothesis as a negative, and a premise whose halves stand in two files from being lost."""
+def test_a_premise_needs_an_entailed_and_a_contradicted_sentence(tmp_path):
+    """Prevents a neutral hypothesis as a negative, and a premise whose halves stand in two files
+    from being lost."""
     write(tmp_path, "one", ROWS)
     write(tmp_path, "two", [ROWS[0], "Two boys.\tNobody.\tcontradiction"])
-    assert load_nli_triplets(["one"], folder=tmp_path) == [Triplet("A dog runs.", "An animal runs.", "A cat runs.")]
-    assert load_nli_triplets(["one", "two"], folder=tmp_path)[1] == Triplet("Two boys.", "Two people.", "Nobody.")
+    assert load_nli_triplets(["one"], folder=tmp_path) == [
+        Triplet("A dog runs.", "An animal runs.", "A cat runs.")
+    ]
+    assert load_nli_triplets(["one", "two"], folder=tmp_path)[1] == Triplet(
+        "Two boys.", "Two people.", "Nobody."
+    )
 
 
-@pytest.mark.parametrize(("names", "rows", "message"), [
-    (["won"], ROWS, "no NLI file 'won' .* did you mean 'one'"),
-    (["one"], [*ROWS, "only two\tcells"], "line 8: expected premise, hypothesis, label with tabs"),
-    (["one"], ROWS[1:], "line 1: expected premise, hypothesis, label"),
-    (["one"], ROWS[:3], "no premise in one has both"),
-])  # fmt: skip
-def test_files_that_are_none(tmp_path, names, rows, message):
+@pytest.mark.parametrize(
+    ("names", "rows", "message"),
+    [
+        (["won"], ROWS, "no NLI file 'won' .* did you mean 'one'"),
+        (
+            ["one"],
+            [*ROWS, "only two\tcells"],
+            "line 8: expected premise, hypothesis, label with tabs",
+        ),
+        (["one"], ROWS[1:], "line 1: expected premise, hypothesis, label"),
+        (["one"], ROWS[:3], "no premise in one has both"),
+    ],
+)
+def test_files_that_give_no_triplets_are_refused(tmp_path, names, rows, message):
+    """Prevents a training on the triplets of half a file."""
     write(tmp_path, "one", rows)
     with pytest.raises(DataError, match=message):
         load_nli_triplets(names, folder=tmp_path)
 
 
 @pytest.mark.real_data
-def test_real_files(data_dir):
+def test_triplets_of_the_real_files(data_dir):
     """SNLI's dev set has 3,319 premises, most with both."""
     found = load_nli_triplets(["snli-dev"], folder=data_dir)
     assert 2900 < len(found) < 3000
-    assert all(
-        t.contradicted not in (t.anchor, t.entailed) for t in found
-    )  # a premise may entail itself, word for word
+    # a premise may entail itself, word for word
+    assert all(t.contradicted not in (t.anchor, t.entailed) for t in found)
 
 
 def test_triplets_become_three_columns_of_tokens(tmp_path, word_tokenizer):
-    """Prevents entailed and contradicted from changing places, a prompt on one side only, and lengths of the anchor alone."""
+    """Prevents entailed and contradicted from changing places, a prompt on one side only, and
+    lengths of the anchor alone."""
     triplets = [
         Triplet("the dog", "a big dog is running .", "the cat"),
         Triplet("a man", "the man", "a woman is not eating"),
     ]
-    rows = tokenize_triplets(triplets, word_tokenizer, tmp_path / "rows.arrow", max_length=16, prompt="a {sentence} .")
+    rows = tokenize_triplets(
+        triplets,
+        word_tokenizer,
+        tmp_path / "rows.arrow",
+        max_length=16,
+        add_prompt=lambda texts: [f"a {text} ." for text in texts],
+    )
 
     def said(ids):
         return word_tokenizer.decode(ids, skip_special_tokens=True)
 
     assert [said(ids) for ids in rows["input_ids"]] == ["a the dog .", "a a man ."]
-    assert [said(ids) for ids in rows["input_ids_b"]] == ["a a big dog is running . .", "a the man ."]
-    assert [said(ids) for ids in rows["input_ids_c"]] == ["a the cat .", "a a woman is not eating ."]
+    assert [said(ids) for ids in rows["input_ids_b"]] == [
+        "a a big dog is running . .",
+        "a the man .",
+    ]
+    assert [said(ids) for ids in rows["input_ids_c"]] == [
+        "a the cat .",
+        "a a woman is not eating .",
+    ]
     assert rows["length"][:] == [10, 9]

@@ -1,20 +1,24 @@
-"""Round trips: one line a sentence, the same every time; pivots that differ; a report that counts right."""
+"""Round trips: one line a sentence, the same every time; pivots that differ; a report that counts
+right."""
 
 import itertools
 
 import pytest
 
-from cselab.data.pivot import LexicalPivot
-from cselab.data.round_trip import RoundTrip, report, token_overlap
-from cselab.data.world import sentences
+from cselab.data.synthetic import sentences
+from cselab.data.translation.pivot import LexicalPivot
+from cselab.data.translation.round_trip import RoundTrip, report, token_overlap
 from cselab.errors import DataError, SettingsError
 
 TEXT = list(sentences(600, 11))
 
 
 def test_a_round_trip_does_not_depend_on_the_batch_it_came_in():
-    """Prevents a translation that changes with the batch size or with what was translated before."""
-    assert list(RoundTrip("fr", batch_size=7)(TEXT)) == list(RoundTrip("fr", batch_size=600)(iter(TEXT)))
+    """Prevents a translation that changes with the batch size or with what was translated
+    before."""
+    assert list(RoundTrip("fr", batch_size=7)(TEXT)) == list(
+        RoundTrip("fr", batch_size=600)(iter(TEXT))
+    )
     assert LexicalPivot("ru")(TEXT[100:200]) == LexicalPivot("ru")(TEXT)[100:200]
 
 
@@ -31,11 +35,13 @@ def test_pivots_change_much_keep_most_and_differ():
 
 
 def test_a_pivot_leaves_text_it_does_not_know_whole():
+    """Prevents numbers, foreign words or punctuation from being lost on the way."""
     strange = ["Xylophagous 3.5 % — « Ünïcode » !", "", "?!", "12 34"]
     assert LexicalPivot("fr")(strange) == strange
 
 
 def test_articles_still_agree_after_a_trip():
+    """Prevents "a apple", by which a tower could tell a round trip from a sentence."""
     import re
 
     for name in ("fr", "ru", "nl", "zh"):
@@ -44,7 +50,8 @@ def test_articles_still_agree_after_a_trip():
         assert not re.search(r"\b[Aa]n [^aeiou\W]", said), name
 
 
-def test_unknown_pivot():
+def test_an_unknown_pivot_is_refused():
+    """Prevents a tower that is trained on no language."""
     with pytest.raises(SettingsError, match="unknown pivot 'fe'; did you mean"):
         RoundTrip("fe")
 
@@ -53,12 +60,14 @@ def test_a_translator_that_loses_a_line_is_named_with_its_batch():
     """Prevents every later sentence from being paired with its neighbour's round trip."""
     lossy = RoundTrip("fr", lambda batch: batch[: 10 - (batch[0] == "s20")], batch_size=10)
     with pytest.raises(
-        DataError, match=r"batch 2 \('s20' …\): the translator to 'fr' and back returned 9 lines for 10"
+        DataError,
+        match=r"batch 2 \('s20' …\): the translator to 'fr' and back returned 9 lines for 10",
     ):
         list(lossy(f"s{i}" for i in range(10, 40)))
 
 
 def test_an_empty_translation_keeps_the_sentence():
+    """Prevents a second view without a word."""
     assert list(RoundTrip("fr", lambda batch: ["  ", "B"])(["a", "b"])) == ["a", "B"]
 
 
@@ -78,15 +87,16 @@ class Counting:
         if self.calls == self.die_at:
             raise KeyboardInterrupt
         self.asked += batch
-        return [
-            f"{sentence} of {len(batch)} from {batch[0]}" for sentence in batch
-        ]  # depends on its batch, as floats do
+        # depends on its batch, as floats do
+        return [f"{sentence} of {len(batch)} from {batch[0]}" for sentence in batch]
 
 
 @pytest.mark.parametrize("die_at", [1, 2, 5, 9])
 def test_a_killed_round_trip_goes_on_to_the_same_output(tmp_path, die_at):
-    """Prevents lost work, and a resumed run that cuts its batches elsewhere and so gives other translations."""
-    text = [f"{'x' * (i % 7)} {i % 90}" for i in range(120)]  # with duplicates, of different lengths
+    """Prevents lost work, and a resumed run that cuts its batches elsewhere and so gives other
+    translations."""
+    # with duplicates, of different lengths
+    text = [f"{'x' * (i % 7)} {i % 90}" for i in range(120)]
     whole = Counting()
     expected = list(RoundTrip("fr", whole, cache=tmp_path / "whole", batch_size=10)(text))
     killed = Counting(die_at)
@@ -99,6 +109,7 @@ def test_a_killed_round_trip_goes_on_to_the_same_output(tmp_path, die_at):
 
 
 def test_a_cache_hit_costs_no_call(tmp_path):
+    """Prevents a cache that is written and not read, or that depends on the order of the text."""
     text = [f"sentence {i}" for i in range(50)]
     first = list(RoundTrip("fr", Counting(), cache=tmp_path)(text))
     again = Counting()
@@ -107,7 +118,8 @@ def test_a_cache_hit_costs_no_call(tmp_path):
 
 
 def test_a_kill_signal_loses_no_finished_part(tmp_path):
-    """Prevents a cache that only an orderly end writes: here the process is killed while it translates."""
+    """Prevents a cache that only an orderly end writes: here the process is killed while it
+    translates."""
     import subprocess
     import sys
     import textwrap
@@ -115,32 +127,39 @@ def test_a_kill_signal_loses_no_finished_part(tmp_path):
     code = textwrap.dedent(
         f"""
         import os, signal
-        from cselab.data import trip_cache
-        from cselab.data.round_trip import RoundTrip
-        trip_cache.FLUSH_ROWS = 10
+        from cselab.data.translation import cache
+        from cselab.data.translation.round_trip import RoundTrip
+        cache.FLUSH_ROWS = 10
         def translate(batch):
             if batch[0] == "s1050":
                 os.kill(os.getpid(), signal.SIGKILL)
             return [s.upper() for s in batch]
-        list(RoundTrip("fr", translate, cache={str(tmp_path)!r}, batch_size=10)(f"s{{i}}" for i in range(1000, 1100)))
+        trip = RoundTrip("fr", translate, cache={str(tmp_path)!r}, batch_size=10)
+        list(trip(f"s{{i}}" for i in range(1000, 1100)))
         """
     )
     assert subprocess.run([sys.executable, "-c", code]).returncode == -9
     resumed = Counting()
-    trips = list(RoundTrip("fr", resumed, cache=tmp_path, batch_size=10)(f"s{i}" for i in range(1000, 1100)))
+    trips = list(
+        RoundTrip("fr", resumed, cache=tmp_path, batch_size=10)(f"s{i}" for i in range(1000, 1100))
+    )
     assert trips[:50] == [f"S{i}" for i in range(1000, 1050)]
     assert len(resumed.asked) == 50
 
 
-def test_a_damaged_cache_is_named(tmp_path):
+def test_a_damaged_cache_is_refused(tmp_path):
+    """Prevents translations that are silently missing."""
     list(RoundTrip("fr", Counting(), cache=tmp_path)(["a"]))
     (path,) = tmp_path.glob("*.parquet")
     path.write_bytes(path.read_bytes()[:-9])
-    with pytest.raises(DataError, match=rf"{path.name} is damaged .*remove it to translate it anew"):
+    with pytest.raises(
+        DataError, match=rf"{path.name} is damaged .*remove it to translate it anew"
+    ):
         list(RoundTrip("fr", Counting(), cache=tmp_path)(["a"]))
 
 
-def test_the_report_counts():
+def test_the_report_counts_changes_overlap_and_duplicates():
+    """By hand; prevents shares of the wrong total."""
     measured = report([("a b c d", "a b c d"), ("a b c", "a b x"), ("p q", "a b x")])
     assert measured.changed == pytest.approx(2 / 3)
     assert measured.overlap == pytest.approx((1 + 0.5 + 0) / 3)
@@ -153,25 +172,30 @@ def test_the_report_counts():
 
 
 def test_self_bleu_is_of_the_trip_against_the_sentence():
-    """Prevents references and hypotheses from changing places: BLEU's brevity penalty is one-sided."""
+    """Prevents references and hypotheses from changing places: BLEU's brevity penalty is
+    one-sided."""
     import sacrebleu
 
-    long, short = "a man is playing a red guitar in the big old park", "a man is playing a red guitar"
+    long, short = (
+        "a man is playing a red guitar in the big old park",
+        "a man is playing a red guitar",
+    )
     assert report([(long, long)]).self_bleu == pytest.approx(100)
-    assert report([(long, short)]).self_bleu == pytest.approx(sacrebleu.corpus_bleu([short], [[long]]).score)
+    assert report([(long, short)]).self_bleu == pytest.approx(
+        sacrebleu.corpus_bleu([short], [[long]]).score
+    )
     assert report([(long, short)]).self_bleu < report([(short, long)]).self_bleu
 
 
 def test_how_long_it_takes_is_said_before_it_starts(capsys, monkeypatch):
-    """Prevents days of translation that nobody was told of; what is quick, or small, says nothing."""
+    """Prevents days of translation that nobody was told of; what is quick, or small, says
+    nothing."""
     clock = itertools.count(0.0, 10.0)  # each look at the clock is ten seconds after the last
-    monkeypatch.setattr("cselab.data.round_trip.time.perf_counter", lambda: next(clock))
+    monkeypatch.setattr("cselab.data.translation.round_trip.time.perf_counter", lambda: next(clock))
     sentences = [f"sentence {i}" for i in range(2000)]
     assert list(RoundTrip("fr", lambda batch: batch)(sentences)) == sentences
     said = capsys.readouterr().out
-    assert (
-        "round trips (fr): 2,000 sentences take about 3 minutes on this machine (10 a second, from the first 100)"
-        in said
-    )
+    assert "round trips (fr): 2,000 sentences take about 3 minutes on this machine" in said
+    assert "(10 per second, from the first 100)" in said
     list(RoundTrip("fr", lambda batch: batch)(sentences[:500]))
     assert "take about" not in capsys.readouterr().out

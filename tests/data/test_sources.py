@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from cselab.data import data_folder
-from cselab.data.sources import Source, read_lines
+from cselab.data.sources import read_lines
 from cselab.errors import DataError
 
 
@@ -19,6 +19,7 @@ def test_reading_data_does_not_load_torch():
 
 
 def test_every_public_name_resolves():
+    """Prevents a lazy import of a name that has moved."""
     import cselab.data
 
     for name in set(cselab.data.__all__) - {"RoundTrip"}:
@@ -28,6 +29,7 @@ def test_every_public_name_resolves():
 
 
 def test_the_folder_given_comes_before_the_variable(tmp_path, monkeypatch):
+    """Prevents a run on other data than was asked for."""
     monkeypatch.delenv("CSELAB_DATA", raising=False)
     assert data_folder() is None
     (tmp_path / "a").mkdir()
@@ -38,24 +40,30 @@ def test_the_folder_given_comes_before_the_variable(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("by", ["data_dir", "CSELAB_DATA"])
 def test_a_missing_folder_says_who_named_it_and_what_it_should_hold(by, tmp_path, monkeypatch):
+    """Prevents synthetic text in the place of a mistyped folder."""
     missing = str(tmp_path / "nowhere")
     monkeypatch.setenv("CSELAB_DATA", missing if by == "CSELAB_DATA" else str(tmp_path))
-    with pytest.raises(DataError, match=rf"^{by}: no folder {missing}; a data folder holds sts/.* and corpus/[^\n]*$"):
+    with pytest.raises(
+        DataError,
+        match=rf"^{by}: no folder {missing}; a data folder holds sts/.* and corpus/[^\n]*$",
+    ):
         data_folder(missing if by == "data_dir" else None)
-
-
-def test_a_source_reads_as_kind_and_place():
-    assert str(Source("hub", "mteb/sts12-sts")) == "hub (mteb/sts12-sts)"
 
 
 @pytest.mark.parametrize("name", ["a.txt", "a.txt.gz"])
 def test_only_a_line_feed_ends_a_line(name, tmp_path):
-    """Prevents `str.splitlines`, which splits at U+2028 and U+0085 and so shifts every later line."""
+    """Prevents `str.splitlines`, which splits at U+2028 and U+0085 and so shifts every later
+    line."""
     text = "one\u2028still one\r\ntwo\u0085still two\n\nfour"
     opened = gzip.open if name.endswith("gz") else open
     with opened(tmp_path / name, "wb") as file:
         file.write(text.encode())
-    assert list(read_lines(tmp_path / name)) == ["one\u2028still one", "two\u0085still two", "", "four"]
+    assert list(read_lines(tmp_path / name)) == [
+        "one\u2028still one",
+        "two\u0085still two",
+        "",
+        "four",
+    ]
 
 
 def _truncated(path):
@@ -91,7 +99,8 @@ def _folder(path):
         (lambda path: None, r"no file .*f\.gz; a data folder holds"),
     ],
 )
-def test_an_unreadable_file_is_one_line(make, message, tmp_path):
+def test_an_unreadable_file_is_refused_in_one_line(make, message, tmp_path):
+    """Prevents a damaged file from being taken for a shorter one."""
     make(tmp_path / "f.gz")
     with pytest.raises(DataError, match=message) as caught:
         list(read_lines(tmp_path / "f.gz"))

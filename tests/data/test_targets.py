@@ -20,7 +20,8 @@ def text(tmp_path):
 
 
 def test_each_sentence_gets_its_vector_once(text, word_tokenizer, tmp_path, monkeypatch):
-    """Prevents vectors in another order than the tokens, a chunk that is lost, and a teacher that is asked again."""
+    """Prevents vectors in another order than the tokens, a chunk that is lost, and a teacher that
+    is asked again."""
     monkeypatch.setattr(corpora, "CHUNK", 2)
     corpus, asked = text("the dog", "a man is eating", "the big red ball", "cat", "fish"), []
 
@@ -37,7 +38,8 @@ def test_each_sentence_gets_its_vector_once(text, word_tokenizer, tmp_path, monk
     assert [path.name for path in (tmp_path / "teacher").iterdir()] == ["vectors.arrow"]
 
 
-def test_rows_of_another_text(text, word_tokenizer, tmp_path):
+def test_rows_of_another_text_are_refused(text, word_tokenizer, tmp_path):
+    """Prevents a student that learns another sentence's vector."""
     one, other = text("the dog", "a cat"), text("the dog", "a cat", "fish")
     rows = tokenize_corpus(one, word_tokenizer, max_length=8, cache_dir=tmp_path / "tokens")
     with pytest.raises(DataError, match="2 rows are not the tokens of 3 sentences"):
@@ -49,6 +51,7 @@ def test_rows_of_another_text(text, word_tokenizer, tmp_path):
 
 
 def test_a_teacher_that_fails_leaves_nothing(text, word_tokenizer, tmp_path):
+    """Prevents half of the vectors from being taken for all."""
     corpus = text("the dog", "a cat")
     rows = tokenize_corpus(corpus, word_tokenizer, max_length=8, cache_dir=tmp_path / "tokens")
     with pytest.raises(ZeroDivisionError):

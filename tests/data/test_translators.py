@@ -1,11 +1,17 @@
-"""Translators: which one a setting opens, that a call is the same whenever it is made, and prepared round trips."""
+"""Translators: which one a setting opens, that a call is the same whenever it is made, and prepared
+round trips."""
 
 import pytest
 import torch
 
-from cselab.data.parallel import load_parallel
-from cselab.data.pivot import LexicalPivot
-from cselab.data.translators import PreparedTrips, Seq2Seq, ThereAndBack, open_translator
+from cselab.data.translation.parallel import load_parallel
+from cselab.data.translation.pivot import LexicalPivot
+from cselab.data.translation.translators import (
+    PreparedTrips,
+    RoundTripTranslator,
+    Seq2Seq,
+    open_translator,
+)
 from cselab.errors import DataError, SettingsError
 
 TEXT = ["a man is playing guitar .", "the dog", "a red ball is under the table in the park ."]
@@ -13,7 +19,8 @@ TEXT = ["a man is playing guitar .", "the dog", "a red ball is under the table i
 
 @pytest.fixture(scope="module")
 def marian(tmp_path_factory):
-    """A real Marian folder with its own sentencepiece tokenizer, as of the opus-mt models; random weights."""
+    """A real Marian folder with its own sentencepiece tokenizer, as of the opus-mt models; random
+    weights."""
     import json
 
     import sentencepiece
@@ -22,21 +29,36 @@ def marian(tmp_path_factory):
     folder = tmp_path_factory.mktemp("marian")
     (folder / "text.txt").write_text("\n".join(TEXT * 20))
     sentencepiece.SentencePieceTrainer.train(
-        input=str(folder / "text.txt"), model_prefix=str(folder / "source"), vocab_size=60, hard_vocab_limit=False,
+        input=str(folder / "text.txt"),
+        model_prefix=str(folder / "source"),
+        vocab_size=60,
+        hard_vocab_limit=False,
         minloglevel=2,
-    )  # fmt: skip
+    )
     pieces = sentencepiece.SentencePieceProcessor(model_file=str(folder / "source.model"))
     words = [pieces.id_to_piece(i) for i in range(3, len(pieces))]
     vocabulary = {word: i for i, word in enumerate(["</s>", "<unk>", *words, "<pad>"])}
     (folder / "vocab.json").write_text(json.dumps(vocabulary))
     model = folder / "source.model"
-    tokenizer = MarianTokenizer(source_spm=str(model), target_spm=str(model), vocab=str(folder / "vocab.json"))
+    tokenizer = MarianTokenizer(
+        source_spm=str(model), target_spm=str(model), vocab=str(folder / "vocab.json")
+    )
     pad = vocabulary["<pad>"]
     config = MarianConfig(
-        vocab_size=len(vocabulary), d_model=16, encoder_layers=1, decoder_layers=1, encoder_attention_heads=2,
-        decoder_attention_heads=2, encoder_ffn_dim=32, decoder_ffn_dim=32, max_position_embeddings=300, pad_token_id=pad,
-        decoder_start_token_id=pad, eos_token_id=0, init_std=0.5,
-    )  # fmt: skip
+        vocab_size=len(vocabulary),
+        d_model=16,
+        encoder_layers=1,
+        decoder_layers=1,
+        encoder_attention_heads=2,
+        decoder_attention_heads=2,
+        encoder_ffn_dim=32,
+        decoder_ffn_dim=32,
+        max_position_embeddings=300,
+        pad_token_id=pad,
+        decoder_start_token_id=pad,
+        eos_token_id=0,
+        init_std=0.5,
+    )
     torch.manual_seed(0)
     MarianMTModel(config).save_pretrained(folder)
     tokenizer.save_pretrained(folder)
@@ -54,11 +76,21 @@ def m2m100(tmp_path_factory, marian):
     words = list(json.loads((marian / "vocab.json").read_text()))
     vocabulary = {word: i for i, word in enumerate(["<s>", "<pad>", "</s>", "<unk>", *words[2:-1]])}
     (folder / "vocab.json").write_text(json.dumps(vocabulary))
-    tokenizer = M2M100Tokenizer(vocab_file=str(folder / "vocab.json"), spm_file=str(marian / "source.spm"))
+    tokenizer = M2M100Tokenizer(
+        vocab_file=str(folder / "vocab.json"), spm_file=str(marian / "source.spm")
+    )
     config = M2M100Config(
-        vocab_size=max(tokenizer.lang_token_to_id.values()) + 1, d_model=16, encoder_layers=1, decoder_layers=1, encoder_attention_heads=2,
-        decoder_attention_heads=2, encoder_ffn_dim=32, decoder_ffn_dim=32, max_position_embeddings=300, init_std=0.5,
-    )  # fmt: skip
+        vocab_size=max(tokenizer.lang_token_to_id.values()) + 1,
+        d_model=16,
+        encoder_layers=1,
+        decoder_layers=1,
+        encoder_attention_heads=2,
+        decoder_attention_heads=2,
+        encoder_ffn_dim=32,
+        decoder_ffn_dim=32,
+        max_position_embeddings=300,
+        init_std=0.5,
+    )
     torch.manual_seed(0)
     M2M100ForConditionalGeneration(config).save_pretrained(folder)
     tokenizer.save_pretrained(folder)
@@ -66,39 +98,42 @@ def m2m100(tmp_path_factory, marian):
 
 
 def test_a_multilingual_model_is_told_both_languages(m2m100, monkeypatch):
-    """Prevents a translation into whatever language the model likes, and English read as French: the two directions share
-    one model and one tokenizer, which remembers its source language."""
+    """Prevents a translation into whatever language the model likes, and English read as French:
+    the two directions share one model and one tokenizer, which remembers its source language."""
     trip = open_translator(str(m2m100), "fr")
-    assert trip.there.model is trip.back.model
-    generate, seen = trip.there.model.generate, []
+    assert trip.to_pivot.model is trip.to_english.model
+    generate, seen = trip.to_pivot.model.generate, []
 
     def spy(**inputs):
         out = generate(**inputs)
         seen.append((inputs["input_ids"][:, 0], out[:, 1]))
         return out
 
-    monkeypatch.setattr(trip.there.model, "generate", spy)
+    monkeypatch.setattr(trip.to_pivot.model, "generate", spy)
     assert len(trip(TEXT)) == len(TEXT)
     trip(TEXT)
-    english, french = map(trip.there.tokenizer.get_lang_id, ("en", "fr"))
+    english, french = map(trip.to_pivot.tokenizer.get_lang_id, ("en", "fr"))
     for call, (source, target) in enumerate([(english, french), (french, english)] * 2):
         first, forced = seen[call]
         assert (first == source).all()
         assert (forced == target).all()
-    assert trip.there.fingerprint != trip.back.fingerprint
+    assert trip.to_pivot.fingerprint != trip.to_english.fingerprint
 
 
 def test_a_marian_model_gives_a_line_a_sentence(marian):
+    """Prevents special tokens in the text, and padding that changes a translation."""
     translate = Seq2Seq(marian)
     out = translate(TEXT)
     assert len(out) == len(TEXT)
     assert all("<pad>" not in line and "</s>" not in line for line in out)
-    for line, together in zip(TEXT, out, strict=True):  # padding is not read; random weights never end a sentence
+    # padding is not read; random weights never end a sentence
+    for line, together in zip(TEXT, out, strict=True):
         assert together.startswith(translate([line])[0])
 
 
 def test_draws_depend_on_the_sentences_and_the_seed_alone(marian):
-    """Prevents a resumed run that draws other words, and a translator that moves the caller's random state."""
+    """Prevents a resumed run that draws other words, and a translator that moves the caller's
+    random state."""
     torch.manual_seed(5)
     expected = torch.rand(1)
     torch.manual_seed(5)
@@ -112,39 +147,48 @@ def test_draws_depend_on_the_sentences_and_the_seed_alone(marian):
 
 
 def test_beams_search_wider(marian):
-    """Prevents an option that does not reach the search: of four beams the best is at least as probable."""
+    """Prevents an option that does not reach the search: of four beams the best is at least as
+    probable."""
     greedy, wide = Seq2Seq(marian), Seq2Seq(marian, beams=4)
     assert greedy.fingerprint != wide.fingerprint
     wide(TEXT)
     assert wide.search["num_beams"] == 4
 
 
-@pytest.mark.parametrize("options", [{"beams": 0}, {"temperature": -1.0}, {"beams": 2, "temperature": 0.5}])
-def test_a_search_that_makes_no_sense(options):
+@pytest.mark.parametrize(
+    "options", [{"beams": 0}, {"temperature": -1.0}, {"beams": 2, "temperature": 0.5}]
+)
+def test_a_search_that_makes_no_sense_is_refused(options):
+    """Prevents a temperature that a beam search ignores."""
     with pytest.raises(SettingsError, match="expected a beam of at least 1 with temperature 0"):
         Seq2Seq("nowhere", **options)
 
 
 def test_which_translator_a_setting_opens(marian, tmp_path):
+    """Prevents a download that was not asked for, and a folder that is taken for a name."""
     assert isinstance(open_translator("lexical", "ru"), LexicalPivot)
     trip = open_translator(str(marian), "fr")
-    assert isinstance(trip, ThereAndBack)
-    assert trip(TEXT) == trip.back(trip.there(TEXT))
+    assert isinstance(trip, RoundTripTranslator)
+    assert trip(TEXT) == trip.to_english(trip.to_pivot(TEXT))
     (tmp_path / "fr.tsv").write_text("sentence\tround_trip\na\tb\n")
     assert open_translator(str(tmp_path / "{pivot}.tsv"), "fr")(["a"]) == ["b"]
     for name in ("opus-mt", "multilingual"):
-        with pytest.raises(SettingsError, match="fetched from the hub; set hub=True, or use 'lexical' offline"):
+        with pytest.raises(
+            SettingsError, match="fetched from the hub; set hub=True, or use 'lexical' offline"
+        ):
             open_translator(name, "fr")
     with pytest.raises(SettingsError, match="unknown translator 'lexikal'; did you mean 'lexical'"):
         open_translator("lexikal", "fr")
 
 
-def test_a_folder_that_is_no_translator(tmp_path):
+def test_a_folder_that_is_no_translator_is_refused(tmp_path):
+    """Prevents round trips that are the sentences themselves."""
     with pytest.raises(DataError, match="no translator at .*give a folder that"):
         open_translator(str(tmp_path), "fr")
 
 
-def test_prepared_trips(tmp_path):
+def test_prepared_round_trips_are_read_by_sentence(tmp_path):
+    """Prevents trips in the order of the file, and a sentence without one that stays as it is."""
     path = tmp_path / "trips.tsv"
     path.write_text("sentence\tround_trip\nThe dog.\tA dog.\nOne.\tUne.\n")
     trips = PreparedTrips(path)
@@ -156,7 +200,8 @@ def test_prepared_trips(tmp_path):
         PreparedTrips(path)
 
 
-def test_parallel_text(tmp_path):
+def test_parallel_text_is_pairs_of_two_named_languages(tmp_path):
+    """Prevents languages that change places, and half a line that is read as a pair."""
     import gzip
 
     def write(text):
@@ -170,7 +215,10 @@ def test_parallel_text(tmp_path):
     assert text.pairs == [("The dog.", "Le chien.")]
     with pytest.raises(DataError, match="no parallel text 'toy-en-de'.*did you mean 'toy-en-fr'"):
         load_parallel("toy-en-de", folder=tmp_path)
-    for bad, message in [("en\tfr\nThe dog.\n", "line 2: expected a sentence, a tab"), ("en\tfr\n", "has no pairs")]:
+    for bad, message in [
+        ("en\tfr\nThe dog.\n", "line 2: expected a sentence, a tab"),
+        ("en\tfr\n", "has no pairs"),
+    ]:
         write(bad)
         with pytest.raises(DataError, match=message):
             load_parallel("toy-en-fr", folder=tmp_path)

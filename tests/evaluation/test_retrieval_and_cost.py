@@ -7,9 +7,8 @@ import pytest
 from transformers import BertConfig
 
 from cselab.data.captions import load_captions
-from cselab.data.world import captions
 from cselab.errors import DataError
-from cselab.evaluation import caption_retrieval
+from cselab.evaluation import caption_retrieval, twin_training_cost
 from cselab.evaluation.cost import inference_cost, sentences_per_second
 
 
@@ -66,19 +65,23 @@ def test_first_captions_of_other_scenes_are_candidates():
 
 def test_a_collapsed_encoder_finds_nothing():
     """Prevents ties from counting as hits."""
-    scenes = [tuple(group) for group in captions(8)]
+    scenes = [[f"{scene} {caption}" for caption in range(5)] for scene in range(8)]
     assert caption_retrieval(lambda s: np.ones((len(s), 3)), scenes)[:2] == (0, 0)
 
 
 @pytest.mark.parametrize("scenes", [[], [["a", "b"]], [["a", "b"], ["c"]], [["a"], ["b"]]])
-def test_scenes_of_other_shapes(scenes):
+def test_scenes_of_unequal_sizes_are_refused(scenes):
+    """Prevents captions that are counted with another scene."""
     with pytest.raises(DataError, match="at least 2 scenes with the same number of captions"):
         caption_retrieval(lambda s: np.ones((len(s), 3)), scenes)
 
 
-@pytest.mark.parametrize(("towers", "linear", "both"), [(1, 5.44, 5.51), (2, 10.87, 11.02), (6, 32.6, 33.07)])
+@pytest.mark.parametrize(
+    ("towers", "linear", "both"), [(1, 5.44, 5.51), (2, 10.87, 11.02), (6, 32.6, 33.07)]
+)
 def test_bert_base_costs_what_the_papers_print(towers, linear, both):
-    """JTCSE Table VII: 5.44 GMACs at length 64, linear layers alone; prevents flops from being taken for multiply-adds."""
+    """JTCSE Table VII: 5.44 GMACs at length 64, linear layers alone; prevents flops from being
+    taken for multiply-adds."""
     cost = inference_cost(BertConfig(), towers=towers)
     assert cost.linear == pytest.approx(linear, abs=0.02)
     assert cost.with_attention == pytest.approx(both, abs=0.01)
@@ -86,11 +89,28 @@ def test_bert_base_costs_what_the_papers_print(towers, linear, both):
 
 
 def test_cost_by_hand():
-    config = BertConfig(hidden_size=64, num_hidden_layers=3, num_attention_heads=2, intermediate_size=100)
+    """Prevents layers or projections that are missed, and attention that grows linearly with the
+    length."""
+    config = BertConfig(
+        hidden_size=64, num_hidden_layers=3, num_attention_heads=2, intermediate_size=100
+    )
     linear = 3 * 10 * (4 * 64 * 64 + 2 * 64 * 100) / 1e9
     cost = inference_cost(config, length=10)
     assert cost.linear == pytest.approx(linear)
     assert cost.with_attention == pytest.approx(linear + 3 * 2 * 10 * 10 * 64 / 1e9)
+
+
+def test_a_cross_stream_costs_what_it_computes(make_bert):
+    """Closed form: from the first CAEL to the last, a layer more a tower; at a CAEL the second
+    value projection is free (the other tower's inputs are projected once more)."""
+    config = make_bert(0).config
+    tower, cost = inference_cost(config, length=32), twin_training_cost(config, length=32)
+    assert cost((), "parallel").linear == pytest.approx(2 * tower.linear)
+    layer = tower.linear / config.num_hidden_layers
+    assert cost((2, 4), "parallel").linear == pytest.approx(2 * tower.linear + 2 * 3 * layer)
+    assert cost((2, 4), "last_only").linear == pytest.approx(2 * tower.linear + 2 * layer)
+    own = 3 * config.hidden_size**2 * 32 / 1e9  # query, key and value once more
+    assert cost((4,), "fused").linear == pytest.approx(2 * tower.linear + 2 * own)
 
 
 def test_speed_is_of_the_best_pass_but_the_first_and_of_its_work(monkeypatch):
@@ -103,30 +123,50 @@ def test_speed_is_of_the_best_pass_but_the_first_and_of_its_work(monkeypatch):
             clock[0] += next(waits)
             return super().sum(*args, **options)
 
-    assert sentences_per_second(lambda texts: np.ones((len(texts), 2)).view(Lazy), ["a"] * 10) == 10 / 2.0
+    assert (
+        sentences_per_second(lambda texts: np.ones((len(texts), 2)).view(Lazy), ["a"] * 10)
+        == 10 / 2.0
+    )
 
 
-FLICKR = "1.jpg#0\tA dog runs .\n1.jpg#1\tA brown dog .\n2.jpg#0\tTwo men .\n1.jpg#2\tOne more .\n2.jpg#1\tMen talk .\n"
+FLICKR = """\
+1.jpg#0\tA dog runs .
+1.jpg#1\tA brown dog .
+2.jpg#0\tTwo men .
+1.jpg#2\tOne more .
+2.jpg#1\tMen talk .
+"""
 
 
 def test_captions_of_a_folder(tmp_path):
-    """Prevents scenes split at their numbering, scenes of other sizes, and a header read as a scene."""
+    """Prevents scenes split at their numbering, scenes of other sizes, and a header read as a
+    scene."""
     (tmp_path / "flickr.token").write_text(FLICKR)
     with gzip.open(tmp_path / "more.tsv.gz", "wt") as file:
         file.write("scene\tcaption\n7\tA cat\n7\tA grey cat\n8\talone\n")
     (tmp_path / "README.md").write_text("no captions")
     groups = load_captions(tmp_path, of_each=2)
-    assert groups == [("A dog runs .", "A brown dog ."), ("Two men .", "Men talk ."), ("A cat", "A grey cat")]
-    assert load_captions(tmp_path / "flickr.token", of_each=3) == [("A dog runs .", "A brown dog .", "One more .")]
+    assert groups == [
+        ("A dog runs .", "A brown dog ."),
+        ("Two men .", "Men talk ."),
+        ("A cat", "A grey cat"),
+    ]
+    assert load_captions(tmp_path / "flickr.token", of_each=3) == [
+        ("A dog runs .", "A brown dog .", "One more .")
+    ]
     assert caption_retrieval(lambda s: np.eye(len(s)), groups).k == 1
 
 
-@pytest.mark.parametrize(("content", "message"), [
-    ("1.jpg A dog\n", "line 1: expected a scene, a tab and a caption"),
-    (FLICKR, "no scene has 5 captions, the most is 3; give a smaller of_each"),
-    (None, "has no files of captions"),
-])  # fmt: skip
-def test_captions_that_are_none(tmp_path, content, message):
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("1.jpg A dog\n", "line 1: expected a scene, a tab and a caption"),
+        (FLICKR, "no scene has 5 captions, the most is 3; give a smaller of_each"),
+        (None, "has no files of captions"),
+    ],
+)
+def test_files_without_captions_are_refused(tmp_path, content, message):
+    """Prevents a retrieval on a part of the captions."""
     if content:
         (tmp_path / "captions.tsv").write_text(content)
     with pytest.raises(DataError, match=message):

@@ -1,4 +1,5 @@
-"""Differences between methods: over seeds and over pairs, each against a closed form or another implementation."""
+"""Differences between methods: over seeds and over pairs, each against a closed form or another
+implementation."""
 
 import math
 
@@ -6,14 +7,22 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from cselab.data.sts import load_sts
+from cselab.data.sources import Source
+from cselab.data.sts import StsData
 from cselab.errors import DataError
-from cselab.evaluation import compare_pairs, compare_seeds, paired_t_power, score_pairs, seeds_needed
+from cselab.evaluation import (
+    compare_pairs,
+    compare_seeds,
+    paired_t_power,
+    score_pairs,
+    seeds_needed,
+)
 
 A, B = [70.1, 69.4, 71.0, 70.7, 70.2, 69.9], [69.5, 69.6, 70.1, 70.0, 69.4, 69.8]
 
 
 def test_the_interval_is_the_paired_t_tests():
+    """Against scipy; prevents an interval of unpaired seeds."""
     found, t = compare_seeds(A, B), stats.ttest_rel(A, B)
     interval = t.confidence_interval(0.95)
     assert (found.low, found.high) == pytest.approx((interval.low, interval.high))
@@ -27,14 +36,16 @@ def test_sign_flips_are_scipys_permutation_test():
         (A, B), lambda x, y: np.mean(x - y), permutation_type="samples", n_resamples=np.inf
     ).pvalue
     assert compare_seeds(A, B).p_permutation == pytest.approx(expected)
-    assert compare_seeds([1, 2, 3], [0, 0, 0]).p_permutation == 2 / 8  # only all + and all - are as far out
+    # only all + and all - are as far out
+    assert compare_seeds([1, 2, 3], [0, 0, 0]).p_permutation == 2 / 8
     many = np.random.default_rng(0).normal(0.5, 1, 40)
     drawn = compare_seeds(many, np.zeros(40)).p_permutation
     assert drawn == pytest.approx(stats.ttest_1samp(many, 0).pvalue, abs=0.01)
 
 
 def test_what_is_the_same_at_every_seed_needs_no_number_of_seeds():
-    """Prevents billions of seeds advised for two names of one computation (a mask that its pooling does not read)."""
+    """Prevents billions of seeds advised for two names of one computation (a mask that its pooling
+    does not read)."""
     found = compare_seeds(A, A)
     assert (found.low, found.high, found.p_permutation) == (0, 0, 1)
     assert "same score" in str(found)
@@ -43,6 +54,7 @@ def test_what_is_the_same_at_every_seed_needs_no_number_of_seeds():
 
 @pytest.mark.parametrize(("effect", "n"), [(0.5, 10), (1.0, 8), (0.2, 50)])
 def test_power_is_how_often_the_test_sees_it(effect, n):
+    """Against simulated studies; prevents the power of a one-sided or an unpaired test."""
     random = np.random.default_rng(1)
     drawn = random.normal(effect, 1, (20_000, n))
     seen = (stats.ttest_1samp(drawn, 0, axis=1).pvalue < 0.05).mean()
@@ -51,6 +63,7 @@ def test_power_is_how_often_the_test_sees_it(effect, n):
 
 
 def test_seeds_needed_is_the_first_that_suffices():
+    """Prevents advice of one seed too few."""
     for effect in (0.3, 0.84, -1.5):
         n = seeds_needed(effect)
         assert paired_t_power(effect, n) >= 0.8 > paired_t_power(effect, n - 1)
@@ -62,11 +75,14 @@ def test_a_comparison_without_power_says_so():
     """Prevents "no difference" from being read out of three seeds."""
     weak = str(compare_seeds([70.0, 71.0, 69.0], [69.9, 70.2, 69.4]))
     assert "Power is only" in weak
-    assert "seeds would be needed" in weak
-    assert "would be needed" not in str(compare_seeds([70.0, 71.0, 70.5, 70.2], [60.0, 61.1, 60.4, 60.3]))
+    assert "seeds are needed" in weak
+    assert "are needed" not in str(
+        compare_seeds([70.0, 71.0, 70.5, 70.2], [60.0, 61.1, 60.4, 60.3])
+    )
 
 
 def test_scores_that_never_vary():
+    """Prevents NaN, or certainty, from differences without a variance."""
     same = compare_seeds([70, 70, 70], [70, 70, 70])
     assert (same.mean, same.effect, same.power) == (0, 0, 0)
     always = compare_seeds([71, 71, 71], [70, 70, 70])
@@ -74,23 +90,31 @@ def test_scores_that_never_vary():
     assert always.p_permutation == 0.25
 
 
-@pytest.mark.parametrize("pair", [([1, 2], [1, 2]), ([1, 2, 3], [1, 2]), ([1, 2, math.nan], [1, 2, 3])])
-def test_bad_seeds(pair):
+@pytest.mark.parametrize(
+    "pair", [([1, 2], [1, 2]), ([1, 2, 3], [1, 2]), ([1, 2, math.nan], [1, 2, 3])]
+)
+def test_unpaired_or_too_few_seeds_are_refused(pair):
+    """Prevents scores of different seeds that are compared as pairs."""
     with pytest.raises(DataError, match="at least 3 finite scores"):
         compare_seeds(*pair)
 
 
 def test_paired_bootstrap_uses_the_same_pairs_for_both():
-    """Prevents two independent resamples, whose difference is far noisier than that of two like models."""
-    data, random = load_sts("World", "dev"), np.random.default_rng(0)
+    """Prevents two independent resamples, whose difference is far noisier than that of two like
+    models."""
+    random, texts = np.random.default_rng(0), [f"sentence {i}" for i in range(1000)]
+    gold, source = random.uniform(0, 5, 1000), Source("embedded", "a test")
+    data = StsData("STS12", "test", texts, texts[::-1], gold, None, source)
     base = data.scores + random.normal(0, 2, len(data))
     one, two, other = (
-        score_pairs(data, x, resamples=0) for x in (base, base + random.normal(0, 0.3, len(data)), -base)
+        score_pairs(data, x, resamples=0)
+        for x in (base, base + random.normal(0, 0.3, len(data)), -base)
     )
     near = compare_pairs(one, two, resamples=300)
     assert near.low <= near.difference <= near.high
     assert near.high - near.low < 3
-    assert compare_pairs(one, other, resamples=100).p_bootstrap == pytest.approx(0.02)  # the least that 100 can say
+    # the least that 100 can say
+    assert compare_pairs(one, other, resamples=100).p_bootstrap == pytest.approx(0.02)
     assert compare_pairs(one, one, resamples=50).p_bootstrap == 1
     with pytest.raises(DataError, match="same pairs"):
-        compare_pairs(one, score_pairs(load_sts("World", "test"), base, resamples=0))
+        compare_pairs(one, score_pairs(data.subsample(500), base[:500], resamples=0))

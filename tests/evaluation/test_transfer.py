@@ -22,19 +22,31 @@ def write(path, header, rows):
 
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
-    """Small files of the three shapes; the label is in the text, for an encoder that can read it."""
+    """Small files of the three shapes; the label is in the text, for an encoder that can read
+    it."""
     random = np.random.default_rng(0)
-    rows = [(f"text {i} is {label}", label) for i, label in enumerate(random.choice(["1", "0"], 120))]
+    rows = [
+        (f"text {i} is {label}", label) for i, label in enumerate(random.choice(["1", "0"], 120))
+    ]
     write(tmp_path / "transfer" / "mr.tsv.gz", ("text", "label"), rows)
     for part, some in (("train", rows[:60]), ("dev", rows[60:90]), ("test", rows[90:])):
         write(tmp_path / "transfer" / f"sst2-{part}.tsv.gz", ("text", "label"), some)
-    pairs = [(f"{i} x", f"{i} {'x' if label == '1' else 'y'}", label) for i, (_, label) in enumerate(rows)]
+    pairs = [
+        (f"{i} x", f"{i} {'x' if label == '1' else 'y'}", label)
+        for i, (_, label) in enumerate(rows)
+    ]
     for part, some in (("train", pairs[:80]), ("test", pairs[80:])):
-        write(tmp_path / "transfer" / f"mrpc-{part}.tsv.gz", ("sentence1", "sentence2", "label"), some)
+        write(
+            tmp_path / "transfer" / f"mrpc-{part}.tsv.gz", ("sentence1", "sentence2", "label"), some
+        )
     monkeypatch.setattr(
         data,
         "COUNTS",
-        {"MR": {"": 120}, "SST2": {"train": 60, "dev": 30, "test": 30}, "MRPC": {"train": 80, "test": 40}},
+        {
+            "MR": {"": 120},
+            "SST2": {"train": 60, "dev": 30, "test": 30},
+            "MRPC": {"train": 80, "test": 40},
+        },
     )
     return tmp_path
 
@@ -54,7 +66,8 @@ def test_an_encoder_that_knows_the_label_scores_all_of_it(folder):
 
 
 def test_a_fit_has_one_thread_and_the_encoder_has_them_all(folder, monkeypatch):
-    """Prevents fits whose threads wait for each other: on busy cores 280 seconds instead of three."""
+    """Prevents fits whose threads wait for each other: on busy cores 280 seconds instead of
+    three."""
     seen, before, fit = {}, most_threads(), LogisticRegression.fit
 
     def watched(model, *data):
@@ -78,11 +91,15 @@ def most_threads():
 
 def test_an_encoder_that_knows_nothing_scores_chance(folder):
     """Prevents a test row from being trained on."""
-    scores = evaluate_transfer(lambda s: reads_the_end(s)[:, :4], ("MR", "SST2"), folder=folder, limit=50)
+    scores = evaluate_transfer(
+        lambda s: reads_the_end(s)[:, :4], ("MR", "SST2"), folder=folder, limit=50
+    )
     assert all(30 < score < 70 for score in scores.values())
 
 
 def test_features_of_a_pair():
+    """By hand: product and absolute difference. Prevents vectors of the wrong sentence of a
+    pair."""
     part = {"test": LabelledText((["a", "b"], ["b", "b"]), np.array(["1", "0"]))}
     vectors = {"a": [1.0, 2.0], "b": [3.0, -1.0]}
     found = features(lambda sentences: [vectors[s] for s in sentences], part)["test"]
@@ -91,15 +108,20 @@ def test_features_of_a_pair():
 
 @pytest.mark.parametrize(
     ("rows", "message"),
-    [([("a", "1")] * 119, "has 119 rows, officially it has 120"), ([("a",)] * 120, "line 2: 1 cells, expected 2")],
+    [
+        ([("a", "1")] * 119, "has 119 rows, officially it has 120"),
+        ([("a",)] * 120, "line 2: 1 cells, expected 2"),
+    ],
 )
-def test_damaged_files(folder, rows, message):
+def test_damaged_files_are_refused(folder, rows, message):
+    """Prevents an accuracy on a part of the rows."""
     write(folder / "transfer" / "mr.tsv.gz", ("text", "label"), rows)
     with pytest.raises(DataError, match=message):
         load_transfer("MR", folder)
 
 
-def test_what_is_not_there(folder, monkeypatch):
+def test_an_unknown_task_and_missing_data_are_refused(folder, monkeypatch):
+    """Prevents an accuracy under another task's name."""
     monkeypatch.delenv("CSELAB_DATA", raising=False)
     with pytest.raises(DataError, match="unknown transfer task 'MRP'; did you mean 'MRPC'"):
         load_transfer("MRP", folder)
@@ -107,7 +129,8 @@ def test_what_is_not_there(folder, monkeypatch):
         load_transfer("MR")
 
 
-def test_the_real_files(data_dir):
+def test_the_real_files_have_their_official_rows(data_dir):
+    """Prevents rows that the reader loses."""
     for task, parts in data.COUNTS.items():
         found = load_transfer(task, data_dir)
         assert {name: len(part.labels) for name, part in found.items()} == parts

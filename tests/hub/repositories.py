@@ -39,7 +39,7 @@ from transformers import (
 )
 from transformers.models.m2m_100.tokenization_m2m_100 import FAIRSEQ_LANGUAGE_CODES
 
-from cselab.data.world import sentences, triplets
+from cselab.data.synthetic import sentences, triplets
 from cselab.pretraining.tokenizer import train_tokenizer
 
 WIDTH, LAYERS, DECODER_LAYERS = 32, 12, 4

@@ -1,4 +1,5 @@
-"""Profile `paper` from start to end on the simulated hub, its steps cut: what somebody with a GPU and the hub types."""
+"""Profile `paper` from start to end on the simulated hub, its steps cut: what somebody with a GPU
+and the hub types."""
 
 import json
 import sqlite3
@@ -10,11 +11,11 @@ import pytest
 
 pytestmark = pytest.mark.slow
 
-CUT = {
-    "stage1_steps": 2, "stage1_eval_every": 2, "single_steps": 2, "single_eval_every": 2,
-    "stage2_steps": 2, "stage2_eval_every": 2, "supervised_steps": 2, "supervised_eval_every": 2,
-    "distil_steps": 2, "sentences": 130, "triplets": 130, "device": "cpu", "dev_pairs": 100,
-}  # fmt: skip
+DATA = {"sentences": 130, "triplets": 130, "device": "cpu", "dev_pairs": 100}
+SHORT = {"steps": 2, "eval_every": 2}
+TOWERS = {f"towers.{name}": value for name, value in SHORT.items()}
+ALL = {**DATA, **SHORT, **TOWERS, **{f"teacher.{name}": value for name, value in SHORT.items()}}
+"""Short trainings of all methods: their own, of the towers and of the teachers they start from."""
 QWEN = {"decoder": "Qwen/Qwen2.5-0.5B"}
 ROBERTA = {"backbone": "FacebookAI/roberta-base"}
 
@@ -24,13 +25,19 @@ def cselab(hub, *arguments, **settings):
     given = [part for name, value in settings.items() for part in ("-p", f"{name}={value}")]
     return subprocess.run(
         [sys.executable, "-m", "cselab.cli", *map(str, arguments), *given],
-        env=hub.environment, capture_output=True, text=True, timeout=1500, stdin=subprocess.DEVNULL,
-    )  # fmt: skip
+        env=hub.environment,
+        capture_output=True,
+        text=True,
+        timeout=1500,
+        stdin=subprocess.DEVNULL,
+    )
 
 
 def test_all_notebooks_at_paper_size(hub, tmp_path):
-    """Prevents an error after all training: the first edition's last cell asked for a test the hub does not have."""
-    done = cselab(hub, "run", "--profile", "paper", "--outputs", tmp_path, "--name", "p", **CUT, **QWEN)
+    """Prevents an error after all training: the first edition's last cell asked for a test the hub
+    does not have."""
+    options = ["--profile", "paper", "--outputs", tmp_path, "--name", "p"]
+    done = cselab(hub, "run", *options, **ALL, **QWEN)
     assert done.returncode == 0, done.stdout + done.stderr
     assert done.stdout.count("  finished") == 13
     lines = (tmp_path / "runs" / "p" / "results.jsonl").read_text().splitlines()
@@ -39,43 +46,56 @@ def test_all_notebooks_at_paper_size(hub, tmp_path):
     assert pairs["SICK-R"] == 4927
     assert len(pairs) == 7
     assert all(row["data_source"].startswith("hub (") for row in rows)
-    (stamp,) = Path(tmp_path, "stages").glob("simcse_supervised-*/stage.json")
-    assert json.loads(stamp.read_text())["inputs"]["schedule"]["steps"] == 2
+    stamps = list(Path(tmp_path, "steps").glob("simcse_supervised-*/step.json"))
+    assert stamps
+    for stamp in stamps:
+        assert json.loads(stamp.read_text())["inputs"]["config"]["schedule"]["steps"] == 2
 
 
-@pytest.mark.parametrize(("method", "settings"), [
-    ("jtcse", {"pooler": "fresh", **ROBERTA}), ("tncse", {"modulus_on": "cls", **ROBERTA}),
-    ("promptbert", ROBERTA), ("simcse_supervised", {}), ("bellm", QWEN),
-    ("bellm", {"decoder": "meta-llama/Llama-2-7b-hf"}),
-    ("simcse", {"translator": "multilingual", "rtt_mode": "append"}),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("method", "settings"),
+    [
+        ("jtcse", {"pooler": "fresh", **ROBERTA, **TOWERS}),
+        ("tncse", {"terms.ictm.measured_on": "cls", **ROBERTA, **TOWERS}),
+        ("promptbert", ROBERTA),
+        ("simcse_supervised", {}),
+        ("bellm", QWEN),
+        ("bellm", {"decoder": "meta-llama/Llama-2-7b-hf"}),
+        ("simcse", {"round_trips": '{"pivot": "fr", "translator": "multilingual"}'}),
+    ],
+)
 def test_training_and_exporting(hub, tmp_path, method, settings):
     """Prevents a backbone of the hub that trains and then does not leave."""
-    done = cselab(hub, "train", method, "--outputs", tmp_path, profile="paper", tasks="STS16", **CUT, **settings)
+    given = {"profile": "paper", "tasks": "STS16", **DATA, **SHORT, **settings}
+    done = cselab(hub, "train", method, "--outputs", tmp_path, **given)
     assert done.returncode == 0, done.stdout + done.stderr
     dev = [line.split() for line in done.stdout.splitlines() if line.startswith("dev")]
     assert float(dev[0][2]) != 0.0  # an encoder that gives every sentence one vector ranks nothing
     if method in ("jtcse", "tncse", "simcse"):
-        (encoder,) = Path(tmp_path, "stages").glob(f"{method}-[0-9a-f]*/encoder")
+        (encoder,) = Path(tmp_path, "steps").glob(f"{method}-*/encoder")
         done = cselab(hub, "export", encoder, tmp_path / "exported")
         assert done.returncode == 0, done.stderr
         assert (tmp_path / "exported" / "modules.json").is_file()
 
 
 def test_a_sweep(hub, tmp_path):
-    """Prevents workers that see another hub than the command, and seeds that are not told apart."""
+    """Prevents workers that see another hub than the command, and two seeds that are one run."""
     store = tmp_path / "s.sqlite"
-    options = ["sweep", "-m", "simcse", "-m", "edfse", "--seeds", "1-2", "--workers", 2, "--store", store]
-    done = cselab(hub, *options, "--outputs", tmp_path, profile="paper", tasks="STS16", pivots="fr,ru", **CUT)
+    methods = ["-m", "simcse", "-m", "edfse", "--seeds", "1-2"]
+    options = [*methods, "--workers", 2, "--store", store, "--outputs", tmp_path]
+    given = {"profile": "paper", "tasks": "STS16", "pivots": '[["fr", "ru"]]', **DATA}
+    done = cselab(hub, "sweep", *options, **given, **SHORT, **TOWERS)
     assert done.returncode == 0, done.stdout + done.stderr
     with sqlite3.connect(store) as connection:
-        states = connection.execute("select label, seed, state from runs order by label, seed").fetchall()
+        query = "select label, seed, state from runs order by label, seed"
+        states = connection.execute(query).fetchall()
     assert states == [(label, seed, "done") for label in ("edfse", "simcse") for seed in (1, 2)]
 
 
 def test_the_decoders_notebook_on_an_encoder_is_one_line(hub, tmp_path):
     """Prevents a traceback where a name of the hub is of the other kind."""
-    done = cselab(hub, "train", "bellm", "--outputs", tmp_path, profile="paper", decoder="FacebookAI/roberta-base")
+    given = {"profile": "paper", "decoder": "FacebookAI/roberta-base"}
+    done = cselab(hub, "train", "bellm", "--outputs", tmp_path, **given)
     assert done.returncode == 2
     assert done.stderr.strip().splitlines()[-1].startswith("cselab: bellm: ")
     assert "Traceback" not in done.stderr

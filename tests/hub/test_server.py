@@ -136,7 +136,7 @@ def test_project_opens_decoders_translators_and_text(hub):
     code = """
 from cselab.data.corpus import load_corpus
 from cselab.data.sts import STS7, load_sts
-from cselab.data.translators import open_translator
+from cselab.data.translation.translators import open_translator
 from cselab.models.decoder import load_decoder
 
 for name in ("meta-llama/Llama-2-7b-hf", "Qwen/Qwen2.5-0.5B"):

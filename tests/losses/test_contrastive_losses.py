@@ -22,7 +22,11 @@ def _cosine(x, y) -> float:
 def _row_loss(anchor, candidates, positive, tau) -> float:
     logits = [_cosine(anchor, candidate) / tau for candidate in candidates]
     top = max(logits)
-    return top + math.log(sum(math.exp(logit - top) for logit in logits)) - _cosine(anchor, positive) / tau
+    return (
+        top
+        + math.log(sum(math.exp(logit - top) for logit in logits))
+        - _cosine(anchor, positive) / tau
+    )
 
 
 def _loop_other_view(rows, columns, tau):
@@ -59,23 +63,34 @@ def views():
 @pytest.fixture
 def collinear():
     """(2, N, 1) factors for rows' lengths."""
-    return 0.1 + 10 * torch.rand(2, N, 1, dtype=torch.float64, generator=torch.Generator().manual_seed(1))
+    return 0.1 + 10 * torch.rand(
+        2, N, 1, dtype=torch.float64, generator=torch.Generator().manual_seed(1)
+    )
 
 
 @pytest.mark.parametrize(("layout", "loop"), [("cross", loop_cross), ("all", loop_all)])
 @pytest.mark.parametrize("tau", [0.05, 1.0])
 def test_info_nce_equals_the_double_loop(views, layout, loop, tau):
+    """Prevents a positive that is another sentence's, and a layout with the wrong candidates."""
     a, b = views[0]
-    assert info_nce(a, b, temperature=tau, layout=layout).item() == pytest.approx(loop(a, b, tau), abs=1e-10)
+    assert info_nce(a, b, temperature=tau, layout=layout).item() == pytest.approx(
+        loop(a, b, tau), abs=1e-10
+    )
 
 
-@pytest.mark.parametrize(("variant", "loop"), [("paper", loop_icnce_paper), ("released", loop_icnce_released)])
+@pytest.mark.parametrize(
+    ("variant", "loop"), [("paper", loop_icnce_paper), ("released", loop_icnce_released)]
+)
 @pytest.mark.parametrize("tau", [0.05, 1.0])
 def test_icnce_equals_the_double_loop(views, variant, loop, tau):
-    assert icnce(*views, temperature=tau, variant=variant).item() == pytest.approx(loop(*views, tau), abs=1e-10)
+    """Prevents towers or views that change places."""
+    assert icnce(*views, temperature=tau, variant=variant).item() == pytest.approx(
+        loop(*views, tau), abs=1e-10
+    )
 
 
 def test_defaults_are_the_papers(views):
+    """Prevents a call without options from computing something else than the papers do."""
     a, b = views[0]
     assert info_nce(a, b) == info_nce(a, b, temperature=0.05, layout="cross")
     assert icnce(*views) == icnce(*views, temperature=0.05, variant="paper")
@@ -89,11 +104,16 @@ def test_identical_orthonormal_views(tau):
     cross, both = (math.log1p(negatives * math.exp(-1 / tau)) for negatives in (N - 1, 2 * N - 2))
     assert info_nce(eye, eye, temperature=tau).item() == pytest.approx(cross, abs=1e-12)
     assert icnce(twice, twice, temperature=tau).item() == pytest.approx(cross, abs=1e-12)
-    assert info_nce(eye, eye, temperature=tau, layout="all").item() == pytest.approx(both, abs=1e-12)
-    assert icnce(twice, twice, temperature=tau, variant="released").item() == pytest.approx(both, abs=1e-12)
+    assert info_nce(eye, eye, temperature=tau, layout="all").item() == pytest.approx(
+        both, abs=1e-12
+    )
+    assert icnce(twice, twice, temperature=tau, variant="released").item() == pytest.approx(
+        both, abs=1e-12
+    )
 
 
 def test_a_collapsed_encoder_pays_the_log_of_the_number_of_candidates():
+    """Closed form: all candidates alike. Prevents one candidate too many or too few."""
     same = torch.ones(2, N, D, dtype=torch.float64)
     assert info_nce(*same).item() == pytest.approx(math.log(N))
     assert icnce(same, same).item() == pytest.approx(math.log(N))
@@ -102,7 +122,8 @@ def test_a_collapsed_encoder_pays_the_log_of_the_number_of_candidates():
 
 
 def test_two_sentences_by_hand():
-    """N = 2, cosines c for the positive and d for the one negative: softplus((d - c) / tau); halving tau doubles it."""
+    """N = 2, cosines c for the positive and d for the one negative: softplus((d - c) / tau);
+    halving tau doubles it."""
     a = torch.eye(2, dtype=torch.float64)
     b = torch.tensor([[0.6, 0.8], [0.8, 0.6]], dtype=torch.float64)
     for tau in (1.0, 0.5, 0.25):
@@ -112,38 +133,48 @@ def test_two_sentences_by_hand():
 
 @pytest.mark.parametrize("layout", ["cross", "all"])
 def test_info_nce_ignores_lengths_and_the_order_of_sentences(views, collinear, layout):
+    """Prevents an inner product in the place of the cosine, and a loss that depends on the order of
+    the batch."""
     a, b = views[0]
     loss = info_nce(a, b, layout=layout)
     torch.testing.assert_close(info_nce(*(views[0] * collinear), layout=layout), loss)
     order = torch.arange(N).roll(2)
     torch.testing.assert_close(info_nce(a[order], b[order], layout=layout), loss)
-    assert not torch.isclose(info_nce(a[order], b, layout=layout), loss)  # which rows belong together does matter
+    # which rows belong together does matter
+    assert not torch.isclose(info_nce(a[order], b, layout=layout), loss)
 
 
 @pytest.mark.parametrize("variant", ["paper", "released"])
 def test_icnce_ignores_lengths_and_the_order_of_sentences(views, collinear, variant):
+    """Prevents an inner product in the place of the cosine, and a loss that depends on the order of
+    the batch or of the views."""
     i, ii = views
     loss = icnce(i, ii, variant=variant)
     torch.testing.assert_close(icnce(i * collinear, ii / collinear, variant=variant), loss)
     order = torch.arange(N).roll(2)
     torch.testing.assert_close(icnce(i[:, order], ii[:, order], variant=variant), loss)
-    torch.testing.assert_close(icnce(i.flip(0), ii.flip(0), variant=variant), loss)  # the order of views neither
+    # the order of views neither
+    torch.testing.assert_close(icnce(i.flip(0), ii.flip(0), variant=variant), loss)
 
 
 def test_which_arguments_may_be_swapped(views):
-    """`all` is symmetric in its views; `cross` and both ICNCE take the first argument as anchor (JTCSE's coin)."""
+    """`all` is symmetric in its views; `cross` and both ICNCE take the first argument as anchor
+    (JTCSE's coin)."""
     a, b = views[0]
     torch.testing.assert_close(info_nce(a, b, layout="all"), info_nce(b, a, layout="all"))
     assert not torch.isclose(info_nce(a, b), info_nce(b, a))
     for variant in ("paper", "released"):
-        assert not torch.isclose(icnce(*views, variant=variant), icnce(*views.flip(0), variant=variant))
+        assert not torch.isclose(
+            icnce(*views, variant=variant), icnce(*views.flip(0), variant=variant)
+        )
 
 
 def test_released_icnce_ignores_the_same_view_of_the_same_sentence():
-    """The ledger row: the diagonal is the positive in the paper, and in the released code neither that nor a negative.
+    """Paper and code differ: the diagonal is the positive in the paper, and in the released code
+    neither that nor a negative.
 
-    Tower I is orthonormal. Each row of tower II has cosine 0.5 with the other view, `own` with its counterpart on the
-    diagonal and 0 with all else, so that `own` changes the diagonal alone.
+    Tower I is orthonormal. Each row of tower II has cosine 0.5 with the other view, `own` with its
+    counterpart on the diagonal and 0 with all else, so that `own` changes the diagonal alone.
     """
     rows = 6
     i = torch.eye(rows, rows + 1, dtype=torch.float64).reshape(2, rows // 2, rows + 1)
@@ -160,21 +191,28 @@ def test_released_icnce_ignores_the_same_view_of_the_same_sentence():
 
 @pytest.mark.parametrize("layout", ["cross", "all"])
 def test_info_nce_gradients_are_right(views, layout):
+    """Against finite differences; prevents a detached part."""
     a, b = (view.clone().requires_grad_() for view in views[0])
-    assert torch.autograd.gradcheck(lambda x, y: info_nce(x, y, temperature=0.5, layout=layout), (a, b))
+    assert torch.autograd.gradcheck(
+        lambda x, y: info_nce(x, y, temperature=0.5, layout=layout), (a, b)
+    )
 
 
 @pytest.mark.parametrize("variant", ["paper", "released"])
 def test_icnce_gradients_are_right(views, variant):
+    """Against finite differences; prevents a detached part."""
     i, ii = (tower[:, :4].clone().requires_grad_() for tower in views)
-    assert torch.autograd.gradcheck(lambda x, y: icnce(x, y, temperature=0.5, variant=variant), (i, ii))
+    assert torch.autograd.gradcheck(
+        lambda x, y: icnce(x, y, temperature=0.5, variant=variant), (i, ii)
+    )
 
 
 @pytest.mark.parametrize("autocast", [False, True])
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16, torch.float32])
 @pytest.mark.parametrize("name", ["cross", "all", "paper", "released"])
 def test_half_precision_is_finite_and_close(views, name, dtype, autocast):
-    """Prevents logits of 20 from being rounded to steps of 1/8 in bfloat16, or a loss that is NaN under autocast."""
+    """Prevents logits of 20 from being rounded to steps of 1/8 in bfloat16, or a loss that is NaN
+    under autocast."""
     loss_of = {
         "cross": lambda x: info_nce(*x[0]),
         "all": lambda x: info_nce(*x[0], layout="all"),
@@ -190,24 +228,31 @@ def test_half_precision_is_finite_and_close(views, name, dtype, autocast):
     assert loss.item() == pytest.approx(loss_of(x.detach().double()).item(), abs=1e-4)
 
 
-def test_bad_values_are_one_clear_line(views):
+def test_bad_values_are_refused(views):
+    """Prevents NaN, or a loss of 0, from a batch or a temperature that makes no sense."""
     a, b = views[0]
     with pytest.raises(DataError, match="a batch of 1 has no negatives; give at least 2 sentences"):
         info_nce(a[:1], b[:1])
     with pytest.raises(DataError, match="a batch of 1 has no negatives"):
         icnce(views[0][:, :1], views[1][:, :1], variant="released")
     for temperature in (0.0, -0.05, math.nan):
-        with pytest.raises(SettingsError, match=f"temperature must be above 0, got {temperature}; the papers use 0.05"):
+        with pytest.raises(
+            SettingsError,
+            match=f"temperature must be above 0, got {temperature}; the papers use 0.05",
+        ):
             info_nce(a, b, temperature=temperature)
         with pytest.raises(SettingsError, match="temperature must be above 0"):
             icnce(*views, temperature=temperature)
 
 
 def test_wrong_shapes_and_names_do_not_give_a_number(views):
-    """What the tests' own type checker would catch, a notebook must catch too: a typo would run the other variant."""
+    """What the tests' own type checker would catch, a notebook must catch too: a typo would run the
+    other variant."""
     plain_info_nce, plain_icnce = inspect.unwrap(info_nce), inspect.unwrap(icnce)
     a, b = views[0]
-    with pytest.raises(DataError, match=r"must have one shape \(N, d\), got a \(7, 5\), b \(6, 5\)"):
+    with pytest.raises(
+        DataError, match=r"must have one shape \(N, d\), got a \(7, 5\), b \(6, 5\)"
+    ):
         plain_info_nce(a, b[:6])
     with pytest.raises(DataError, match=r"must have one shape \(N, d\), got a \(2, 7, 5\)"):
         plain_info_nce(*views)
@@ -216,11 +261,22 @@ def test_wrong_shapes_and_names_do_not_give_a_number(views):
             plain_icnce(*views.reshape(2, *shape))
     with pytest.raises(SettingsError, match=r"unknown layout 'corss'; did you mean 'cross'\?"):
         plain_info_nce(a, b, layout="corss")
-    with pytest.raises(SettingsError, match=r"unknown variant 'relased'; did you mean 'released'\?"):
+    with pytest.raises(
+        SettingsError, match=r"unknown variant 'relased'; did you mean 'released'\?"
+    ):
         plain_icnce(*views, variant="relased")
 
 
-# ------------------------------------------------------------------------------------------- duplicates
+# ------------------------------------------------------------------------------------- candidates
+
+
+def test_more_negatives_need_the_cross_layout(views):
+    """Prevents a queue that layout "all" ignores, so that ESimCSE in it would be SimCSE."""
+    a, b = views[0]
+    assert info_nce(a, b, more_negatives=b) > info_nce(a, b)
+    with pytest.raises(SettingsError, match="more_negatives .*layout='cross'"):
+        info_nce(a, b, layout="all", more_negatives=b)
+
 
 IDS = torch.tensor([4, 1, 4, 2, 3, 1, 4])  # sentences 0, 2, 6 are one text, and 1, 5
 
@@ -229,13 +285,16 @@ def loop_without_duplicates(rows, columns, ids, positive_of, tau):
     """Row by row: the positive, and every candidate of another text."""
     losses = []
     for r in range(len(rows)):
-        candidates = [columns[c] for c in range(len(columns)) if c == positive_of(r) or ids[c] != ids[r]]
+        candidates = [
+            columns[c] for c in range(len(columns)) if c == positive_of(r) or ids[c] != ids[r]
+        ]
         losses.append(_row_loss(rows[r], candidates, columns[positive_of(r)], tau))
     return sum(losses) / len(losses)
 
 
 def test_a_duplicate_is_no_negative(views):
-    """Prevents a sentence from being pushed from itself: round trips that came back unchanged are duplicates."""
+    """Prevents a sentence from being pushed from itself: round trips that came back unchanged are
+    duplicates."""
     a, b = views[0]
     both, ids = [*a, *b], [*IDS, *IDS]
     cross = loop_without_duplicates(a, b, IDS, lambda r: r, TAU)
@@ -244,19 +303,25 @@ def test_a_duplicate_is_no_negative(views):
     assert info_nce(a, b, ids=IDS, layout="all").item() == pytest.approx(every, abs=1e-10)
     for layout in ("cross", "all"):
         assert info_nce(a, b, ids=IDS, layout=layout) < info_nce(a, b, layout=layout)
-        torch.testing.assert_close(info_nce(a, b, ids=torch.arange(N), layout=layout), info_nce(a, b, layout=layout))
+        torch.testing.assert_close(
+            info_nce(a, b, ids=torch.arange(N), layout=layout), info_nce(a, b, layout=layout)
+        )
         assert torch.isfinite(info_nce(a, b, ids=torch.zeros(N, dtype=torch.long), layout=layout))
 
 
-def test_nor_is_it_across_towers(views):
+def test_a_duplicate_is_no_negative_across_towers(views):
+    """The same between towers; prevents ids that only InfoNCE reads."""
     i, ii = views
     expected = sum(loop_without_duplicates(i[v], ii[v], IDS, lambda r: r, TAU) for v in (0, 1)) / 2
     assert icnce(i, ii, ids=IDS).item() == pytest.approx(expected, abs=1e-10)
     rows, columns = [*i[0], *i[1]], [*ii[0], *ii[1]]
-    released = loop_without_duplicates(rows, columns, [*IDS, *IDS], lambda r: (r + N) % (2 * N), TAU)
+    released = loop_without_duplicates(
+        rows, columns, [*IDS, *IDS], lambda r: (r + N) % (2 * N), TAU
+    )
     assert icnce(i, ii, ids=IDS, variant="released").item() == pytest.approx(released, abs=1e-10)
 
 
 def test_ids_of_another_batch_are_refused(views):
-    with pytest.raises(DataError, match="one id a sentence: expected 7, got 6"):
+    """Prevents ids that are broadcast over the wrong rows."""
+    with pytest.raises(DataError, match="one id per sentence: expected 7, got 6"):
         inspect.unwrap(without_duplicates)(views[0, 0] @ views[0, 1].T, IDS[:6], torch.arange(N))

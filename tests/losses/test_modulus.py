@@ -1,4 +1,5 @@
-"""The modulus constraint against loops, its closed surface, and the places where its gradient could break."""
+"""The modulus constraint against loops, its closed surface, and the places where its gradient could
+break."""
 
 import inspect
 import math
@@ -57,19 +58,25 @@ def loop_released(c1, c2, p1, p2) -> float:
     return total
 
 
-@pytest.mark.parametrize(("variant", "loop"), zip(VARIANTS, (loop_paper, loop_released), strict=True))
+@pytest.mark.parametrize(
+    ("variant", "loop"), zip(VARIANTS, (loop_paper, loop_released), strict=True)
+)
 def test_ictm_equals_the_loop(towers, variant, loop):
     """On cosines of both signs, so that the logarithm and what stands in for it are both there."""
-    cosines = torch.cosine_similarity(towers[0, 0], towers[1, 0 if variant == "paper" else 1], dim=-1)
+    cosines = torch.cosine_similarity(
+        towers[0, 0], towers[1, 0 if variant == "paper" else 1], dim=-1
+    )
     assert cosines.min() < 0 < 0.05 < cosines.max()
     assert ictm(*towers, variant=variant).item() == pytest.approx(loop(*towers), abs=1e-10)
 
 
 def test_ictm_defaults_to_the_paper(towers):
+    """Prevents a call without options from computing the released variant."""
     assert ictm(*towers) == ictm(*towers, variant="paper")
 
 
 def test_ratio_equals_the_loop(towers):
+    """Prevents a norm over the wrong axis."""
     p, q = towers[2]
     expected = [_ratio(a, b) for a, b in zip(p, q, strict=True)]
     assert modulus_ratio(p, q).tolist() == pytest.approx(expected, abs=1e-12)
@@ -78,16 +85,22 @@ def test_ratio_equals_the_loop(towers):
 @pytest.mark.parametrize("k", [0.0, 0.2, 1.0, 3.0])
 @pytest.mark.parametrize("t", [-1.0, -0.3, 0.0, 0.8, 1.0])
 def test_surface_is_the_ratio_of_vectors_with_that_norm_and_angle(k, t):
-    """p of any length, q k times as long and at cosine t to it: the paper's l_TN as a function of k and t."""
-    basis = torch.linalg.qr(torch.randn(D, D, dtype=torch.float64, generator=torch.Generator().manual_seed(2)))[0]
+    """p of any length, q k times as long and at cosine t to it: the paper's l_TN as a function of k
+    and t."""
+    basis = torch.linalg.qr(
+        torch.randn(D, D, dtype=torch.float64, generator=torch.Generator().manual_seed(2))
+    )[0]
     p = 7.5 * basis[:1]
     q = 7.5 * k * (t * basis[:1] + math.sqrt(1 - t * t) * basis[1:2])
     expected = math.sqrt(max(0, 1 + k * k - 2 * k * t)) / (1 + k)
-    assert modulus_surface(*torch.tensor([[k], [t]], dtype=torch.float64)).item() == pytest.approx(expected, abs=1e-12)
+    assert modulus_surface(*torch.tensor([[k], [t]], dtype=torch.float64)).item() == pytest.approx(
+        expected, abs=1e-12
+    )
     assert modulus_ratio(p, q).item() == pytest.approx(expected, abs=1e-12)
 
 
 def test_surface_broadcasts_and_has_its_minimum_at_equal_vectors():
+    """Prevents transposed axes of the drawn surface."""
     k = torch.linspace(0.1, 4, 40, dtype=torch.float64)  # 1.0 is the tenth
     t = torch.linspace(-1, 1, 41, dtype=torch.float64)
     grid = modulus_surface(k[:, None], t[None, :])
@@ -97,12 +110,14 @@ def test_surface_broadcasts_and_has_its_minimum_at_equal_vectors():
 
 
 def test_surface_takes_a_measured_cosine_that_rounds_above_one():
-    """Prevents NaN where equal vectors are drawn as points: float32 cosines of parallel rows are often 1 + 1e-7."""
+    """Prevents NaN where equal vectors are drawn as points: float32 cosines of parallel rows are
+    often 1 + 1e-7."""
     t = torch.tensor([1 + torch.finfo(torch.float32).eps])
     assert modulus_surface(torch.ones(1), t) == 0
 
 
 def test_ratio_is_symmetric_scale_free_and_bounded(towers):
+    """Prevents a ratio that one tower could lower by growing."""
     p, q = towers[2]
     ratio = modulus_ratio(p, q)
     torch.testing.assert_close(ratio, modulus_ratio(q, p))
@@ -130,7 +145,8 @@ def test_gradient_is_finite_where_the_norm_has_none(towers, where, value, dtype)
 
 @pytest.mark.parametrize("scale", [1e-30, 1e-21, 1e-6, 1e15])
 def test_gradient_is_finite_for_very_short_and_very_long_rows(towers, scale):
-    """Prevents 1/x * 1/x from overflowing float32 on the way back, as with a square root written by hand at 1e-21."""
+    """Prevents 1/x * 1/x from overflowing float32 on the way back, as with a square root written by
+    hand at 1e-21."""
     p, q = (scale * towers[2]).float()
     p.requires_grad_()
     ratio = modulus_ratio(p, q)
@@ -140,6 +156,7 @@ def test_gradient_is_finite_for_very_short_and_very_long_rows(towers, scale):
 
 
 def test_one_equal_pair_leaves_the_other_rows_gradient_alone(towers):
+    """Prevents the guard for equal pairs from flattening the whole batch."""
     p, q = towers[2]
     q = torch.cat([p[:1], q[1:]])
     whole, rest = (p.clone().requires_grad_() for _ in range(2))
@@ -150,17 +167,21 @@ def test_one_equal_pair_leaves_the_other_rows_gradient_alone(towers):
 
 
 def _with_cosine(s, towers):
-    """[CLS] of tower II at cosine s to tower I's, in both views; the pooled outputs stay as they are."""
+    """[CLS] of tower II at cosine s to tower I's, in both views; the pooled outputs stay as they
+    are."""
     cls_i = torch.zeros(2, N, D, dtype=torch.float64)
     cls_i[..., 0] = 1
     s = s.reshape(1, 1)
-    cls_ii = torch.cat([s, (1 - s**2).sqrt(), torch.zeros(1, D - 2, dtype=torch.float64)], dim=1).expand(2, N, D)
+    cls_ii = torch.cat(
+        [s, (1 - s**2).sqrt(), torch.zeros(1, D - 2, dtype=torch.float64)], dim=1
+    ).expand(2, N, D)
     return cls_i, cls_ii, towers[2], towers[3]
 
 
 @pytest.mark.parametrize("s", [-0.9, 0.0, 0.01, 0.049, 0.05, 0.3, 0.99])
 def test_loss_falls_with_the_cosine_everywhere(towers, s):
-    """The released constant under 0 cuts the gradient where it is needed most; ours must pull there, and finitely."""
+    """The released constant under 0 cuts the gradient where it is needed most; ours must pull
+    there, and finitely."""
     cosine = torch.tensor(s, dtype=torch.float64, requires_grad=True)
     ictm(*_with_cosine(cosine, towers)).backward()
     ratios = modulus_ratio(towers[2, 0], towers[3, 1]) + modulus_ratio(towers[3, 0], towers[2, 1])
@@ -172,7 +193,8 @@ def test_the_released_variant_has_no_gradient_under_zero(towers):
     cosine = torch.tensor(-0.5, dtype=torch.float64, requires_grad=True)
     ictm(*_with_cosine(cosine, towers), variant="released").backward()
     assert cosine.grad == 0
-    cosine = torch.tensor(1e-5, dtype=torch.float64, requires_grad=True)  # positive, however small: no clamp at 1e-4
+    # positive, however small: no clamp at 1e-4
+    cosine = torch.tensor(1e-5, dtype=torch.float64, requires_grad=True)
     ictm(*_with_cosine(cosine, towers), variant="released").backward()
     assert cosine.grad < 0
 
@@ -185,36 +207,48 @@ def test_the_released_variant_is_half_the_paper_where_the_views_agree(towers):
 
 def test_the_tangent_meets_the_logarithm(towers):
     """Prevents a step at the joint that an optimiser would sit on."""
-    below, above = (ictm(*_with_cosine(torch.tensor(0.05 + d, dtype=torch.float64), towers)) for d in (-1e-9, 1e-9))
+    below, above = (
+        ictm(*_with_cosine(torch.tensor(0.05 + d, dtype=torch.float64), towers))
+        for d in (-1e-9, 1e-9)
+    )
     assert below.item() == pytest.approx(above.item(), rel=1e-6)
 
 
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_ictm_ignores_the_order_of_sentences_and_of_towers(towers, variant):
+    """Prevents a loss that depends on the order of the batch, on the lengths of [CLS], or not on
+    those of the pooled vectors."""
     cls_i, cls_ii, pooled_i, pooled_ii = towers
     loss = ictm(*towers, variant=variant)
     torch.testing.assert_close(ictm(*towers.roll(2, dims=2), variant=variant), loss)
     torch.testing.assert_close(ictm(cls_ii, cls_i, pooled_ii, pooled_i, variant=variant), loss)
-    torch.testing.assert_close(ictm(3 * cls_i, 0.2 * cls_ii, pooled_i, pooled_ii, variant=variant), loss)
+    torch.testing.assert_close(
+        ictm(3 * cls_i, 0.2 * cls_ii, pooled_i, pooled_ii, variant=variant), loss
+    )
     assert not torch.isclose(ictm(cls_i, cls_ii, 3 * pooled_i, pooled_ii, variant=variant), loss)
 
 
 def test_one_tower_alone(towers):
     """TNCSE Table 5, as the docstring gives it: -log sim(h, h+) * ratio(p, p+)."""
     h, p = towers[0], towers[2]
-    expected = sum(_neg_log(_cosine(h[0, n], h[1, n])) * _ratio(p[0, n], p[1, n]) for n in range(N)) / N
+    expected = (
+        sum(_neg_log(_cosine(h[0, n], h[1, n])) * _ratio(p[0, n], p[1, n]) for n in range(N)) / N
+    )
     assert ictm(h, h.flip(0), p, p).item() / 2 == pytest.approx(expected, abs=1e-10)
 
 
 @pytest.mark.parametrize("variant", VARIANTS)
-def test_gradients_are_right(towers, variant):
+def test_ictm_gradients_are_right(towers, variant):
+    """Against finite differences; prevents a detached part."""
     inputs = [tower[:, :3].clone() for tower in towers]
-    inputs[1] = inputs[0].mean(0) + 0.3 * inputs[1]  # cosines of both signs, away from the released variant's jump at 0
+    # cosines of both signs, away from the released variant's jump at 0
+    inputs[1] = inputs[0].mean(0) + 0.3 * inputs[1]
     inputs = [tower.requires_grad_() for tower in inputs]
     assert torch.autograd.gradcheck(lambda *x: ictm(*x, variant=variant), inputs)
 
 
 def test_ratio_gradients_are_right(towers):
+    """Against finite differences; prevents a detached norm."""
     p, q = (pooled.clone().requires_grad_() for pooled in towers[2])
     assert torch.autograd.gradcheck(modulus_ratio, (p, q))
 
@@ -223,24 +257,33 @@ def test_ratio_gradients_are_right(towers):
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16, torch.float32])
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_half_precision_is_finite_and_close(towers, variant, dtype, autocast):
-    towers = (100 * towers).to(dtype).requires_grad_()  # float16 squares of 256 and more would be infinite
+    """Prevents squares that overflow float16, and norms that are rounded to 8 bits."""
+    # float16 squares of 256 and more would be infinite
+    towers = (100 * towers).to(dtype).requires_grad_()
     with torch.autocast("cpu", dtype=torch.bfloat16, enabled=autocast):
         loss = ictm(*towers, variant=variant)
     loss.backward()
     assert loss.dtype == torch.float32
     assert towers.grad.isfinite().all()
-    assert loss.item() == pytest.approx(ictm(*towers.detach().double(), variant=variant).item(), rel=1e-4)
+    assert loss.item() == pytest.approx(
+        ictm(*towers.detach().double(), variant=variant).item(), rel=1e-4
+    )
 
 
 def test_identical_towers_cost_nothing(towers):
+    """Prevents NaN where both factors are 0."""
     same = towers[0, :1].expand(2, N, D)
     assert ictm(same, same, same, same).item() == 0
 
 
 def test_wrong_shapes_and_names_do_not_give_a_number(towers):
-    """Rows of (2N, d) that nobody split into views would be taken for views; called without the tests' type checker."""
+    """Rows of (2N, d) that nobody split into views would be taken for views; called without the
+    tests' type checker."""
     plain_ictm, plain_ratio = inspect.unwrap(ictm), inspect.unwrap(modulus_ratio)
-    with pytest.raises(DataError, match=r"must have one shape \(2, N, d\), got cls_i \(2, 6, 5\), cls_ii \(2, 5, 5\)"):
+    with pytest.raises(
+        DataError,
+        match=r"must have one shape \(2, N, d\), got cls_i \(2, 6, 5\), cls_ii \(2, 5, 5\)",
+    ):
         plain_ictm(towers[0], towers[1][:, :5], towers[2], towers[3])
     with pytest.raises(DataError, match=r"one shape .*pooled_i \(2, 1, 5\), pooled_ii \(2, 1, 5\)"):
         plain_ictm(towers[0], towers[1], towers[2][:, :1], towers[3][:, :1])
@@ -255,7 +298,8 @@ def test_wrong_shapes_and_names_do_not_give_a_number(towers):
 
 
 def test_the_released_term_of_one_tower_is_not_zero(towers):
-    """Prevents a sentence compared with itself: both views of one tower take the places of the two towers."""
+    """Prevents a sentence compared with itself: both views of one tower take the places of the two
+    towers."""
     h, _, p, _ = towers
     h = h.abs()  # positive cosines, where both wordings are a plain -log
     pairs = [(-math.log(_cosine(h[0, n], h[1, n])), _ratio(p[0, n], p[1, n])) for n in range(N)]

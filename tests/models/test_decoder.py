@@ -1,4 +1,5 @@
-"""Decoders: which layers look ahead, under either attention and either padding; prompts; LoRA; saving."""
+"""Decoders: which layers look ahead, under either attention and either padding; prompts; LoRA;
+saving."""
 
 import copy
 
@@ -7,7 +8,14 @@ import torch
 from transformers import LlamaConfig, LlamaModel
 
 from cselab.errors import ModelError
-from cselab.models import SentenceEncoder, add_lora, export, load_decoder, make_bidirectional, merge_lora
+from cselab.models import (
+    SentenceEncoder,
+    add_lora,
+    export,
+    load_decoder,
+    make_bidirectional,
+    merge_lora,
+)
 
 DEPTH = 4
 SENTENCES = ["the dog", "a man is playing guitar in the park .", "a red ball is under the table"]
@@ -17,9 +25,16 @@ SENTENCES = ["the dog", "a man is playing guitar in the park .", "a red ball is 
 def folder(tmp_path_factory, word_tokenizer):
     """A saved Llama of four layers whose two key heads serve four query heads, as in LLaMA 3."""
     config = LlamaConfig(
-        vocab_size=len(word_tokenizer), hidden_size=32, intermediate_size=48, num_hidden_layers=DEPTH, num_attention_heads=4,
-        num_key_value_heads=2, max_position_embeddings=64, pad_token_id=word_tokenizer.pad_token_id, initializer_range=0.3,
-    )  # fmt: skip
+        vocab_size=len(word_tokenizer),
+        hidden_size=32,
+        intermediate_size=48,
+        num_hidden_layers=DEPTH,
+        num_attention_heads=4,
+        num_key_value_heads=2,
+        max_position_embeddings=64,
+        pad_token_id=word_tokenizer.pad_token_id,
+        initializer_range=0.3,
+    )
     torch.manual_seed(0)
     folder = tmp_path_factory.mktemp("decoder") / "llama"
     LlamaModel(config).save_pretrained(folder)
@@ -40,7 +55,8 @@ def states(model, batch):
 @pytest.mark.parametrize("attention", ["sdpa", "eager"])
 @pytest.mark.parametrize("padded", [True, False])
 def test_the_switch_changes_the_last_layer_only(folder, attention, padded):
-    """Prevents a mask swapped for all layers, and one that works in padded (or unpadded) batches alone."""
+    """Prevents a mask swapped for all layers, and one that works in padded (or unpadded) batches
+    alone."""
     plain, tokenizer = load_decoder(folder, bidirectional="none", attn_implementation=attention)
     opened, _ = load_decoder(folder, bidirectional="last", attn_implementation=attention)
     batch = tokens(tokenizer, SENTENCES if padded else SENTENCES[1:2])
@@ -52,36 +68,47 @@ def test_the_switch_changes_the_last_layer_only(folder, attention, padded):
 
 @pytest.mark.parametrize("attention", ["sdpa", "eager"])
 @pytest.mark.parametrize("padded", [True, False])
-@pytest.mark.parametrize(("how", "moved"), [("none", set()), ("last", {4}), ("all", {1, 2, 3, 4}), ("addition", {5})])
+@pytest.mark.parametrize(
+    ("how", "moved"), [("none", set()), ("last", {4}), ("all", {1, 2, 3, 4}), ("addition", {5})]
+)
 def test_where_the_last_token_moves_the_first(folder, attention, padded, how, moved):
-    """The definition: in a layer that looks ahead, and in those after it, the first token's state reads the last token."""
+    """The definition: in a layer that looks ahead, and in those after it, the first token's state
+    reads the last token."""
     model, tokenizer = load_decoder(folder, bidirectional=how, attn_implementation=attention)
     batch = tokens(tokenizer, SENTENCES if padded else SENTENCES[1:2])
     other = {name: rows.clone() for name, rows in batch.items()}
     row = 1 if padded else 0  # the longest: its last token is the last column
     other["input_ids"][row, -1] = 8
     pairs = zip(states(model, batch), states(model, other), strict=True)
-    changed = {i for i, (a, b) in enumerate(pairs) if not torch.allclose(a[row, 0], b[row, 0], atol=1e-5)}
+    changed = {
+        i for i, (a, b) in enumerate(pairs) if not torch.allclose(a[row, 0], b[row, 0], atol=1e-5)
+    }
     assert changed == moved
 
 
 @pytest.mark.parametrize("how", ["none", "last", "all", "addition"])
 @pytest.mark.parametrize("pooling", ["last_token", "mean"])
 def test_padding_on_either_side_gives_the_same_embedding(folder, how, pooling):
-    """Prevents padding from being attended to, and the last token from being looked for at the wrong end."""
+    """Prevents padding from being attended to, and the last token from being looked for at the
+    wrong end."""
     found = []
     for attention in ("sdpa", "eager"):
         model, tokenizer = load_decoder(folder, bidirectional=how, attn_implementation=attention)
         encoder = SentenceEncoder(model, tokenizer, pooling=pooling)
         with torch.no_grad():
-            found += [encoder.embed(dict(tokens(tokenizer, side=side))) for side in ("right", "left")]
-            found.append(torch.cat([encoder.embed(dict(tokens(tokenizer, [one]))) for one in SENTENCES]))
+            found += [
+                encoder.embed(dict(tokens(tokenizer, side=side))) for side in ("right", "left")
+            ]
+            found.append(
+                torch.cat([encoder.embed(dict(tokens(tokenizer, [one]))) for one in SENTENCES])
+            )
     for other in found[1:]:
         torch.testing.assert_close(other, found[0], atol=2e-5, rtol=1e-4)
 
 
 def test_the_last_token_reads_everything_under_either_mask(folder):
-    """What the paper does not say: with its pooling the last layer's mask changes neither embedding nor gradient."""
+    """What the paper does not say: with its pooling the last layer's mask changes neither embedding
+    nor gradient."""
     found = []
     for how in ("none", "last"):
         model, tokenizer = load_decoder(folder, bidirectional=how, dtype=torch.float64)
@@ -93,11 +120,15 @@ def test_the_last_token_reads_everything_under_either_mask(folder):
         torch.testing.assert_close(one, other, atol=1e-9, rtol=1e-9)
     last, tokenizer = load_decoder(folder, bidirectional="last")
     none, _ = load_decoder(folder, bidirectional="none")
-    means = [SentenceEncoder(model, tokenizer, pooling="mean").encode(SENTENCES) for model in (last, none)]
+    means = [
+        SentenceEncoder(model, tokenizer, pooling="mean").encode(SENTENCES)
+        for model in (last, none)
+    ]
     assert not torch.allclose(*means, atol=1e-3)
 
 
 def test_addition_is_one_more_layer_like_the_last(folder):
+    """Prevents an added layer of random weights, and one that shares its weights with the last."""
     model, _ = load_decoder(folder, bidirectional="addition")
     assert len(model.layers) == model.config.num_hidden_layers == DEPTH + 1
     for name, value in model.layers[-1].state_dict().items():
@@ -135,7 +166,8 @@ def test_a_copy_of_an_opened_decoder_is_its_own(folder):
 
 
 def test_lora_trains_little_and_merges_exactly(folder):
-    """Prevents adapters that are saved but not applied, base weights that train, and a merge that changes the model."""
+    """Prevents adapters that are saved but not applied, base weights that train, and a merge that
+    changes the model."""
     model, tokenizer = load_decoder(folder, bidirectional="last")
     encoder = SentenceEncoder(model, tokenizer, pooling="mean")
     start = encoder.encode(SENTENCES)
@@ -156,14 +188,24 @@ def test_lora_trains_little_and_merges_exactly(folder):
 
 
 def test_a_prompt_is_around_every_sentence(folder):
+    """Prevents a prompt that is saved and not applied."""
     model, tokenizer = load_decoder(folder, bidirectional="none")
-    prompted = SentenceEncoder(model, tokenizer, pooling="last_token", prompt="the {sentence} is the")
-    by_hand = SentenceEncoder(model, tokenizer, pooling="last_token").encode([f"the {s} is the" for s in SENTENCES])
+    prompted = SentenceEncoder(
+        model, tokenizer, pooling="last_token", prompt="the {sentence} is the"
+    )
+    by_hand = SentenceEncoder(model, tokenizer, pooling="last_token").encode(
+        [f"the {s} is the" for s in SENTENCES]
+    )
     torch.testing.assert_close(prompted.encode(SENTENCES), by_hand)
 
 
-def test_bad_input(folder, tmp_path, make_bert, word_tokenizer):
-    with pytest.raises(ModelError, match="unknown way 'lst' to be bidirectional; did you mean 'last'"):
+def test_an_unknown_mask_and_a_folder_without_a_decoder_are_refused(
+    folder, tmp_path, make_bert, word_tokenizer
+):
+    """Prevents a mistyped mask from being causal, and an encoder from being read as a decoder."""
+    with pytest.raises(
+        ModelError, match="unknown way 'lst' to be bidirectional; did you mean 'last'"
+    ):
         load_decoder(folder, bidirectional="lst")
     with pytest.raises(ModelError, match="no decoder at"):
         load_decoder(tmp_path / "nothing")

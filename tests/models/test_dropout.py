@@ -1,4 +1,5 @@
-"""Fast dropout drops what torch's drops: as many, anywhere, the mean kept, the gradient through what stayed."""
+"""Fast dropout drops what torch's drops: as many, anywhere, the mean kept, the gradient through
+what stayed."""
 
 import pytest
 import torch
@@ -9,8 +10,9 @@ from cselab.models.dropout import FastDropout
 
 @pytest.mark.parametrize("p", [0.1, 0.5, 0.00025])
 @pytest.mark.parametrize("shape", [(3, 5, 7), (400, 1001)])
-def test_share_mean_and_gradient(p, shape):
-    """Prevents a share of the wrong side, a scale that moves the mean, and a mask that the gradient does not see."""
+def test_the_share_dropped_the_mean_and_the_gradient_are_dropouts(p, shape):
+    """Prevents a share of the wrong side, a scale that moves the mean, and a mask that the gradient
+    does not see."""
     torch.manual_seed(0)
     x = torch.ones(shape, requires_grad=True)
     y = FastDropout(p).train()(x)
@@ -22,7 +24,7 @@ def test_share_mean_and_gradient(p, shape):
     torch.testing.assert_close(x.grad, y)
 
 
-def test_neighbours_are_independent():
+def test_neighbouring_elements_are_dropped_independently():
     """Prevents the four elements of one draw from falling together."""
     torch.manual_seed(0)
     dropped = (FastDropout(0.5).train()(torch.ones(250_000, 4)) == 0).double()
@@ -30,7 +32,8 @@ def test_neighbours_are_independent():
     assert together.abs().max() < 0.01
 
 
-def test_it_follows_the_seed_and_rests_in_evaluation():
+def test_dropout_follows_the_seed_and_is_off_in_evaluation():
+    """Prevents masks that a resumed run cannot draw again, and noise in embeddings."""
     layer, x = FastDropout(0.3).train(), torch.randn(50, 9)
     torch.manual_seed(4)
     first = layer(x)
@@ -54,8 +57,11 @@ def attended(mask: torch.Tensor | None, p: float) -> torch.Tensor:
 
 @pytest.mark.parametrize("padded", [True, False])
 def test_attention_is_the_usual_one_with_some_of_it_dropped(padded):
-    """Prevents attention to padding in training, a scale forgotten, and dropout before the softmax."""
-    mask = (torch.arange(40) < torch.tensor([40, 30, 20])[:, None])[:, None, None, :].expand(3, 1, 40, 40)
+    """Prevents attention to padding in training, a scale forgotten, and dropout before the
+    softmax."""
+    mask = (torch.arange(40) < torch.tensor([40, 30, 20])[:, None])[:, None, None, :].expand(
+        3, 1, 40, 40
+    )
     mask = mask if padded else None
     whole, thinned = attended(mask, 0.0), attended(mask, 0.25)
     kept = thinned != 0
@@ -65,7 +71,9 @@ def test_attention_is_the_usual_one_with_some_of_it_dropped(padded):
         assert not kept[1, ..., 30:].any()
 
 
-def test_loaded_backbones_have_it(make_tower, tmp_path):
+def test_a_loaded_backbone_has_fast_dropout_and_saves_without_it(make_tower, tmp_path):
+    """Prevents a backbone with torch's slow dropout, and a saved one that other libraries cannot
+    open."""
     make_tower(1).save_pretrained(tmp_path / "tower")
     model = load_backbone(tmp_path / "tower", dropout=0.2)
     layers = [m for m in model.modules() if isinstance(m, torch.nn.Dropout)]
@@ -74,4 +82,5 @@ def test_loaded_backbones_have_it(make_tower, tmp_path):
     assert not any(layer.training for layer in layers)
     assert model.config._attn_implementation == dropout.ATTENTION
     model.save_pretrained(tmp_path / "again")
-    assert dropout.ATTENTION not in (tmp_path / "again" / "config.json").read_text()  # others do not know it
+    # others do not know it
+    assert dropout.ATTENTION not in (tmp_path / "again" / "config.json").read_text()

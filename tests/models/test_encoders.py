@@ -20,7 +20,12 @@ from cselab.models import (
     pool,
 )
 
-SENTENCES = ["a man is playing guitar .", "the dog", "the big red ball was not under the table , in the house .", "dog"]
+SENTENCES = [
+    "a man is playing guitar .",
+    "the dog",
+    "the big red ball was not under the table , in the house .",
+    "dog",
+]
 
 
 @pytest.fixture
@@ -31,7 +36,7 @@ def saved(make_tower, word_tokenizer, tmp_path):
     return tmp_path / "encoder", encoder
 
 
-# ------------------------------------------------------------------------------------------- loading
+# ------------------------------------------------------------------------------------------ loading
 
 
 def test_a_half_precision_file_is_loaded_in_single_precision(saved):
@@ -43,20 +48,28 @@ def test_a_half_precision_file_is_loaded_in_single_precision(saved):
 
 def _drop(folder, prefix):
     path = folder / "model.safetensors"
-    save_file({k: v for k, v in load_file(path).items() if not k.startswith(prefix)}, path, metadata={"format": "pt"})
+    save_file(
+        {k: v for k, v in load_file(path).items() if not k.startswith(prefix)},
+        path,
+        metadata={"format": "pt"},
+    )
 
 
 def test_a_missing_pooler_is_an_error_where_it_is_read(saved):
-    """The commonest wrong number of this field: a pooler that transformers re-initialised with a warning."""
+    """The commonest wrong number of this field: a pooler that transformers re-initialised with a
+    warning."""
     folder, _ = saved
     _drop(folder, "pooler.")
-    with pytest.raises(ModelError, match="has no trained pooler.*pooler='fresh'.*modulus_on='cls'"):
+    with pytest.raises(
+        ModelError, match="has no trained pooler.*pooler='fresh'.*measured_on='cls'"
+    ):
         load_backbone(folder, pooler="required")
     assert load_backbone(folder).pooler is None
     assert load_backbone(folder, pooler="fresh").pooler is not None
 
 
 def test_other_missing_weights_are_an_error(saved):
+    """Prevents a layer of random weights in a loaded model."""
     folder, _ = saved
     _drop(folder, "encoder.layer.2.")
     with pytest.raises(ModelError, match="lacks weights of its own architecture: encoder.layer.2"):
@@ -64,7 +77,9 @@ def test_other_missing_weights_are_an_error(saved):
 
 
 @pytest.mark.parametrize("damage", ["pickle only", "truncated", "other shape"])
-def test_weights_that_do_not_load_are_one_line(saved, damage):
+def test_weights_that_do_not_load_are_refused_in_one_line(saved, damage):
+    """Prevents a pickle from being executed, and a traceback of the loader's in the place of a
+    reason."""
     folder, encoder = saved
     weights = folder / "model.safetensors"
     if damage == "pickle only":
@@ -75,13 +90,16 @@ def test_weights_that_do_not_load_are_one_line(saved, damage):
     else:
         config = json.loads((folder / "config.json").read_text())
         (folder / "config.json").write_text(json.dumps({**config, "intermediate_size": 48}))
-    with pytest.raises(ModelError, match="do not load: expected a model.safetensors that fits") as caught:
+    with pytest.raises(
+        ModelError, match="do not load: expected a model.safetensors that fits"
+    ) as caught:
         load_backbone(folder)
     assert "\n" not in str(caught.value)
 
 
 def test_loading_moves_the_random_state_only_for_a_fresh_pooler(saved):
-    """Prevents a checkpoint without a pooler from shifting every later dropout mask of a seeded run."""
+    """Prevents a checkpoint without a pooler from shifting every later dropout mask of a seeded
+    run."""
     folder, _ = saved
     _drop(folder, "pooler.")
     state = torch.get_rng_state()
@@ -105,33 +123,50 @@ def test_a_tokenizer_of_another_backbone_is_refused(make_tower, word_tokenizer):
     """A RoBERTa with another padding id numbers its positions wrongly, without a word."""
     with pytest.raises(ModelError, match="the tokenizer pads with id 0, the backbone with 1"):
         SentenceEncoder(make_tower(pad_token_id=1), word_tokenizer)
-    with pytest.raises(ModelError, match=f"the tokenizer has {len(word_tokenizer)} tokens, the backbone 10 embeddings"):
+    with pytest.raises(
+        ModelError,
+        match=f"the tokenizer has {len(word_tokenizer)} tokens, the backbone 10 embeddings",
+    ):
         SentenceEncoder(make_tower(vocab_size=10), word_tokenizer)
 
 
 def test_dropout_is_set_everywhere(saved):
+    """Prevents the checkpoint's own rate from staying in the attention."""
     folder, _ = saved
     model = load_backbone(folder, dropout=0.25)
-    assert {module.p for module in model.modules() if isinstance(module, torch.nn.Dropout)} == {0.25}
+    assert {module.p for module in model.modules() if isinstance(module, torch.nn.Dropout)} == {
+        0.25
+    }
 
 
-def test_a_path_without_a_model_is_one_line(tmp_path):
-    with pytest.raises(ModelError, match="no backbone at .*expected a folder with config.json") as caught:
+def test_a_path_without_a_model_is_refused_in_one_line(tmp_path):
+    """Prevents a search on the hub for a mistyped folder."""
+    with pytest.raises(
+        ModelError, match="no backbone at .*expected a folder with config.json"
+    ) as caught:
         load_backbone(tmp_path)
     assert "\n" not in str(caught.value)
 
 
-def test_a_decoder_is_refused(tmp_path):
+def test_a_decoder_is_refused_as_an_encoder(tmp_path):
+    """Prevents a causal model whose first token has read nothing."""
     config = LlamaConfig(
-        hidden_size=32, intermediate_size=64, num_hidden_layers=1, num_attention_heads=2, vocab_size=50
+        hidden_size=32,
+        intermediate_size=64,
+        num_hidden_layers=1,
+        num_attention_heads=2,
+        vocab_size=50,
     )
     LlamaModel(config).save_pretrained(tmp_path)
-    with pytest.raises(ModelError, match="is a 'llama' model; expected an encoder of type bert, roberta"):
+    with pytest.raises(
+        ModelError, match="is a 'llama' model; expected an encoder of type bert, roberta"
+    ):
         load_backbone(tmp_path)
 
 
 def test_a_tokenizer_that_knows_no_word_is_refused(tmp_path):
-    """BertTokenizerFast(vocab_file=...) maps every word to [UNK] in transformers 5, and training runs on happily."""
+    """BertTokenizerFast(vocab_file=...) maps every word to [UNK] in transformers 5, and training
+    runs on happily."""
     from tokenizers import Tokenizer, models
 
     empty = Tokenizer(models.WordLevel({"[UNK]": 0}, unk_token="[UNK]"))
@@ -140,15 +175,24 @@ def test_a_tokenizer_that_knows_no_word_is_refused(tmp_path):
         load_tokenizer(tmp_path)
 
 
-# ------------------------------------------------------------------------------------------- pooling
+# ------------------------------------------------------------------------------------------ pooling
 
 
 def test_poolings_on_numbers_that_can_be_checked_by_hand():
     """Layer 0 is the embedding layer and takes part in no pooling; padding takes part in none."""
-    layers = [torch.full((2, 3, 1), 100.0), torch.tensor([[[1.0], [3.0], [50.0]], [[2.0], [4.0], [6.0]]])]
+    layers = [
+        torch.full((2, 3, 1), 100.0),
+        torch.tensor([[[1.0], [3.0], [50.0]], [[2.0], [4.0], [6.0]]]),
+    ]
     layers += [layers[1] + 10, layers[1] * 2]
     mask = torch.tensor([[1, 1, 0], [1, 1, 1]])
-    expected = {"cls": [2, 4], "mean": [4, 8], "first_last": [3, 6], "last_two": [8, 11], "last_token": [6, 12]}
+    expected = {
+        "cls": [2, 4],
+        "mean": [4, 8],
+        "first_last": [3, 6],
+        "last_two": [8, 11],
+        "last_token": [6, 12],
+    }
     assert expected.keys() == set(POOLINGS)
     for how, values in expected.items():
         assert pool(layers, mask, how).flatten().tolist() == values, how
@@ -163,12 +207,15 @@ def test_one_tensor_is_the_last_layer():
     states, mask = torch.arange(12.0).view(2, 3, 2), torch.tensor([[1, 1, 0], [1, 1, 1]])
     for how in ("cls", "mean", "last_token"):
         assert torch.equal(pool(states, mask, how), pool([states], mask, how))
-    with pytest.raises(ModelError, match="pooling 'last_two' needs the states of all layers, got one tensor"):
+    with pytest.raises(
+        ModelError, match="pooling 'last_two' needs the states of all layers, got one tensor"
+    ):
         pool(states, mask, "last_two")
 
 
 def test_the_pooling_is_saved_with_the_model(saved):
-    """Prevents the same checkpoint from scoring 57 with one pooler and 76 with another, depending on who loads it."""
+    """Prevents the same checkpoint from scoring 57 with one pooler and 76 with another, depending
+    on who loads it."""
     folder, encoder = saved
     again = SentenceEncoder.from_pretrained(folder)
     assert again.pooling == "mean"
@@ -178,19 +225,25 @@ def test_the_pooling_is_saved_with_the_model(saved):
         SentenceEncoder(encoder.backbone, None, pooling="pool")
 
 
-def test_a_folder_without_an_encoder_is_one_line(tmp_path):
+def test_a_folder_without_an_encoder_is_refused_in_one_line(tmp_path):
+    """Prevents a pooling that is guessed."""
     with pytest.raises(
-        ModelError, match="no cselab.json in .*: expected a folder that SentenceEncoder.save_pretrained wrote"
+        ModelError,
+        match="no cselab.json in .*: expected a folder that SentenceEncoder.save_pretrained wrote",
     ):
         SentenceEncoder.from_pretrained(tmp_path)
 
 
-def test_a_damaged_card_is_one_line(saved):
+def test_a_damaged_card_is_refused_in_one_line(saved):
+    """Prevents a traceback of the JSON reader's, and a twin that is opened as one tower."""
     folder, _ = saved
     for text, message in (
         ("{", r"is damaged \(JSONDecodeError"),
         ('{"kind": "sentence"}', r"is damaged \(KeyError: 'pooling'\)"),
-        ('{"kind": "twin"}', "holds a twin: expected a folder that SentenceEncoder.save_pretrained wrote"),
+        (
+            '{"kind": "twin"}',
+            "holds a twin: expected a folder that SentenceEncoder.save_pretrained wrote",
+        ),
     ):
         (folder / "cselab.json").write_text(text)
         with pytest.raises(ModelError, match=message):
@@ -212,17 +265,21 @@ def test_saving_never_deletes_a_folder_that_is_no_encoder(saved, tmp_path):
     assert sorted(path.name for path in tmp_path.iterdir()) == ["empty", "encoder", "work"]
 
 
-# ------------------------------------------------------------------------------------------- encoding
+# ----------------------------------------------------------------------------------------- encoding
 
 
 def test_a_pooler_that_nobody_trained_is_never_read(make_tower, word_tokenizer, tmp_path):
-    """Prevents a re-initialised pooler from giving plausible vectors (roberta-base ships without one)."""
+    """Prevents a re-initialised pooler from giving plausible vectors (roberta-base ships without
+    one)."""
     tower = make_tower(3)
     encoder = SentenceEncoder(tower, word_tokenizer, pooling="pooler")
-    batch = dict(word_tokenizer(SENTENCES, padding=True, return_tensors="pt", return_token_type_ids=False))
-    torch.testing.assert_close(encoder(batch), tower(**batch).pooler_output)
+    batch = dict(
+        word_tokenizer(SENTENCES, padding=True, return_tensors="pt", return_token_type_ids=False)
+    )
+    torch.testing.assert_close(encoder.embed(batch), tower(**batch).pooler_output)
     encoder.save_pretrained(tmp_path / "whole")
-    torch.testing.assert_close(SentenceEncoder.from_pretrained(tmp_path / "whole").eval()(batch), encoder(batch))
+    again = SentenceEncoder.from_pretrained(tmp_path / "whole").eval()
+    torch.testing.assert_close(again.embed(batch), encoder.embed(batch))
     tower.pooler = None
     with pytest.raises(ModelError, match="reads the backbone's pooler, and it has none"):
         SentenceEncoder(tower, word_tokenizer, pooling="pooler")
@@ -234,15 +291,31 @@ def test_a_pooler_that_nobody_trained_is_never_read(make_tower, word_tokenizer, 
 
 @pytest.mark.parametrize("pooling", [*POOLINGS, "pooler"])
 @pytest.mark.parametrize("tokens_per_batch", [1, 24, 8192])
-def test_encoding_together_equals_encoding_alone_in_order(make_tower, word_tokenizer, pooling, tokens_per_batch):
+def test_encoding_together_equals_encoding_alone_in_order(
+    make_tower, word_tokenizer, pooling, tokens_per_batch
+):
+    """Prevents padding that changes a vector, and vectors in the order of their lengths."""
     encoder = SentenceEncoder(make_tower(3).double(), word_tokenizer, pooling=pooling)
     alone = torch.cat([encoder.encode([sentence]) for sentence in SENTENCES])
     together = encoder.encode(SENTENCES, tokens_per_batch=tokens_per_batch)
     torch.testing.assert_close(together, alone, rtol=0, atol=1e-6)
 
 
+def test_a_single_tower_and_a_twin_are_called_alike(make_bert, word_tokenizer):
+    """Prevents code that has to know whether it holds a single tower or a twin."""
+    signatures = [inspect.signature(kind.forward) for kind in (SentenceEncoder, TwinEncoder)]
+    one, two = ([(p.name, p.default, p.kind) for p in s.parameters.values()] for s in signatures)
+    assert one == two
+    ids = torch.tensor([word_tokenizer(SENTENCES[0])["input_ids"]])
+    single = SentenceEncoder(make_bert(1), word_tokenizer).eval()
+    twin = TwinEncoder(make_bert(1), make_bert(2)).eval()
+    torch.testing.assert_close(single(ids), twin(ids).cls_i)
+    torch.testing.assert_close(single(ids, torch.ones_like(ids)), single(ids))
+
+
 def test_encoding_leaves_mode_and_random_state_alone(make_bert, word_tokenizer):
-    """Prevents an evaluation from switching dropout off for the rest of training, or from moving its masks."""
+    """Prevents an evaluation from switching dropout off for the rest of training, or from moving
+    its masks."""
     encoder = SentenceEncoder(make_bert(), word_tokenizer).train()
     state = torch.get_rng_state()
     first = encoder.encode(SENTENCES)
@@ -271,18 +344,20 @@ def test_vectors_can_be_constants_in_a_loss(make_bert, word_tokenizer):
     assert torch.equal(student.grad, teacher)
 
 
-def test_a_batch_wider_than_the_positions_is_one_line(make_tower):
+def test_a_batch_wider_than_the_positions_is_refused(make_tower):
+    """Prevents an index error on a CPU, and a crash of the device on a GPU."""
     model = make_tower()
     ids = torch.full((2, 70), 7)
-    message = f"the batch is 70 tokens wide, the backbone reads at most {longest_input(model)}; truncate it"
-    with pytest.raises(ModelError, match=message):
-        SentenceEncoder(model, None)({"input_ids": ids, "attention_mask": torch.ones_like(ids)})
-    with pytest.raises(ModelError, match=message):
-        TwinEncoder(model, make_tower(1))(ids)
+    longest = longest_input(model)
+    message = f"the batch is 70 tokens wide, the backbone reads at most {longest}; truncate it"
+    for encoder in (SentenceEncoder(model, None), TwinEncoder(model, make_tower(1))):
+        with pytest.raises(ModelError, match=message):
+            encoder(ids)
 
 
 def test_a_sentence_longer_than_the_backbone_reads_is_cut(make_tower, word_tokenizer):
-    """RoBERTa's positions start after the padding index: 66 positions hold 65 tokens with padding index 0."""
+    """RoBERTa's positions start after the padding index: 66 positions hold 65 tokens with padding
+    index 0."""
     model = make_tower()
     assert longest_input(model) == (66 if model.config.model_type == "bert" else 65)
     encoder = SentenceEncoder(model, word_tokenizer)
@@ -290,7 +365,8 @@ def test_a_sentence_longer_than_the_backbone_reads_is_cut(make_tower, word_token
     assert torch.equal(encoder.encode(["dog " * 500], max_length=4), encoder.encode(["dog dog"]))
 
 
-def test_bad_sentences_are_one_clear_line(make_bert, word_tokenizer):
+def test_what_is_no_list_of_sentences_is_refused(make_bert, word_tokenizer):
+    """Prevents one string from being encoded letter by letter."""
     encoder = SentenceEncoder(make_bert(), word_tokenizer)
     assert encoder.encode([]).shape == (0, 32)
     unchecked = inspect.unwrap(encode)  # without the tests' own type checker
@@ -298,7 +374,9 @@ def test_bad_sentences_are_one_clear_line(make_bert, word_tokenizer):
         unchecked(encoder, "a dog")
     with pytest.raises(DataError, match="got NoneType at position 1: None"):
         unchecked(encoder, ["a dog", None])
-    with pytest.raises(DataError, match="max_length=2 leaves no room for a word beside 2 special tokens"):
+    with pytest.raises(
+        DataError, match="max_length=2 leaves no room for a word beside 2 special tokens"
+    ):
         encoder.encode(["a dog"], max_length=2)
     with pytest.raises(DataError, match="built without a tokenizer"):
         SentenceEncoder(make_bert(), None).encode(["a dog"])

@@ -21,7 +21,9 @@ def test_an_ensemble_is_the_weighted_sum(encoders):
     """Prevents a mean for EDFSE's sum, and members that are weighted in another order."""
     one, two, three = (encoder.encode(TEXTS) for encoder in encoders)
     torch.testing.assert_close(Ensemble(encoders).encode(TEXTS), one + two + three)
-    torch.testing.assert_close(Ensemble(encoders, [1.0, 2.0, 0.5]).encode(TEXTS), one + 2 * two + three / 2)
+    torch.testing.assert_close(
+        Ensemble(encoders, [1.0, 2.0, 0.5]).encode(TEXTS), one + 2 * two + three / 2
+    )
     nested = Ensemble([Ensemble(encoders[:2]), encoders[2]])
     torch.testing.assert_close(nested.encode(TEXTS), one + two + three)
 
@@ -33,7 +35,8 @@ def test_uc_weighs_the_outsider(encoders, word_tokenizer):
     torch.testing.assert_close(got, 0.3 * twin.encode(TEXTS) + 0.7 * encoders[2].encode(TEXTS))
 
 
-def test_members_that_do_not_add_up(encoders, make_bert, word_tokenizer):
+def test_members_that_cannot_be_added_are_refused(encoders, make_bert, word_tokenizer):
+    """Prevents vectors that are broadcast, and weights that are cut to the shorter list."""
     twin = TwinEncoder(encoders[0].backbone, encoders[1].backbone, tokenizer=word_tokenizer)
     narrow = SentenceEncoder(make_bert(1, hidden_size=16), word_tokenizer)
     with pytest.raises(ModelError, match="16, 32 dimensions; a sum needs one width"):

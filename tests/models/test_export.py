@@ -8,7 +8,12 @@ import cselab
 from cselab.errors import ModelError
 from cselab.models import SentenceEncoder, TwinEncoder, export
 
-SENTENCES = ["a man is playing guitar .", "the dog", "the big red ball was not under the table , in the house .", "dog"]
+SENTENCES = [
+    "a man is playing guitar .",
+    "the dog",
+    "the big red ball was not under the table , in the house .",
+    "dog",
+]
 
 
 @pytest.mark.parametrize("pooling", ["cls", "mean", "last_token", "pooler"])
@@ -20,40 +25,55 @@ def test_a_single_tower_is_stock_modules(make_tower, word_tokenizer, tmp_path, p
     opened = SentenceTransformer(str(tmp_path / "out"), device="cpu")
     found = opened.encode(SENTENCES, convert_to_tensor=True)
     torch.testing.assert_close(found, expected, atol=1e-5, rtol=0)
-    torch.testing.assert_close(cselab.load(tmp_path / "out").encode(SENTENCES), expected, atol=1e-6, rtol=0)
+    torch.testing.assert_close(
+        cselab.load(tmp_path / "out").encode(SENTENCES), expected, atol=1e-6, rtol=0
+    )
     long = " ".join(["dog"] * 200)  # cut at what the backbone reads, not an index error
-    torch.testing.assert_close(opened.encode([long], convert_to_tensor=True), encoder.encode([long]), atol=1e-5, rtol=0)
+    torch.testing.assert_close(
+        opened.encode([long], convert_to_tensor=True), encoder.encode([long]), atol=1e-5, rtol=0
+    )
 
 
 def test_a_twin_needs_consent_to_its_one_module(make_tower, word_tokenizer, tmp_path):
-    encoder = TwinEncoder(make_tower(3), make_tower(4), cael=(2, 4), tokenizer=word_tokenizer).eval()
+    """Prevents code that runs without being asked for, and a twin that opens as one tower."""
+    encoder = TwinEncoder(
+        make_tower(3), make_tower(4), cael=(2, 4), tokenizer=word_tokenizer
+    ).eval()
     export(encoder, tmp_path / "out")
     with pytest.raises(ValueError, match="trust_remote_code"):
         SentenceTransformer(str(tmp_path / "out"))
     opened = SentenceTransformer(str(tmp_path / "out"), trust_remote_code=True, device="cpu")
     expected = encoder.encode(SENTENCES)
-    torch.testing.assert_close(opened.encode(SENTENCES, convert_to_tensor=True), expected, atol=1e-5, rtol=0)
-    opened.save_pretrained(str(tmp_path / "again"))  # and it survives the other library's own saving
+    torch.testing.assert_close(
+        opened.encode(SENTENCES, convert_to_tensor=True), expected, atol=1e-5, rtol=0
+    )
+    # and it survives the other library's own saving
+    opened.save_pretrained(str(tmp_path / "again"))
     assert "SecondTower" in (tmp_path / "again" / "modules.json").read_text()
     ours = cselab.load(tmp_path / "out")
     assert ours.cael == (2, 4)
     torch.testing.assert_close(ours.encode(SENTENCES), expected, atol=1e-6, rtol=0)
 
 
-def test_what_cannot_be_exported(make_bert, word_tokenizer, tmp_path):
+def test_what_has_no_stock_module_is_not_exported(make_bert, word_tokenizer, tmp_path):
+    """Prevents an exported folder that encodes something else."""
     with pytest.raises(ModelError, match="pooling 'first_last' is no stock module"):
         export(SentenceEncoder(make_bert(), word_tokenizer, pooling="first_last"), tmp_path / "out")
     with pytest.raises(ModelError, match="needs its tokenizer"):
         export(SentenceEncoder(make_bert(), None), tmp_path / "out")
-    fused = TwinEncoder(make_bert(1), make_bert(2), cael=(2,), cross_stream="fused", tokenizer=word_tokenizer)
+    fused = TwinEncoder(
+        make_bert(1), make_bert(2), cael=(2,), cross_stream="fused", tokenizer=word_tokenizer
+    )
     with pytest.raises(ModelError, match="fused twin mixes its towers"):
         export(fused, tmp_path / "out")
     assert not (tmp_path / "out").exists()
 
 
-def test_load_says_what_it_expected(tmp_path):
+def test_loading_what_is_no_encoder_is_refused(tmp_path):
+    """Prevents a traceback in the place of a reason."""
     with pytest.raises(
-        ModelError, match=r"no cselab\.json in .*: expected a folder that save_pretrained or `cselab export`"
+        ModelError,
+        match=r"no cselab\.json in .*: expected a folder that save_pretrained or `cselab export`",
     ):
         cselab.load(tmp_path)
     for text, message in (

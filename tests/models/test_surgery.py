@@ -12,11 +12,14 @@ from cselab.models import SentenceEncoder, TwinEncoder, load_backbone, remove_la
 @pytest.fixture
 def batch(word_tokenizer):
     texts = ["a man is playing guitar .", "the dog"]
-    return dict(word_tokenizer(texts, padding=True, return_tensors="pt", return_token_type_ids=False))
+    return dict(
+        word_tokenizer(texts, padding=True, return_tensors="pt", return_token_type_ids=False)
+    )
 
 
 @pytest.mark.parametrize("last", [0, 1, 3, 4])
 def test_both_layer_norms_of_the_last_layers_go_and_no_other(make_tower, last):
+    """Prevents the embeddings' LayerNorm, or one of a layer's two, from being missed or taken."""
     model = make_tower()
     remove_layer_norms(model, last)
     for j, layer in enumerate(model.encoder.layer, 1):
@@ -26,8 +29,11 @@ def test_both_layer_norms_of_the_last_layers_go_and_no_other(make_tower, last):
     assert type(model.embeddings.LayerNorm) is nn.LayerNorm
 
 
-def test_removal_survives_saving_where_plain_loading_undoes_it(make_tower, word_tokenizer, batch, tmp_path):
-    """transformers re-creates them with only a load report: h^L would silently have a fixed norm again."""
+def test_removal_survives_saving_where_plain_loading_undoes_it(
+    make_tower, word_tokenizer, batch, tmp_path
+):
+    """transformers re-creates them with only a load report: h^L would silently have a fixed norm
+    again."""
     encoder = SentenceEncoder(make_tower(), word_tokenizer)
     intact = encoder.encode(["the dog"])
     remove_layer_norms(encoder.backbone, 2)
@@ -42,7 +48,10 @@ def test_removal_survives_saving_where_plain_loading_undoes_it(make_tower, word_
         assert not torch.allclose(plain(**batch).last_hidden_state, ours(**batch).last_hidden_state)
 
 
-def test_a_twin_without_layer_norms_keeps_its_cross_stream(make_tower, word_tokenizer, batch, tmp_path):
+def test_a_twin_without_layer_norms_keeps_its_cross_stream(
+    make_tower, word_tokenizer, batch, tmp_path
+):
+    """Prevents a cross stream with LayerNorms that its towers no longer have."""
     twin = TwinEncoder(make_tower(1), make_tower(2), cael=(2, 4), tokenizer=word_tokenizer).eval()
     for tower in twin.backbones:
         remove_layer_norms(tower, 3)
@@ -55,5 +64,6 @@ def test_a_twin_without_layer_norms_keeps_its_cross_stream(make_tower, word_toke
 
 @pytest.mark.parametrize("last", [-1, 5])
 def test_more_layers_than_there_are_is_refused(make_tower, last):
+    """Prevents a negative number from removing the first layers'."""
     with pytest.raises(ModelError, match=f"of the last {last} layers; the model has 4"):
         remove_layer_norms(make_tower(), last)

@@ -1,4 +1,5 @@
-"""The twin: untouched towers, cross-attention that is what the equation says, no leak from padding."""
+"""The twin: untouched towers, cross-attention that is what the equation says, no leak from
+padding."""
 
 import math
 
@@ -10,27 +11,36 @@ from transformers import AutoModel, LlamaConfig, LlamaModel
 from cselab.errors import ModelError
 from cselab.models import TwinEncoder, cael_positions
 
-SENTENCES = ["a man is playing guitar .", "the dog", "the big red ball was not under the table , in the house ."]
+SENTENCES = [
+    "a man is playing guitar .",
+    "the dog",
+    "the big red ball was not under the table , in the house .",
+]
 
 
 @pytest.fixture
 def batch(word_tokenizer):
-    return dict(word_tokenizer(SENTENCES, padding=True, return_tensors="pt", return_token_type_ids=False))
+    return dict(
+        word_tokenizer(SENTENCES, padding=True, return_tensors="pt", return_token_type_ids=False)
+    )
 
 
 @pytest.fixture
 def make_twin(make_tower, word_tokenizer):
     def make(*cael, cross_stream="parallel", dtype=torch.float32, **changes):
         towers = (make_tower(seed, **changes).to(dtype) for seed in (1, 2))
-        return TwinEncoder(*towers, cael=cael, cross_stream=cross_stream, tokenizer=word_tokenizer).eval()
+        return TwinEncoder(
+            *towers, cael=cael, cross_stream=cross_stream, tokenizer=word_tokenizer
+        ).eval()
 
     return make
 
 
-# ------------------------------------------------------------------------------------------- the towers are untouched
+# ------------------------------------------------------------------------- the towers are untouched
 
 
 def test_in_evaluation_each_tower_is_the_stock_model_bit_for_bit(make_twin, batch):
+    """Prevents a twin whose towers differ from what they are without it."""
     twin = make_twin(2, 4)
     with torch.no_grad():
         output = twin(**batch)
@@ -41,7 +51,9 @@ def test_in_evaluation_each_tower_is_the_stock_model_bit_for_bit(make_twin, batc
 
 
 @pytest.mark.parametrize("cross_stream", ["parallel", "last_only"])
-def test_in_training_the_cross_stream_moves_no_dropout_mask_of_the_towers(make_twin, batch, cross_stream):
+def test_in_training_the_cross_stream_moves_no_dropout_mask_of_the_towers(
+    make_twin, batch, cross_stream
+):
     """Prevents an ablation of the CAELs from changing the towers through the random numbers."""
     twin = make_twin(2, 4, cross_stream=cross_stream).train()
     torch.manual_seed(0)
@@ -56,6 +68,7 @@ def test_in_training_the_cross_stream_moves_no_dropout_mask_of_the_towers(make_t
 
 
 def test_inference_is_the_sum_of_two_plain_encoders(make_twin, batch):
+    """Prevents a mean for the sum, and a cross stream at inference."""
     twin = make_twin(2, 4)
     with torch.no_grad():
         expected = sum(tower(**batch).last_hidden_state[:, 0] for tower in twin.backbones)
@@ -63,11 +76,12 @@ def test_inference_is_the_sum_of_two_plain_encoders(make_twin, batch):
     torch.testing.assert_close(twin.encode(SENTENCES), expected)
 
 
-# ------------------------------------------------------------------------------------------- the equation
+# ------------------------------------------------------------------------------------- the equation
 
 
 def reference_context(layer, other, states, other_states, mask):
-    """Eq. of METHODS 4 with loops over sentences, heads and query positions: own Q and K, the other tower's V."""
+    """Eq. of METHODS 4 with loops over sentences, heads and query positions: own Q and K, the other
+    tower's V."""
     own, heads = layer.attention.self, layer.attention.self.num_attention_heads
     q, k = own.query(states), own.key(states)
     v = other.attention.self.value(other_states)
@@ -99,7 +113,9 @@ def reference_cross(twin, batch):
         states = [tower.embeddings(input_ids=batch["input_ids"])]
         for layer in tower.encoder.layer:
             states.append(
-                reference_layer(layer, reference_context(layer, layer, states[-1], states[-1], mask), states[-1])
+                reference_layer(
+                    layer, reference_context(layer, layer, states[-1], states[-1], mask), states[-1]
+                )
             )
         inputs.append(states)
     outputs = []
@@ -109,30 +125,44 @@ def reference_cross(twin, batch):
             layer, other = (twin.backbones[t].encoder.layer[j - 1] for t in (a, b))
             if j in twin.cael:
                 crossed = reference_context(layer, other, inputs[a][j - 1], inputs[b][j - 1], mask)
-                stream = reference_layer(layer, crossed, inputs[a][j - 1] if stream is None else stream)
+                stream = reference_layer(
+                    layer, crossed, inputs[a][j - 1] if stream is None else stream
+                )
             elif stream is not None:
-                stream = reference_layer(layer, reference_context(layer, layer, stream, stream, mask), stream)
+                stream = reference_layer(
+                    layer, reference_context(layer, layer, stream, stream, mask), stream
+                )
         outputs.append(stream[:, 0])
     return outputs
 
 
 @pytest.mark.parametrize("cael", [(4,), (2, 4), (1, 3), (2,), (1, 2, 3, 4)])
 def test_the_parallel_stream_equals_a_per_head_reference(make_twin, batch, cael):
-    """Among what this catches: values of the wrong tower, residual of the wrong stream, scale by width instead of head."""
+    """Among what this catches: values of the wrong tower, residual of the wrong stream, scale by
+    width instead of head."""
     twin = make_twin(*cael, dtype=torch.float64)
     with torch.no_grad():
         output = twin(**batch)
-        for got, expected in zip((output.cross_i, output.cross_ii), reference_cross(twin, batch), strict=True):
+        for got, expected in zip(
+            (output.cross_i, output.cross_ii), reference_cross(twin, batch), strict=True
+        ):
             torch.testing.assert_close(got, expected, rtol=0, atol=1e-10)
 
 
 def test_fused_adds_the_cross_context_inside_the_towers(make_twin, batch):
+    """Against the per-head reference; prevents a context that is added after the projection, or
+    states of the layer above."""
     twin = make_twin(2, 4, cross_stream="fused", dtype=torch.float64)
     mask = batch["attention_mask"]
     with torch.no_grad():
         x, y = (tower.embeddings(input_ids=batch["input_ids"]) for tower in twin.backbones)
-        for j, (one, two) in enumerate(zip(*(tower.encoder.layer for tower in twin.backbones), strict=True), 1):
-            own_x, own_y = reference_context(one, one, x, x, mask), reference_context(two, two, y, y, mask)
+        for j, (one, two) in enumerate(
+            zip(*(tower.encoder.layer for tower in twin.backbones), strict=True), 1
+        ):
+            own_x, own_y = (
+                reference_context(one, one, x, x, mask),
+                reference_context(two, two, y, y, mask),
+            )
             if j in twin.cael:
                 own_x, own_y = (
                     own_x + reference_context(one, two, x, y, mask),
@@ -147,7 +177,8 @@ def test_fused_adds_the_cross_context_inside_the_towers(make_twin, batch):
 
 @pytest.mark.parametrize("every", [1, 2, 4])
 def test_last_only_does_not_depend_on_the_number_of_caels(make_twin, batch, every):
-    """Every k that divides the depth ends at the last layer, so it equals `parallel` with k = depth."""
+    """Every k that divides the depth ends at the last layer, so it equals `parallel` with k =
+    depth."""
     with torch.no_grad():
         last_only = make_twin(*cael_positions(4, every), cross_stream="last_only")(**batch)
         single = make_twin(*cael_positions(4, 4))(**batch)
@@ -156,6 +187,7 @@ def test_last_only_does_not_depend_on_the_number_of_caels(make_twin, batch, ever
 
 
 def test_equal_towers_make_the_cross_stream_the_own_stream(make_tower, word_tokenizer, batch):
+    """Prevents a scale or a residual in the cross stream that no layer has."""
     tower = make_tower(1)
     twin = TwinEncoder(tower, tower, cael=(1, 2, 3, 4), tokenizer=word_tokenizer).eval()
     with torch.no_grad():
@@ -178,22 +210,26 @@ def test_the_cross_loss_reaches_both_towers(make_twin, batch, which):
     assert own.encoder.layer[3].attention.self.value.weight.grad is None
 
 
-# ------------------------------------------------------------------------------------------- padding and attention kinds
+# ---------------------------------------------------------------------- padding and attention kinds
 
 
 @pytest.mark.parametrize("cross_stream", ["parallel", "fused"])
 def test_padding_never_leaks(make_twin, batch, word_tokenizer, cross_stream):
+    """Prevents the other tower's padding from being read as values."""
     twin = make_twin(2, 4, cross_stream=cross_stream, dtype=torch.float64)
     with torch.no_grad():
         together = twin(**batch)
         for i, sentence in enumerate(SENTENCES):
-            alone = twin(**word_tokenizer(sentence, return_tensors="pt", return_token_type_ids=False))
+            alone = twin(
+                **word_tokenizer(sentence, return_tensors="pt", return_token_type_ids=False)
+            )
             for a, b in zip(together, alone, strict=True):
                 if a is not None:
                     torch.testing.assert_close(a[i : i + 1], b, rtol=0, atol=1e-10)
 
 
 def test_no_mask_is_a_mask_of_ones(make_twin, batch):
+    """Prevents a different path, with other numbers, for unpadded batches."""
     twin = make_twin(2, 4)
     ids = batch["input_ids"][2:]
     with torch.no_grad():
@@ -202,17 +238,25 @@ def test_no_mask_is_a_mask_of_ones(make_twin, batch):
 
 
 @pytest.mark.parametrize("which", [0, 1])
-def test_at_a_cael_exactly_own_queries_and_keys_and_foreign_values_are_read(make_twin, batch, which):
-    """Layer 1 as the only CAEL: nothing below it can carry a gradient to the weights that must not take part."""
+def test_at_a_cael_exactly_own_queries_and_keys_and_foreign_values_are_read(
+    make_twin, batch, which
+):
+    """Layer 1 as the only CAEL: nothing below it can carry a gradient to the weights that must not
+    take part."""
     twin = make_twin(1)
     twin(**batch)[4 + which].square().sum().backward()
     own, other = (twin.backbones[t].encoder.layer[0].attention.self for t in (which, 1 - which))
-    reached = {(t, n) for t, a in (("own", own), ("other", other)) for n in ("query", "key", "value")
-               if (g := getattr(a, n).weight.grad) is not None and g.abs().sum() > 0}  # fmt: skip
+    reached = {
+        (t, n)
+        for t, a in (("own", own), ("other", other))
+        for n in ("query", "key", "value")
+        if (g := getattr(a, n).weight.grad) is not None and g.abs().sum() > 0
+    }
     assert reached == {("own", "query"), ("own", "key"), ("other", "value")}
 
 
 def test_eager_and_sdpa_attention_agree(make_twin, batch):
+    """Prevents a mask that only one kind of attention understands."""
     twin = make_twin(2, 4)
     with torch.no_grad():
         sdpa = twin(**batch)
@@ -227,6 +271,8 @@ def test_eager_and_sdpa_attention_agree(make_twin, batch):
 
 
 def test_a_saved_twin_is_the_same_and_its_towers_are_stock_models(make_twin, batch, tmp_path):
+    """Prevents towers that change places, a pickle among the files, and a folder that transformers
+    cannot open."""
     twin = make_twin(2, 4)
     twin.save_pretrained(tmp_path / "twin")
     again = TwinEncoder.from_pretrained(tmp_path / "twin").eval()
@@ -236,25 +282,33 @@ def test_a_saved_twin_is_the_same_and_its_towers_are_stock_models(make_twin, bat
         stock = AutoModel.from_pretrained(tmp_path / "twin" / "tower_ii").eval()
         assert torch.equal(stock(**batch).last_hidden_state[:, 0], twin(**batch).cls_ii)
     assert (again.cael, again.cross_stream) == ((2, 4), "parallel")
-    assert {path.suffix for path in tmp_path.rglob("*") if path.is_file()} <= {".json", ".safetensors", ".jinja"}
+    assert {path.suffix for path in tmp_path.rglob("*") if path.is_file()} <= {
+        ".json",
+        ".safetensors",
+        ".jinja",
+    }
 
 
 def test_a_save_that_fails_leaves_the_old_twin(make_twin, tmp_path, monkeypatch):
+    """Prevents half a twin in the place of a whole one."""
     twin = make_twin(2)
     twin.save_pretrained(tmp_path / "twin")
     before = sorted(path.name for path in tmp_path.rglob("*"))
     monkeypatch.setattr(
-        type(twin.tower_ii), "save_pretrained", lambda self, folder: (_ for _ in ()).throw(OSError("disk"))
+        type(twin.tower_ii),
+        "save_pretrained",
+        lambda self, folder: (_ for _ in ()).throw(OSError("disk")),
     )
     with pytest.raises(OSError, match="disk"):
         twin.save_pretrained(tmp_path / "twin")
     assert sorted(path.name for path in tmp_path.rglob("*")) == before
 
 
-# ------------------------------------------------------------------------------------------- bad input
+# ---------------------------------------------------------------------------------------- bad input
 
 
-def test_cael_positions():
+def test_cael_positions_end_at_the_last_layer():
+    """Prevents positions that count from 0 or begin at the first layer."""
     assert cael_positions(12, 2) == (2, 4, 6, 8, 10, 12)
     assert cael_positions(12, 12) == (12,)
     assert cael_positions(6, 1) == (1, 2, 3, 4, 5, 6)
@@ -262,7 +316,10 @@ def test_cael_positions():
 
 @pytest.mark.parametrize("every", [5, 0, 13])
 def test_an_interval_that_does_not_divide_lists_what_does(every):
-    with pytest.raises(ModelError, match=f"every={every} does not divide 12 layers; use one of 1, 2, 3, 4, 6, 12"):
+    """Prevents a placement without the last layer."""
+    with pytest.raises(
+        ModelError, match=f"every={every} does not divide 12 layers; use one of 1, 2, 3, 4, 6, 12"
+    ):
         cael_positions(12, every)
 
 
@@ -276,19 +333,29 @@ def test_an_interval_that_does_not_divide_lists_what_does(every):
     ],
 )
 def test_towers_of_different_shape_are_refused(make_tower, change, message):
+    """Prevents values of one width that are read under another's attention."""
     with pytest.raises(
-        ModelError, match=f"the towers {message}; a twin needs two encoders of one shape and vocabulary"
+        ModelError,
+        match=f"the towers {message}; a twin needs two encoders of one shape and vocabulary",
     ):
         TwinEncoder(make_tower(1), make_tower(2, **change))
 
 
 def test_a_bert_and_a_roberta_are_refused(make_bert, make_roberta):
+    """Prevents token numbers of one vocabulary in the other's embeddings."""
     with pytest.raises(ModelError, match="differ in model_type: bert and roberta"):
         TwinEncoder(make_bert(), make_roberta())
 
 
 def test_a_decoder_is_refused_as_a_tower(make_bert):
-    sizes = dict(hidden_size=32, intermediate_size=64, num_hidden_layers=2, num_attention_heads=2, vocab_size=50)
+    """Prevents a first token that has read nothing."""
+    sizes = dict(
+        hidden_size=32,
+        intermediate_size=64,
+        num_hidden_layers=2,
+        num_attention_heads=2,
+        vocab_size=50,
+    )
     with pytest.raises(ModelError, match="tower II is a 'llama' decoder"):
         TwinEncoder(make_bert(), LlamaModel(LlamaConfig(**sizes)))
     with pytest.raises(ModelError, match="tower I is a 'bert' decoder"):
@@ -296,6 +363,7 @@ def test_a_decoder_is_refused_as_a_tower(make_bert):
 
 
 def test_caels_outside_the_depth_or_an_unknown_stream_are_refused(make_bert):
+    """Prevents CAELs that are silently left out."""
     with pytest.raises(ModelError, match=r"cael=\(5,\) must be rising layer numbers from 1 to 4"):
         TwinEncoder(make_bert(), make_bert(), cael=(5,))
     with pytest.raises(ModelError, match="unknown cross stream 'paralel'; did you mean 'parallel'"):

@@ -19,13 +19,19 @@ def encode():
 
 
 def test_the_covariance_becomes_the_identity(encode):
+    """Prevents a map that is transposed or not centred."""
     white = Whitened(encode, TEXT).encode(TEXT).double()
-    torch.testing.assert_close(white.mean(0), torch.zeros(8, dtype=torch.float64), atol=1e-4, rtol=0)
-    torch.testing.assert_close(torch.cov(white.T), torch.eye(8, dtype=torch.float64), atol=1e-3, rtol=0)
+    torch.testing.assert_close(
+        white.mean(0), torch.zeros(8, dtype=torch.float64), atol=1e-4, rtol=0
+    )
+    torch.testing.assert_close(
+        torch.cov(white.T), torch.eye(8, dtype=torch.float64), atol=1e-3, rtol=0
+    )
 
 
 def test_fewer_dimensions_keep_the_largest_variances(encode):
-    """Prevents keeping the directions that say least: the kept ones explain more than any others could."""
+    """Prevents keeping the directions that say least: the kept ones explain more than any others
+    could."""
     vectors = encode(TEXT).double()
     centred = vectors - vectors.mean(0)
     kept = Whitened(encode, TEXT, dimensions=3)
@@ -36,12 +42,15 @@ def test_fewer_dimensions_keep_the_largest_variances(encode):
     torch.testing.assert_close(explained, best[:3].sum() / best.sum(), atol=1e-6, rtol=0)
 
 
-def test_too_little_text(encode):
-    with pytest.raises(DataError, match="whitening 8 dimensions needs more sentences than that, got 8"):
+def test_too_little_text_for_whitening_is_refused(encode):
+    """Prevents a covariance without an inverse."""
+    with pytest.raises(
+        DataError, match="whitening 8 dimensions needs more sentences than that, got 8"
+    ):
         Whitened(encode, TEXT[:8])
 
 
-# ------------------------------------------------------------------------------------------- the flow
+# ----------------------------------------------------------------------------------------- the flow
 
 
 @pytest.fixture(scope="module")
@@ -50,20 +59,30 @@ def flowed(encode):
 
 
 def test_the_flows_determinant_is_that_of_its_map(flowed):
-    """Against autograd's Jacobian: a wrong determinant makes a likelihood that grows by shrinking everything."""
+    """Against autograd's Jacobian: a wrong determinant makes a likelihood that grows by shrinking
+    everything."""
     x = torch.randn(3, 8)
     _, change = flowed.transform(x)
     for row, found in zip(x, change, strict=True):
-        jacobian = torch.autograd.functional.jacobian(lambda r: flowed.transform(r[None])[0][0], row)
-        torch.testing.assert_close(torch.linalg.slogdet(jacobian).logabsdet, found.detach(), atol=1e-4, rtol=1e-4)
+        jacobian = torch.autograd.functional.jacobian(
+            lambda r: flowed.transform(r[None])[0][0], row
+        )
+        torch.testing.assert_close(
+            torch.linalg.slogdet(jacobian).logabsdet, found.detach(), atol=1e-4, rtol=1e-4
+        )
 
 
 def test_the_flow_makes_the_text_more_gaussian_and_is_the_same_each_time(encode, flowed):
+    """Prevents a flow that does not train, or that another process fits differently."""
     assert sum(flowed.losses[-50:]) < sum(flowed.losses[:50])
     z = flowed.encode(TEXT)
     assert z.mean(0).abs().max() < 0.3
-    before, after = ((torch.corrcoef(rows.T) - torch.eye(8)).abs().mean() for rows in (encode(TEXT), z))
+    before, after = (
+        (torch.corrcoef(rows.T) - torch.eye(8)).abs().mean() for rows in (encode(TEXT), z)
+    )
     assert after < before / 2
     torch.testing.assert_close(Flowed(encode, TEXT).encode(TEXT[:3]), z[:3])
-    with pytest.raises(DataError, match="a flow of 8 dimensions needs more sentences than that, got 8"):
+    with pytest.raises(
+        DataError, match="a flow of 8 dimensions needs more sentences than that, got 8"
+    ):
         Flowed(encode, TEXT[:8])

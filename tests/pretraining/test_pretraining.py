@@ -1,21 +1,21 @@
-"""Pretraining a small BERT: a tokenizer that knows its words, counts that are right, runs that can be interrupted."""
+"""Pretraining a small BERT: a tokenizer that knows its words, runs that can be interrupted."""
 
 import numpy as np
 import pytest
 import torch
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
-from cselab.data.world import sentences
+from cselab.data.synthetic import sentences
+from cselab.data.token_rows import Rows
 from cselab.errors import DataError, SettingsError
+from cselab.methods.word_vectors import sif_weights
 from cselab.models import load_backbone
-from cselab.pretraining import PretrainConfig, RunConfig, pretrain, pretrain_decoder
 from cselab.pretraining import run as module
-from cselab.pretraining.bert import BertRun
-from cselab.pretraining.objectives import bag_of_words_loss, chosen
-from cselab.pretraining.sif import SifMean
-from cselab.pretraining.text import Rows, batches, neighbours
+from cselab.pretraining.bert import BertRun, PretrainConfig, pretrain
+from cselab.pretraining.llama import pretrain_decoder
+from cselab.pretraining.objectives import bag_of_words_loss, random_tokens
+from cselab.pretraining.run import LoopConfig
 from cselab.pretraining.tokenizer import train_tokenizer
-from cselab.pretraining.word_vectors import cooccurrence, ppmi_vectors, sif_weights
 
 TEXT = list(sentences(900, 21))
 SMALL = PretrainConfig(
@@ -43,7 +43,7 @@ def rows(tokenizer):
     return Rows.tokenize(TEXT, tokenizer, max_length=24)
 
 
-# ------------------------------------------------------------------------------------------- tokenizer and counts
+# ----------------------------------------------------------------------------- the tokenizer
 
 
 def test_the_tokenizer_knows_its_text_after_saving(tokenizer, tmp_path):
@@ -59,7 +59,8 @@ def test_the_tokenizer_knows_its_text_after_saving(tokenizer, tmp_path):
 
 
 def test_the_same_text_gives_the_same_tokenizer(tokenizer):
-    """Prevents a resumed run from training on with other token numbers: WordPieceTrainer's differ from run to run."""
+    """Prevents a resumed run from training on with other token numbers: WordPieceTrainer's differ
+    from run to run."""
     assert train_tokenizer(TEXT, vocab_size=400, max_length=64).get_vocab() == tokenizer.get_vocab()
 
 
@@ -69,60 +70,23 @@ def test_a_letter_can_start_and_continue_a_word(tokenizer):
     assert "[UNK]" not in tokenizer.tokenize("gtdb tgdb")
 
 
-def test_rows_are_the_tokenizers_own(rows, tokenizer):
-    for i in (0, 1, 450, 899):
-        expected = tokenizer(TEXT[i], truncation=True, max_length=24)["input_ids"]
-        assert rows.flat[rows.starts[i] : rows.starts[i + 1]].tolist() == expected
-    padded = rows.padded(np.array([3, 899]), tokenizer.pad_token_id)
-    assert padded.tolist() == tokenizer([TEXT[3], TEXT[899]], padding=True)["input_ids"]
-
-
-def test_cooccurrence_equals_a_double_loop(rows):
-    window, small = 3, Rows(rows.flat[: rows.starts[40]], rows.starts[:41])
-    expected = np.zeros((400, 400))
-    for i in range(len(small)):
-        row = small.flat[small.starts[i] : small.starts[i + 1]]
-        for p in range(len(row)):
-            for q in range(len(row)):
-                expected[row[p], row[q]] += 0 < abs(p - q) <= window
-    np.testing.assert_array_equal(cooccurrence(small, 400, window=window).toarray(), expected)
-
-
-def test_ppmi_vectors_rebuild_the_ppmi_matrix(rows):
-    """Prevents a wrong marginal or a lost square root: at full rank U sqrt(S) has the matrix's Gram."""
-    counts = cooccurrence(rows, 400)
-    dense = counts.toarray()
-    total, marginal = dense.sum(), dense.sum(0)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        ppmi = np.nan_to_num(np.maximum(0, np.log(dense * total / np.outer(marginal, marginal))), nan=0, neginf=0)
-    vectors = ppmi_vectors(counts, int(np.linalg.matrix_rank(ppmi)))
-    u, s, _ = np.linalg.svd(ppmi)
-    np.testing.assert_allclose(vectors @ vectors.T, (u * s) @ u.T, atol=0.05)
-    np.testing.assert_allclose(vectors[marginal == 0], 0, atol=1e-9)
-
-
-# ------------------------------------------------------------------------------------------- batches and masks
-
-
-def test_every_row_once_an_epoch(rows):
-    drawn = batches(rows.lengths, 100, seed=1)
-    first = np.concatenate([next(drawn) for _ in range(9)])
-    assert sorted(first) == list(range(900))
-    assert not np.array_equal(first, np.concatenate([next(drawn) for _ in range(9)]))
+# -------------------------------------------------------------------------------- the objectives
 
 
 def test_masks_take_the_share_asked_for_and_no_special_token(rows, tokenizer):
+    """Prevents [CLS] or padding that is to be guessed, and a share of the padded length."""
     ids = rows.padded(np.arange(600), tokenizer.pad_token_id)
     special = torch.tensor(tokenizer.all_special_ids)
     torch.manual_seed(0)
-    where = chosen(ids, special, 0.3)
+    where = random_tokens(ids, special, 0.3)
     ordinary = ~torch.isin(ids, special)
     assert not (where & ~ordinary).any()
     assert (where.sum() / ordinary.sum()).item() == pytest.approx(0.3, abs=0.02)
 
 
 def test_the_bag_of_words_loss_equals_a_loop(rows, tokenizer):
-    """Prevents padding or [CLS] from being named, and a mean over sentences that forgets how long they are."""
+    """Prevents padding or [CLS] from being named, and a mean over sentences that forgets how long
+    they are."""
     weights = torch.tensor(sif_weights(rows, 400, tokenizer.all_special_ids))
     ids = rows.padded(np.array([0, 5, 9]), tokenizer.pad_token_id)
     logits = torch.randn(3, 400, dtype=torch.float64)
@@ -132,32 +96,19 @@ def test_the_bag_of_words_loss_equals_a_loop(rows, tokenizer):
             if token not in tokenizer.all_special_ids:
                 top -= weights[token] * line.log_softmax(0)[token]
                 bottom += weights[token]
-    torch.testing.assert_close(bag_of_words_loss(logits, ids, weights), top / bottom, rtol=1e-5, atol=1e-6)
+    torch.testing.assert_close(
+        bag_of_words_loss(logits, ids, weights), top / bottom, rtol=1e-5, atol=1e-6
+    )
     frequent, rare = rows.flat[rows.starts[0] + 1], int((weights > 0).nonzero()[-1])
     assert 0 < weights[frequent] <= weights[rare] <= 1
 
 
-def test_neighbours_are_pairs_as_bert_saw_them(rows, tokenizer):
-    """Prevents wrong segments, and labels that do not say what follows what."""
-    pad = tokenizer.pad_token_id
-    ids, segments, labels = neighbours(rows, 200, pad, np.random.default_rng(0))
-    whole = [tuple(rows.flat[a:b].tolist()) for a, b in zip(rows.starts, rows.starts[1:], strict=False)]
-    place = {row: i for i, row in enumerate(whole)}
-    followed = []
-    for line, segment in zip(ids, segments, strict=True):
-        a = tuple(line[(segment == 0) & (line != pad)].tolist())
-        b = (tokenizer.cls_token_id, *line[segment == 1].tolist())
-        followed.append(place[b] == place[a] + 1)
-    assert [not label for label in labels.tolist()] == followed or sum(
-        a == bool(b) for a, b in zip(followed, labels.tolist(), strict=True)
-    ) <= 2  # a random sentence may be the next one
-    assert labels.float().mean() == 0.5
-
-
-# ------------------------------------------------------------------------------------------- the run
+# ------------------------------------------------------------------------------------------ the run
 
 
 def test_a_run_learns_and_its_folder_loads_like_any_bert(tmp_path):
+    """Prevents a run that learns nothing, a pooler that is not trained, and a pickle among the
+    files."""
     config = PretrainConfig(**{**vars(SMALL), "steps": 150})
     report = pretrain(config, TEXT, tmp_path / "bb", ordered=TEXT)
     losses = [row["held_out"] for row in report["curve"]]
@@ -165,9 +116,16 @@ def test_a_run_learns_and_its_folder_loads_like_any_bert(tmp_path):
     assert {"masked LM", "bag of words", "next sentence"} <= report["curve"][-1].keys()
     assert 0 < report["tokens_seen"] < 150 * 32 * 24 * 2
     model = load_backbone(tmp_path / "bb", pooler="required")
-    ids = AutoTokenizer.from_pretrained(tmp_path / "bb")(TEXT[:2], padding=True, return_tensors="pt")
+    ids = AutoTokenizer.from_pretrained(tmp_path / "bb")(
+        TEXT[:2], padding=True, return_tensors="pt"
+    )
     assert model(**ids).pooler_output.shape == (2, 32)
-    assert sorted(p.suffix for p in (tmp_path / "bb").iterdir()) == [".json", ".json", ".json", ".safetensors"]
+    assert sorted(p.suffix for p in (tmp_path / "bb").iterdir()) == [
+        ".json",
+        ".json",
+        ".json",
+        ".safetensors",
+    ]
 
 
 def test_an_interrupted_run_ends_where_it_would_have(tmp_path, monkeypatch):
@@ -186,7 +144,9 @@ def test_an_interrupted_run_ends_where_it_would_have(tmp_path, monkeypatch):
         pretrain(SMALL, TEXT, tmp_path / "part", ordered=TEXT, checkpoint=tmp_path / "run.ckpt")
     assert not (tmp_path / "part").exists()
     monkeypatch.setattr(BertRun, "losses", trained)
-    resumed = pretrain(SMALL, TEXT, tmp_path / "part", ordered=TEXT, checkpoint=tmp_path / "run.ckpt")
+    resumed = pretrain(
+        SMALL, TEXT, tmp_path / "part", ordered=TEXT, checkpoint=tmp_path / "run.ckpt"
+    )
     one, two = (load_backbone(tmp_path / name).state_dict() for name in ("whole", "part"))
     assert all(torch.equal(one[key], two[key]) for key in one)
     assert resumed == whole
@@ -194,16 +154,27 @@ def test_an_interrupted_run_ends_where_it_would_have(tmp_path, monkeypatch):
 
 
 def test_a_decoder_learns_and_loads(tmp_path):
-    """Prevents a decoder that sees the token it is to predict: its loss would fall far below what these sentences allow."""
-    config = RunConfig(
-        steps=80, batch_size=32, layers=2, width=32, heads=2, inner=64, vocab_size=400, max_length=24, held_out=64
+    """Prevents a decoder that sees the token it is to predict: its loss would fall far below what
+    these sentences allow."""
+    config = LoopConfig(
+        steps=80,
+        batch_size=32,
+        layers=2,
+        width=32,
+        heads=2,
+        inner=64,
+        vocab_size=400,
+        max_length=24,
+        held_out=64,
     )
     report = pretrain_decoder(config, TEXT, tmp_path / "decoder")
     losses = [row["held_out"] for row in report["curve"]]
     assert losses[-1] < losses[0] - 0.5
     assert losses[-1] > 1.5
     model = AutoModelForCausalLM.from_pretrained(tmp_path / "decoder", dtype=torch.float32)
-    ids = AutoTokenizer.from_pretrained(tmp_path / "decoder")(TEXT[0], return_tensors="pt")["input_ids"]
+    ids = AutoTokenizer.from_pretrained(tmp_path / "decoder")(TEXT[0], return_tensors="pt")[
+        "input_ids"
+    ]
     changed = ids.clone()
     changed[0, -1] = 7
     with torch.no_grad():
@@ -211,57 +182,49 @@ def test_a_decoder_learns_and_loads(tmp_path):
 
 
 def test_a_checkpoint_of_other_settings_is_refused(tmp_path):
+    """Prevents a run that goes on with the weights of another."""
     torch.save({"key": {"steps": 1}}, tmp_path / "run.ckpt")
     with pytest.raises(SettingsError, match="of a run on other text or settings; remove it"):
         pretrain(SMALL, TEXT, tmp_path / "bb", checkpoint=tmp_path / "run.ckpt")
 
 
-def test_too_little_text(tmp_path):
+def test_too_little_text_is_refused(tmp_path):
+    """Prevents a held-out set that is the whole text."""
     with pytest.raises(DataError, match="got 90 sentences; it needs at least 96"):
         pretrain(SMALL, TEXT[:90], tmp_path / "bb")
 
 
-# ------------------------------------------------------------------------------------------- counting alone
-
-
-def test_sif_is_the_formula(rows, tokenizer):
-    """Prevents special tokens from being counted, and a direction that is not the means' first."""
-    model = SifMean.fit(rows, tokenizer, size=16)
-    counts = np.bincount(rows.flat, minlength=400).astype(float)
-    counts[tokenizer.all_special_ids] = 0
-    ids = tokenizer(TEXT[0])["input_ids"]
-    expected = sum(1e-3 / (1e-3 + counts[i] / counts.sum()) * model.vectors[i] for i in ids[1:-1]) / len(ids)
-    torch.testing.assert_close(model.means([ids])[0], expected.float())
-    encoded = model.encode(TEXT[:300])
-    torch.testing.assert_close(encoded @ model.direction, torch.zeros(300), atol=1e-5, rtol=0)
-    assert model.direction.norm().item() == pytest.approx(1, abs=1e-5)
-    whole = model.means(tokenizer(TEXT)["input_ids"])
-    assert (whole @ model.direction).square().sum() >= 0.99 * torch.linalg.matrix_norm(whole, 2).square()
-
-
-# ------------------------------------------------------------------------------------------- the recipe
+# --------------------------------------------------------------------------------------- the recipe
 
 
 def test_only_text_that_may_be_shared(tmp_path):
-    """Prevents a backbone whose weights may not be given away, and one whose pooler learned nothing."""
-    from cselab.pretraining.recipe import make
+    """Prevents a backbone whose weights may not be given away, and one whose pooler learned
+    nothing."""
+    from cselab.pretraining.recipe import make_backbone
 
-    with pytest.raises(SettingsError, match="'imdb-reviews' is not known to allow derived works to be shared"):
-        make("bert", tmp_path / "bb", tmp_path, ("imdb-reviews",))
+    with pytest.raises(
+        SettingsError, match="'imdb-reviews' is not known to allow derived works to be shared"
+    ):
+        make_backbone("bert", tmp_path / "bb", tmp_path, ("imdb-reviews",))
     with pytest.raises(SettingsError, match="needs a text in order; add one of wikipedia-core"):
-        make("bert", tmp_path / "bb", tmp_path, ("leipzig-10k",))
+        make_backbone("bert", tmp_path / "bb", tmp_path, ("leipzig-10k",))
     assert not (tmp_path / "bb").exists()
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["bert", "llama"])
 def test_a_card_is_measured_again_to_the_last_digit(kind, tmp_path, data_dir):
-    """Prevents a card whose numbers are of another text, other masks or weights that were not yet rounded to float16."""
-    from cselab.pretraining.recipe import make, measure
+    """Prevents a card whose numbers are of another text, other masks or weights that were not yet
+    rounded to float16."""
+    from cselab.pretraining.recipe import make_backbone, measure
 
     small = {"steps": 4, "layers": 2, "width": 32, "heads": 2, "inner": 64, "vocab_size": 2000}
-    card = make(kind, tmp_path / "bb", data_dir, ("leipzig-10k", "wikipedia-core"), **small)
+    card = make_backbone(
+        kind, tmp_path / "bb", data_dir, ("leipzig-10k", "wikipedia-core"), **small
+    )
     assert measure(tmp_path / "bb", data_dir) == card["measured"]
     text = (tmp_path / "bb" / "README.md").read_text()
     assert "leipzig-10k, wikipedia-core (" in text
-    assert all(str(value) in text for value in card["measured"].values() if not isinstance(value, dict))
+    assert all(
+        str(value) in text for value in card["measured"].values() if not isinstance(value, dict)
+    )

@@ -1,4 +1,5 @@
-"""The translator trained here: its loss against a loop, and that it learns to translate in both directions."""
+"""The translator trained here: its loss against a loop, and that it learns to translate in both
+directions."""
 
 import random
 
@@ -6,13 +7,20 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from cselab.data.parallel import Parallel
-from cselab.data.translators import open_translator
+from cselab.data.translation.parallel import Parallel
+from cselab.data.translation.translators import open_translator
 from cselab.errors import DataError, SettingsError
 from cselab.pretraining import translator as module
 from cselab.pretraining.translator import TranslatorConfig, train_translator, translation_loss
 
-NOUNS = {"dog": "chien", "cat": "chat", "man": "homme", "boy": "garçon", "bird": "oiseau", "cook": "cuisinier"}
+NOUNS = {
+    "dog": "chien",
+    "cat": "chat",
+    "man": "homme",
+    "boy": "garçon",
+    "bird": "oiseau",
+    "cook": "cuisinier",
+}
 VERBS = {"sleeps": "dort", "sings": "chante", "runs": "court", "eats": "mange"}
 COLOURS = {"red": "rouge", "green": "vert", "small": "petit", "old": "vieux"}
 
@@ -22,7 +30,9 @@ def pairs(count, seed):
     out = []
     for _ in range(count):
         noun, verb, colour = (draw.choice(list(words)) for words in (NOUNS, VERBS, COLOURS))
-        out.append((f"The {colour} {noun} {verb}.", f"Le {NOUNS[noun]} {COLOURS[colour]} {VERBS[verb]}."))
+        out.append(
+            (f"The {colour} {noun} {verb}.", f"Le {NOUNS[noun]} {COLOURS[colour]} {VERBS[verb]}.")
+        )
     return out
 
 
@@ -31,13 +41,16 @@ SMALL = dict(width=32, heads=2, inner=64, encoder_layers=1, decoder_layers=1, vo
 
 
 def test_it_learns_both_directions(tmp_path):
-    """Prevents a decoder that reads what it must say, a wrong language token, and a folder that does not open again."""
-    card = train_translator(TranslatorConfig(minutes=0.15, learning_rate=5e-3, **SMALL), TRAIN, TEST, tmp_path / "fr")
+    """Prevents a decoder that reads what it must say, a wrong language token, and a folder that
+    does not open again."""
+    card = train_translator(
+        TranslatorConfig(minutes=0.15, learning_rate=5e-3, **SMALL), TRAIN, TEST, tmp_path / "fr"
+    )
     assert card["scores"]["en-fr"]["BLEU"] > 50
     assert card["scores"]["fr-en"]["BLEU"] > 50
     text = [source for source, _ in TEST.pairs]
     trip = open_translator(str(tmp_path / "fr"), "fr")
-    assert "chien" in " ".join(trip.there(text))
+    assert "chien" in " ".join(trip.to_pivot(text))
     back = trip(text)
     assert sum(a == b for a, b in zip(back, text, strict=True)) > 25
     with pytest.raises(DataError, match="no token >>de<<, so it does not know 'de'"):
@@ -49,11 +62,20 @@ def test_the_loss_is_the_mean_over_target_tokens(tmp_path):
     config = TranslatorConfig(**SMALL)
     tokenizer = module._tokenizer(TRAIN, config.vocab_size)
     model = module.MarianMTModel(module._marian(config, tokenizer)).eval()
-    lines = [(">>fr<< The old dog sleeps.", "Le chien vieux dort."), (">>fr<< The cat.", "Le chat.")]
-    source, target = (tokenizer([pair[i] for pair in lines], padding=True, return_tensors="pt") for i in (0, 1))
+    lines = [
+        (">>fr<< The old dog sleeps.", "Le chien vieux dort."),
+        (">>fr<< The cat.", "Le chat."),
+    ]
+    source, target = (
+        tokenizer([pair[i] for pair in lines], padding=True, return_tensors="pt") for i in (0, 1)
+    )
     total, count = 0.0, 0
     for ids, mask, said, kept in zip(
-        source["input_ids"], source["attention_mask"], target["input_ids"], target["attention_mask"], strict=True
+        source["input_ids"],
+        source["attention_mask"],
+        target["input_ids"],
+        target["attention_mask"],
+        strict=True,
     ):
         ids, said = ids[mask.bool()][None], said[kept.bool()]
         for place in range(len(said)):
@@ -64,12 +86,15 @@ def test_the_loss_is_the_mean_over_target_tokens(tmp_path):
     assert found == pytest.approx(total / count, rel=1e-4)
 
 
-def test_bad_input(tmp_path):
+def test_text_and_time_that_are_not_enough_are_refused(tmp_path):
+    """Prevents a folder of a translator that saw other languages, or nothing."""
     other = Parallel(("en", "de"), TEST.pairs)
     with pytest.raises(DataError, match="training text is .*the test .*the same pair of languages"):
         train_translator(TranslatorConfig(), TRAIN, other, tmp_path / "x")
     with pytest.raises(SettingsError, match="minutes=0.0 leaves no time"):
         train_translator(TranslatorConfig(minutes=0.0), TRAIN, TEST, tmp_path / "x")
     with pytest.raises(DataError, match="less than half a batch of 48"):
-        train_translator(TranslatorConfig(), Parallel(("en", "fr"), TEST.pairs[:5]), TEST, tmp_path / "x")
+        train_translator(
+            TranslatorConfig(), Parallel(("en", "fr"), TEST.pairs[:5]), TEST, tmp_path / "x"
+        )
     assert not (tmp_path / "x").exists()

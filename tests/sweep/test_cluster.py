@@ -1,4 +1,5 @@
-"""Sweeps as processes of their own: workers and schedulers killed, a second process on the same scheduler."""
+"""Sweeps as processes of their own: workers and schedulers killed, a second process on the same
+scheduler."""
 
 import json
 import os
@@ -12,21 +13,33 @@ import psutil
 import pytest
 import torch
 
-from cselab.batch.runner import MALLOC
+from cselab.headless.runner import MALLOC
 from cselab.sweep.cluster import connected
 from cselab.sweep.store import Store
 
 pytestmark = pytest.mark.slow
 SETTINGS = {
-    "caels": 2, "sentences": 400, "dev_pairs": 20, "world_pairs": 40, "stage1_steps": 24, "stage1_eval_every": 4, "stage2_steps": 12,
-    "stage2_eval_every": 4, "stage1_batch_size": 16, "stage2_batch_size": 16,
-}  # fmt: skip
+    "caels": 2,
+    "sentences": 400,
+    "dev_pairs": 20,
+    "synthetic_pairs": 40,
+    "steps": 24,
+    "eval_every": 4,
+    "batch_size": 16,
+    "towers.steps": 24,
+    "towers.eval_every": 4,
+    "towers.batch_size": 16,
+}
 ALL = [(label, seed) for label in ("simcse", "jtcse") for seed in (1, 2)]
 
 
-def sweep(folder: Path, backbone: str, *more: str, seeds: str = "1-2", methods=("simcse", "jtcse")) -> subprocess.Popen:
+def sweep(
+    folder: Path, backbone: str, *more: str, seeds: str = "1-2", methods=("simcse", "jtcse")
+) -> subprocess.Popen:
     settings = [
-        part for name, value in {**SETTINGS, "backbone": backbone}.items() for part in ("-p", f"{name}={value}")
+        part
+        for name, value in {**SETTINGS, "backbone": backbone}.items()
+        for part in ("-p", f"{name}={value}")
     ]
     chosen = [part for method in methods for part in ("-m", method)]
     command = [
@@ -44,9 +57,15 @@ def sweep(folder: Path, backbone: str, *more: str, seeds: str = "1-2", methods=(
         folder,
     ]
     return subprocess.Popen(
-        [*map(str, command), *more], cwd=folder, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-        env={key: value for key, value in os.environ.items() if not key.startswith(("CSELAB", "OMP"))},
-    )  # fmt: skip
+        [*map(str, command), *more],
+        cwd=folder,
+        text=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env={
+            key: value for key, value in os.environ.items() if not key.startswith(("CSELAB", "OMP"))
+        },
+    )
 
 
 def until(what, process: subprocess.Popen, seconds: float = 240):
@@ -78,21 +97,28 @@ def runs(folder: Path) -> list[tuple[str, int]]:
 
 
 def test_a_killed_worker_costs_no_run_and_doubles_none(tmp_path, small_backbone):
-    """Prevents lost and repeated rows, a run that starts again from nothing, and one that resumes to other numbers."""
+    """Prevents lost and repeated rows, a run that starts again from nothing, and one that resumes
+    to other numbers."""
     for name in ("calm", "killed"):
         (tmp_path / name).mkdir()
     assert "4 of 4 runs" in ended(sweep(tmp_path / "calm", small_backbone, "--workers", "2"))
     process = sweep(tmp_path / "killed", small_backbone, "--workers", "2")
-    stages = tmp_path / "killed" / "stages"
+    steps = tmp_path / "killed" / "steps"
     for _ in range(2):
-        seen = set(stages.glob(".*/checkpoints/checkpoint-*"))
-        until(lambda seen=seen: set(stages.glob(".*/checkpoints/checkpoint-*")) - seen, process)
-        busy = [child for child in psutil.Process(process.pid).children() if "spawn_main" in " ".join(child.cmdline())]
+        seen = set(steps.glob(".*/checkpoints/checkpoint-*"))
+        until(lambda seen=seen: set(steps.glob(".*/checkpoints/checkpoint-*")) - seen, process)
+        busy = [
+            child
+            for child in psutil.Process(process.pid).children()
+            if "spawn_main" in " ".join(child.cmdline())
+        ]
         max(busy, key=lambda child: child.cpu_times().user).send_signal(signal.SIGKILL)
     assert "4 of 4 runs" in ended(process)
     assert runs(tmp_path / "killed") == sorted(ALL)
     columns = ["key", "measure", "task"]
-    calm, killed = (rows(tmp_path / name).set_index(columns).value.sort_index() for name in ("calm", "killed"))
+    calm, killed = (
+        rows(tmp_path / name).set_index(columns).value.sort_index() for name in ("calm", "killed")
+    )
     assert not killed.index.duplicated().any()
     assert calm.to_dict() == killed.to_dict()  # to the last digit
 
@@ -107,7 +133,12 @@ class Cluster:
     def start(self) -> None:
         self.file.unlink(missing_ok=True)
         log = self.file.with_suffix(".log").open("a")
-        common = dict(stdout=log, stderr=log, env={**os.environ, "OMP_NUM_THREADS": "1"}, start_new_session=True)
+        common = dict(
+            stdout=log,
+            stderr=log,
+            env={**os.environ, "OMP_NUM_THREADS": "1"},
+            start_new_session=True,
+        )
         scheduler = [
             "distributed.cli.dask_scheduler",
             "--port",
@@ -118,11 +149,20 @@ class Cluster:
             self.file,
         ]
         self.scheduler = subprocess.Popen([sys.executable, "-m", *scheduler], **common)
-        self.address = json.loads(until(lambda: self.file.exists() and self.file.read_text(), self.scheduler))[
-            "address"
-        ]
+        self.address = json.loads(
+            until(lambda: self.file.exists() and self.file.read_text(), self.scheduler)
+        )["address"]
         self.workers = subprocess.Popen(
-            [sys.executable, "-m", "distributed.cli.dask_worker", self.address, "--nworkers", "2", "--nthreads", "1"],
+            [
+                sys.executable,
+                "-m",
+                "distributed.cli.dask_worker",
+                self.address,
+                "--nworkers",
+                "2",
+                "--nthreads",
+                "1",
+            ],
             **common,
         )
 
@@ -140,22 +180,27 @@ def cluster(tmp_path):
     cluster.stop()
 
 
-def test_two_sweeps_share_a_scheduler_and_a_lost_one_costs_no_finished_run(tmp_path, small_backbone, cluster):
-    """Prevents a second sweep that does the first one's runs again, or is refused; and a store that a lost scheduler empties."""
+def test_two_sweeps_share_a_scheduler_and_a_lost_one_costs_no_finished_run(
+    tmp_path, small_backbone, cluster
+):
+    """Prevents a second sweep that does the first one's runs again, or is refused; and a store
+    that a lost scheduler empties."""
     one = sweep(tmp_path, small_backbone, "--scheduler", cluster.address)
     until((tmp_path / "s.sqlite.owner.json").exists, one)
-    two = sweep(tmp_path, small_backbone, "--scheduler", cluster.address, methods=("simcse", "towers"))
+    two = sweep(tmp_path, small_backbone, "--scheduler", cluster.address, methods=("simcse", "sum"))
     other = sweep(tmp_path, small_backbone, "--workers", "1")
     refused = other.communicate(timeout=200)[1]
     assert other.returncode == 2, refused
     assert f"--scheduler {cluster.address}" in refused
     assert "4 of 4 runs" in ended(one)
     assert "4 of 4 runs" in ended(two)
-    assert runs(tmp_path) == sorted([*ALL, *(("towers", seed) for seed in (1, 2))])
+    assert runs(tmp_path) == sorted([*ALL, *(("sum", seed) for seed in (1, 2))])
     assert Store(tmp_path / "s.sqlite").runs().attempts.max() == 1
 
     before = rows(tmp_path)
-    three = sweep(tmp_path, small_backbone, "--scheduler", cluster.address, seeds="1-5", methods=("simcse",))
+    three = sweep(
+        tmp_path, small_backbone, "--scheduler", cluster.address, seeds="1-5", methods=("simcse",)
+    )
     until(lambda: len(runs(tmp_path)) > 6, three)
     cluster.scheduler.kill()
     out, errors = three.communicate(timeout=200)
@@ -169,7 +214,16 @@ def test_two_sweeps_share_a_scheduler_and_a_lost_one_costs_no_finished_run(tmp_p
     assert kept.merge(before).shape[0] == before.shape[0]
     cluster.stop()
     cluster.start()
-    again = ended(sweep(tmp_path, small_backbone, "--scheduler", cluster.address, seeds="1-5", methods=("simcse",)))
+    again = ended(
+        sweep(
+            tmp_path,
+            small_backbone,
+            "--scheduler",
+            cluster.address,
+            seeds="1-5",
+            methods=("simcse",),
+        )
+    )
     assert "5 of 5 runs, " in again
     assert len(runs(tmp_path)) == 9
     assert not rows(tmp_path).duplicated(["key", "measure", "task"]).any()
@@ -177,12 +231,15 @@ def test_two_sweeps_share_a_scheduler_and_a_lost_one_costs_no_finished_run(tmp_p
 
 def _environment_of_a_process() -> dict[str, str]:
     entries = Path("/proc/self/environ").read_text().split("\0")
-    return dict(entry.partition("=")[::2] for entry in entries) | {"threads": str(torch.get_num_threads())}
+    return dict(entry.partition("=")[::2] for entry in entries) | {
+        "threads": str(torch.get_num_threads())
+    }
 
 
 @pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="reads /proc")
 def test_workers_keep_their_memory_and_their_threads(monkeypatch):
-    """Prevents dask's own malloc settings, with which workers train a third slower, and a shell's OMP_NUM_THREADS over --threads."""
+    """Prevents dask's own malloc settings, with which workers train a third slower, and a shell's
+    OMP_NUM_THREADS over --threads."""
     monkeypatch.setenv("OMP_NUM_THREADS", "3")
     with connected(None, 1, 1) as client:
         (found,) = client.run(_environment_of_a_process).values()

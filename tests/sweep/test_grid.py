@@ -5,42 +5,66 @@ from pathlib import Path
 import pytest
 
 from cselab.errors import CselabError, SettingsError
-from cselab.settings import Settings
 from cselab.sweep.grid import expand, parse_seeds, read_grid
-from cselab.systems import SYSTEMS, system
 
 ROOT = Path(__file__).resolve().parents[2]
 NOTEBOOKS, GRIDS = ROOT / "notebooks", ROOT / "outputs" / "reference" / "grids"
 
 
 def runs(grid: dict) -> list[tuple[str, int]]:
-    return [(run.label, run.settings.seed) for run in expand(grid, NOTEBOOKS)]
+    return [(run.label, run.seed) for run in expand(grid, NOTEBOOKS)]
 
 
 def test_a_block_is_the_product_of_its_axes():
-    """Prevents an axis that is taken for one value, and a shared setting that reaches some blocks only."""
-    grid = {
-        "seeds": "1-2", "sentences": 300,
-        "runs": [
-            {"methods": ["simcse", "towers"]},
-            {"methods": "jtcse", "caels": [1, 6], "terms": ["nce,icnce", "nce"], "label": "J {caels} {terms}"},
-            {"notebooks": ["03"], "seeds": [7]},
-        ],
-    }  # fmt: skip
-    found = expand(grid, NOTEBOOKS)
-    assert [(run.label, run.settings.seed) for run in found] == [
-        ("simcse", 1), ("simcse", 2), ("towers", 1), ("towers", 2),
-        *((f"J {caels} {terms}", seed) for seed in (1, 2) for caels in (1, 6) for terms in ("nce,icnce", "nce")),
+    """Prevents an axis that is taken for one value, and a shared setting that reaches some blocks
+    only."""
+    twin = {
+        "methods": "jtcse",
+        "caels": [1, 6],
+        "terms": [["nce", "icnce"], ["nce"]],
+        "towers": {"temperature": 0.1},
+        "label": "J {caels} {terms} {towers.temperature}",
+    }
+    simple = {"methods": ["simcse", "sum"]}
+    blocks = [simple, twin, {"notebooks": ["03"], "seeds": [7]}]
+    found = expand({"seeds": "1-2", "sentences": 300, "runs": blocks}, NOTEBOOKS)
+    assert [(run.label, run.seed) for run in found] == [
+        ("simcse", 1),
+        ("simcse", 2),
+        ("sum", 1),
+        ("sum", 2),
+        *(
+            (f"J {caels} {terms} 0.1", seed)
+            for caels in (1, 6)
+            for terms in ("nce,icnce", "nce")
+            for seed in (1, 2)
+        ),
         ("03_jtcse_training", 7),
-    ]  # fmt: skip
-    assert {run.settings.sentences for run in found} == {300}
-    assert {run.settings.profile for run in found} == {"tiny"}
-    assert found[4].settings.terms == ("nce", "icnce")
+    ]
+    assert {run.config.data.sentences for run in found} == {300}
+    assert {run.config.profile for run in found} == {"tiny"}
+    first = found[4].config.method
+    assert list(first.terms) == ["nce", "icnce"]
+    assert [tower.temperature for tower in first.towers] == [0.1, 0.1]
+    assert first.temperature == 0.05
     assert found[-1].notebook.stem == "03_jtcse_training"
 
 
+def test_a_setting_at_the_top_is_for_the_methods_that_have_it():
+    """Prevents one grid of twins and single towers that cannot name the twins' setting at its top,
+    and a block's mistake that passes as another method's setting."""
+    simcse, jtcse = expand({"methods": ["simcse", "jtcse"], "caels": 2}, NOTEBOOKS)
+    assert jtcse.config.method.caels == 2
+    assert not hasattr(simcse.config.method, "caels")
+    with pytest.raises(SettingsError, match="unknown setting 'caels'"):
+        expand({"runs": [{"methods": ["simcse"], "caels": 2}]}, NOTEBOOKS)
+
+
 def test_what_varies_is_in_the_label():
-    assert runs({"methods": ["jtcse"], "caels": [1, 2], "seed": 3}) == [("jtcse, caels=1", 3), ("jtcse, caels=2", 3)]
+    assert runs({"methods": ["jtcse"], "caels": [1, 2], "seed": 3}) == [
+        ("jtcse, caels=1", 3),
+        ("jtcse, caels=2", 3),
+    ]
 
 
 @pytest.mark.parametrize("given", [["sts", "energy"], "sts, energy", "sts,energy"])
@@ -68,10 +92,19 @@ def test_seeds():
         ({}, "the grid has no run"),
         ({"methods": ["simcse"], "caels": []}, "the grid has no run"),
         ({"methods": ["simcse"], "temperature": [0.1, -1]}, "temperature"),
-        ({"methods": ["simcse"], "measures": ["stss"]}, "unknown measure 'stss'; did you mean 'sts'"),
+        (
+            {"methods": ["simcse"], "measures": ["stss"]},
+            "unknown measure 'stss'; did you mean 'sts'",
+        ),
         ({"methods": ["simcse"], "label": "{colour}"}, "label '{colour}'"),
-        ({"methods": ["jtcse"], "label": "J", "caels": [1, 2]}, "two runs are called 'J' and differ"),
-        ({"notebooks": ["03"], "dev_pears": 20}, "unknown key 'dev_pears'; did you mean 'dev_pairs'"),
+        (
+            {"methods": ["jtcse"], "label": "J", "caels": [1, 2]},
+            "two runs are called 'J' and differ",
+        ),
+        (
+            {"notebooks": ["03"], "dev_pears": 20},
+            "unknown key 'dev_pears'; did you mean 'dev_pairs'",
+        ),
         ({"notebooks": ["99"]}, "no notebook '99'"),
         ({"runs": {"methods": ["simcse"]}}, "expected blocks that begin with"),
         ({"methods": ["simcse"], "profile": "tinny"}, "unknown profile 'tinny'"),
@@ -98,16 +131,4 @@ def test_a_file(tmp_path):
 def test_the_grids_that_come_with_the_project(path):
     """Prevents a command of a reference page that fails."""
     found = expand({**read_grid(path), "seeds": "1-2"}, NOTEBOOKS)
-    assert len({run.label for run in found}) == len(found) / 2 > 1
-
-
-def test_systems_share_what_they_ignore_and_nothing_else():
-    """Prevents a sweep over CAELs that trains its towers again for each, and one over temperatures that trains them once."""
-    tower = system("tower_i")
-    base = Settings.of("tiny", seed=3)
-    for same in ({"caels": 1}, {"terms": "nce"}, {"stage2_steps": 3}, {"distil_steps": 3}, {"tasks": "World"}):
-        assert tower.common(base.changed(**same)) == tower.common(base), same
-    for other in ({"seed": 4}, {"temperature": 0.1}, {"stage1_steps": 3}, {"pivot_i": "nl"}, {"sentences": 9}):
-        assert tower.common(base.changed(**other)) != tower.common(base), other
-    for one in SYSTEMS.values():
-        assert set(one.needs) <= SYSTEMS.keys()
+    assert len({(run.label, run.seed) for run in found}) == len(found) > 1

@@ -5,16 +5,13 @@ import subprocess
 import sys
 from dataclasses import replace
 from multiprocessing import get_context
+from pathlib import Path
 
 import pytest
+from example_result import RESULT
 
 from cselab.errors import CselabError, DataError
-from cselab.sweep.store import VERSION, Result, Store
-
-RESULT = Result(
-    key="k1", label="simcse", what="simcse", seed=1, profile="tiny", settings={"seed": 1}, source="s", data="d", seconds=2.0,
-    worker="w", finished="2026-01-01T00:00:00", environment={"torch": "2"}, rows=[("test", "average", 61.5, 10), ("dev", "World", 60.0, 5)],
-)  # fmt: skip
+from cselab.sweep.store import VERSION, Store
 
 
 def test_a_run_and_its_numbers(tmp_path):
@@ -22,7 +19,7 @@ def test_a_run_and_its_numbers(tmp_path):
     assert store.add(RESULT)
     assert store.done() == {"k1"}
     assert store.done(["k1", "k2"]) == {"k1"}
-    assert store.summary("k1") == ("", 2.0, {("test", "average"): 61.5, ("dev", "World"): 60.0})
+    assert store.summary("k1") == ("", 2.0, {("test", "average"): 61.5, ("dev", "Synthetic"): 60.0})
     assert store.scores().value.tolist() == [61.5, 60.0]
     assert Store(store.path).runs().settings.tolist() == ['{"seed": 1}']
     with pytest.raises(KeyError):
@@ -30,7 +27,8 @@ def test_a_run_and_its_numbers(tmp_path):
 
 
 def test_a_finished_run_stays_and_a_failed_one_gives_way(tmp_path):
-    """Prevents a late duplicate from overwriting a result, and a failure from standing in the way of its second try."""
+    """Prevents a late duplicate from overwriting a result, and a failure from standing in the way
+    of its second try."""
     store = Store(tmp_path / "s.sqlite")
     assert store.add(replace(RESULT, error="out of memory", rows=[]))
     assert store.done() == set()
@@ -66,13 +64,16 @@ def test_several_processes_write_each_run_once(tmp_path):
 
 def test_a_writer_killed_in_the_middle_leaves_a_whole_store(tmp_path):
     code = (
-        "import os, sys; sys.path.insert(0, sys.argv[2]); from test_store import RESULT; from cselab.sweep.store import Store;"
-        "store = Store(sys.argv[1]); context = store._open(); db = context.__enter__(); db.execute('BEGIN IMMEDIATE');"
-        "db.execute('DELETE FROM scores'); os.kill(os.getpid(), 9)"
+        "import os, sys; sys.path.insert(0, sys.argv[2]); from example_result import RESULT; from"
+        " cselab.sweep.store import Store;store = Store(sys.argv[1]); context = store._open(); db ="
+        " context.__enter__(); db.execute('BEGIN IMMEDIATE');db.execute('DELETE FROM scores');"
+        " os.kill(os.getpid(), 9)"
     )
     store = Store(tmp_path / "s.sqlite")
     store.add(RESULT)
-    killed = subprocess.run([sys.executable, "-c", code, store.path, str(__file__).rpartition("/")[0]], check=False)
+    killed = subprocess.run(
+        [sys.executable, "-c", code, store.path, str(Path(__file__).parents[1])], check=False
+    )
     assert killed.returncode == -9
     assert store.summary("k1")[2]["test", "average"] == 61.5
     assert store.add(replace(RESULT, key="k2"))
@@ -89,7 +90,10 @@ def test_what_is_no_store_is_said_in_one_line(tmp_path):
     Store(tmp_path / "new.sqlite")
     with sqlite3.connect(tmp_path / "new.sqlite") as db:
         db.execute(f"PRAGMA user_version = {VERSION + 1}")
-    with pytest.raises(DataError, match=f"has version {VERSION + 1}, this cselab reads and writes version {VERSION}"):
+    with pytest.raises(
+        DataError,
+        match=f"has version {VERSION + 1}, this cselab reads and writes version {VERSION}",
+    ):
         Store(tmp_path / "new.sqlite")
     with pytest.raises(CselabError, match="cannot open the store"):
         Store(tmp_path)

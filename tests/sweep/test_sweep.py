@@ -1,4 +1,5 @@
-"""A whole sweep on a small model, on a dask cluster in this process: what runs, what is shared, what is kept, what is told."""
+"""A whole sweep on a small model, on a dask cluster in this process: what runs, what is shared,
+what is kept, what is told."""
 
 import json
 from pathlib import Path
@@ -10,21 +11,31 @@ from filelock import FileLock
 from cselab.errors import CselabError, DivergenceError
 from cselab.sweep import task
 from cselab.sweep.grid import expand
+from cselab.sweep.measures import Row
 from cselab.sweep.runner import sweep
 from cselab.sweep.store import Store
-from cselab.systems import SYSTEMS, System
 
 NOTEBOOKS = Path(__file__).resolve().parents[2] / "notebooks"
+SHORT = {"steps": 2, "batch_size": 8, "eval_every": 2}
 QUICK = {
-    "sentences": 60, "dev_pairs": 12, "world_pairs": 40, "stage1_steps": 2, "stage1_batch_size": 8, "stage1_eval_every": 2, "caels": 2,
-    "stage2_steps": 2, "stage2_batch_size": 8, "stage2_eval_every": 2, "triplets": 10, "device": "cpu", "measures": ["sts"],
-}  # fmt: skip
+    "sentences": 60,
+    "dev_pairs": 12,
+    "synthetic_pairs": 40,
+    "triplets": 10,
+    "caels": 2,
+    "device": "cpu",
+    "measures": ["sts"],
+    "towers": SHORT,
+    **SHORT,
+}
 
 
 @pytest.fixture(scope="module")
 def client():
     with (
-        LocalCluster(n_workers=1, threads_per_worker=2, processes=False, dashboard_address=None) as cluster,
+        LocalCluster(
+            n_workers=1, threads_per_worker=2, processes=False, dashboard_address=None
+        ) as cluster,
         Client(cluster) as client,
     ):
         yield client
@@ -37,31 +48,38 @@ def runs(small_backbone, monkeypatch):
     return lambda **grid: expand({**QUICK, "backbone": small_backbone, **grid}, NOTEBOOKS)
 
 
-def stages_in(outputs: Path) -> list[str]:
-    return sorted(path.name.rpartition("-")[0] for path in (outputs / "stages").iterdir() if path.is_dir())
+def steps_in(outputs: Path) -> list[str]:
+    folders = [path for path in (outputs / "steps").iterdir() if path.is_dir()]
+    return sorted(path.name.rpartition("-")[0] for path in folders)
+
+
+def both() -> list[dict]:
+    return [{"methods": ["sum"]}, {"methods": ["jtcse"], "caels": [1, 2]}]
 
 
 def test_a_sweep_trains_what_is_shared_once_and_nothing_twice(client, runs, tmp_path, capsys):
-    """Prevents towers that every method of a seed trains for itself, and a second sweep that does the first one's runs again."""
+    """Prevents towers that every method of a seed trains for itself, and a second sweep that does
+    the first one's runs again."""
     store = tmp_path / "s.sqlite"
-    board = sweep(client, runs(methods=["towers", "jtcse"], caels=[1, 2], seeds=[1]), store, tmp_path)
+    board = sweep(client, runs(runs=both(), seeds=[1]), store, tmp_path)
     said = capsys.readouterr().out
-    assert board.finished == 4
-    assert "[4/4]" in said
-    assert "4 of 4 runs, 1 at a time" in said
-    assert stages_in(tmp_path) == ["jtcse", "jtcse", "round-trip", "round-trip", "simcse-i", "simcse-ii"]
+    assert board.finished == 3
+    assert "[3/3]" in said
+    assert "3 of 3 runs, 1 at a time" in said
+    twins, trips = ["jtcse", "jtcse"], ["round-trips-fr", "round-trips-ru"]
+    assert steps_in(tmp_path) == [*twins, *trips, "simcse-fr", "simcse-ru"]
     assert not (tmp_path / "s.sqlite.owner.json").exists()
-    again = sweep(client, runs(methods=["towers", "jtcse"], caels=[1, 2], seeds=[1, 2]), store, tmp_path)
-    assert (again.finished, again.reused, again.now) == (8, 4, 4)
+    again = sweep(client, runs(runs=both(), seeds=[1, 2]), store, tmp_path)
+    assert (again.finished, again.reused, again.now) == (6, 3, 3)
     found = Store(store).scores()
-    assert len(found) == 8 * 3  # World, average, dev
+    assert len(found) == 6 * 3  # Synthetic, average, dev
     assert not found.duplicated(["key", "measure", "task"]).any()
     logs = "".join(path.read_text() for path in (tmp_path / "sweep-logs").iterdir())
-    assert "stage jtcse: computed" in logs
+    assert "jtcse: computed" in logs
 
 
 def test_real_text_is_measured_without_captions_too(client, runs, data_dir, tmp_path):
-    """Prevents a gain on captions alone, whose like the training text may hold, from being a gain."""
+    """Prevents a gain on captions alone, whose like the training text may hold, as a result."""
     sweep(
         client,
         runs(methods=["sif"], data_dir=str(data_dir), tasks="STS14,SICK-R"),
@@ -75,94 +93,122 @@ def test_real_text_is_measured_without_captions_too(client, runs, data_dir, tmp_
 
 def test_captions_alone_have_no_score_without_captions(client, runs, data_dir, tmp_path):
     """Prevents the mean of no tasks, which is no number, in a store."""
-    sweep(client, runs(methods=["sif"], data_dir=str(data_dir), tasks="SICK-R"), tmp_path / "s.sqlite", tmp_path)
+    sweep(
+        client,
+        runs(methods=["sif"], data_dir=str(data_dir), tasks="SICK-R"),
+        tmp_path / "s.sqlite",
+        tmp_path,
+    )
     assert set(Store(tmp_path / "s.sqlite").scores().measure) == {"test", "dev"}
 
 
-def test_what_makes_another_run(client, runs, tmp_path, monkeypatch):
-    """Prevents a stale row after a change of settings, of the data, of what is measured, or of the library."""
-    (run,) = runs(methods=["sif"])
-    (other,) = runs(methods=["sif"], temperature=0.1)
-    (measured,) = runs(methods=["sif"], measures=["sts", "geometry"])
-    keys = {task.key_of(one, "data") for one in (run, other, measured)} | {task.key_of(run, "other data")}
-    monkeypatch.setattr(task, "source_hash", lambda: "another version")
-    assert len(keys | {task.key_of(run, "data")}) == 5
-    fingerprints = {task.data_fingerprint(one.settings, str(tmp_path)) for one in (run, other)}
-    assert len(fingerprints) == 1
-    (fewer,) = runs(methods=["sif"], sentences=50)
-    assert task.data_fingerprint(fewer.settings, str(tmp_path)) not in fingerprints
+def test_what_makes_another_run(runs, tmp_path, monkeypatch):
+    """Prevents a stale row after a change of settings, of the data, of what is measured, or of the
+    code; and a new run of an encoder that a setting does not concern."""
+    place = task.Place(str(tmp_path / "s.sqlite"), str(tmp_path))
+    given = [
+        {"methods": ["sif"]},
+        {"methods": ["sif"], "max_length": 16},
+        {"methods": ["sif"], "measures": ["sts", "geometry"]},
+        {"methods": ["sif"], "sentences": 50},
+    ]
+    jobs = [task.Job.of(run) for one in given for run in runs(**one)]
+    found = task.plans(jobs, place)
+    assert len({plan.key for plan in found}) == 4
+    assert found[0].data == found[1].data == found[2].data != found[3].data
+    monkeypatch.setattr("cselab.experiments.keys.code_of", lambda kind: "another version")
+    assert task.plans(jobs[:1], place)[0].key != found[0].key
+    (same,) = runs(methods=["sif"], temperature=0.1)
+    monkeypatch.undo()
+    assert task.plans([task.Job.of(same)], place)[0].key == found[0].key
 
 
-def test_failures_are_told_kept_and_tried_again(client, runs, tmp_path, monkeypatch, capsys):
+def test_failures_are_reported_kept_and_tried_again(client, runs, tmp_path, monkeypatch, capsys):
     """Prevents a sweep that stops at its first divergence, retries it in vain, or forgets it."""
     tried = []
 
-    def build(lab):
-        tried.append(lab.settings.seed)
-        if lab.settings.seed == 1:
+    def measured(run, session):
+        tried.append(run.seed)
+        if run.seed == 1:
             raise DivergenceError("the loss is not finite")
-        if lab.settings.seed == 2 and tried.count(2) < 3:
+        if run.seed == 2 and tried.count(2) < 3:
             raise RuntimeError("a cosmic ray")
-        return SYSTEMS["sif"].build(lab)
+        return [Row("test", "average", 1.0, 1)]
 
-    monkeypatch.setitem(SYSTEMS, "shaky", System(build, trained=False))
-    board = sweep(client, runs(methods=["shaky"], seeds=[1, 2, 3]), tmp_path / "s.sqlite", tmp_path, retries=1)
+    monkeypatch.setattr(task, "measured", measured)
+    store, some = tmp_path / "s.sqlite", {"methods": ["sif"], "seeds": [1, 2, 3]}
+    board = sweep(client, runs(**some), store, tmp_path, retries=1)
     assert sorted(tried) == [1, 2, 2, 3]
     assert board.finished == 1
-    errors = {run.settings.seed: told.error for run, told in board.failed}
+    errors = {job.seed: summary.error for job, summary in board.failed}
     assert errors[1] == "the loss is not finite"
     assert errors[2].startswith("RuntimeError: a cosmic ray; see ")
     assert "FAILED" in capsys.readouterr().out
-    assert set(Store(tmp_path / "s.sqlite").runs().state) == {"failed", "done"}
-    again = sweep(client, runs(methods=["shaky"], seeds=[1, 2, 3]), tmp_path / "s.sqlite", tmp_path, retries=1)
+    assert set(Store(store).runs().state) == {"failed", "done"}
+    again = sweep(client, runs(**some), store, tmp_path, retries=1)
     assert sorted(tried) == [1, 1, 2, 2, 2, 3]
-    assert [run.settings.seed for run, _ in again.failed] == [1]
+    assert [job.seed for job, _ in again.failed] == [1]
 
 
 def test_bad_data_is_one_line_before_anything_runs(client, runs, tmp_path):
     with pytest.raises(CselabError, match="data_dir: no folder"):
-        sweep(client, runs(methods=["sif"], data_dir=str(tmp_path / "nowhere")), tmp_path / "s.sqlite", tmp_path)
+        sweep(
+            client,
+            runs(methods=["sif"], data_dir=str(tmp_path / "nowhere")),
+            tmp_path / "s.sqlite",
+            tmp_path,
+        )
     assert Store(tmp_path / "s.sqlite").runs().empty
 
 
 def test_what_a_run_lacks_is_said_before_any_run_starts(client, runs, tmp_path):
-    """Prevents a night of training that ends at its tests, and one bad run among many found at its turn."""
-    with pytest.raises(CselabError, match=r"^no run was started: caels=5 does not divide .* \(jtcse\)$"):
+    """Prevents a night of training that ends at its tests, and one bad run among many found at its
+    turn."""
+    with pytest.raises(
+        CselabError, match=r"^no run was started: caels=5 does not divide .* \(jtcse\)$"
+    ):
         sweep(client, runs(methods=["sif", "jtcse"], caels=5), tmp_path / "s.sqlite", tmp_path)
     assert Store(tmp_path / "s.sqlite").runs().empty
-    assert not list((tmp_path / "stages").glob("[!.]*"))
+    assert not list((tmp_path / "steps").glob("[!.]*"))
 
 
 def test_two_sweeps_on_one_store(client, runs, tmp_path):
-    """Prevents two clusters from doing the same runs; on one scheduler a second sweep joins the first."""
+    """Prevents two clusters from doing the same runs; on one scheduler a second sweep joins the
+    first."""
     store = tmp_path / "s.sqlite"
     with FileLock(f"{store}.lock"):
         owner = Path(f"{store}.owner.json")
         owner.write_text(json.dumps({"scheduler": "tcp://elsewhere:1", "process": "7 on there"}))
         with pytest.raises(
-            CselabError, match=r"in use by a sweep \(process 7 on there\).*--scheduler tcp://elsewhere:1"
+            CselabError,
+            match=r"in use by a sweep \(process 7 on there\).*--scheduler tcp://elsewhere:1",
         ):
             sweep(client, runs(methods=["sif"]), store, tmp_path)
-        owner.write_text(json.dumps({"scheduler": client.scheduler.address, "process": "7 on there"}))
+        owner.write_text(
+            json.dumps({"scheduler": client.scheduler.address, "process": "7 on there"})
+        )
         assert sweep(client, runs(methods=["sif"]), store, tmp_path).finished == 1
         assert owner.exists()  # it is the other's
 
 
 def test_a_notebook_in_a_grid(client, tmp_path, monkeypatch):
-    """Prevents a notebook's scores from getting lost, and its parameters from being the defaults."""
+    """Prevents a notebook's scores from getting lost, and parameters that stay the defaults."""
     import nbformat
 
     cells = [
         nbformat.v4.new_markdown_cell("# 01 · T"),
-        nbformat.v4.new_code_cell('profile: str = "tiny"\nseed: int = 42', metadata={"tags": ["parameters"]}),
         nbformat.v4.new_code_cell(
-            "import json, os\nrow = dict(method='m', task='T', score=50.0 + seed, n=3, seed=seed, settings='s')\n"
-            "open(os.environ['CSELAB_RUN_DIR'] + '/results.jsonl', 'a').write(json.dumps(row) + '\\n')"
+            'profile: str = "tiny"\nseed: int = 42', metadata={"tags": ["parameters"]}
+        ),
+        nbformat.v4.new_code_cell(
+            "import json, os\nrow = dict(method='m', task='T', score=50.0 + seed, n=3, seed=seed,"
+            " settings='s')\nopen(os.environ['CSELAB_RUN_DIR'] + '/results.jsonl',"
+            " 'a').write(json.dumps(row) + '\\n')"
         ),
     ]
     kernel = {"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}}
     nbformat.write(nbformat.v4.new_notebook(cells=cells, metadata=kernel), tmp_path / "01_t.ipynb")
-    monkeypatch.setattr(task, "data_fingerprint", lambda settings, outputs: "d")
+    monkeypatch.setattr(task, "data_fingerprint", lambda session: "d")
     found = expand({"notebooks": ["01"], "seeds": [1, 2]}, tmp_path)
     board = sweep(client, found, tmp_path / "s.sqlite", tmp_path / "o")
     assert board.finished == 2, board.failed
@@ -176,9 +222,11 @@ def test_a_notebook_in_a_grid(client, tmp_path, monkeypatch):
 
 def test_workers_that_see_different_data_are_refused(runs, tmp_path, monkeypatch):
     """Prevents one table of runs on the data folders of two machines."""
-    monkeypatch.setattr(task, "data_fingerprint", lambda settings, outputs: get_worker().name)
+    monkeypatch.setattr(task, "data_fingerprint", lambda session: get_worker().name)
     with (
-        LocalCluster(n_workers=2, threads_per_worker=1, processes=False, dashboard_address=None) as cluster,
+        LocalCluster(
+            n_workers=2, threads_per_worker=1, processes=False, dashboard_address=None
+        ) as cluster,
         Client(cluster) as client,
         pytest.raises(CselabError, match="workers see different data.*same data_dir"),
     ):

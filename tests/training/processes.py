@@ -1,11 +1,14 @@
-"""What a process of `test_processes.py` does; started by torchrun or alone, or imported for the run it must equal.
+"""What a process of `test_processes.py` does; started by torchrun or alone, or imported for the run
+it must equal.
 
-`python processes.py FOLDER [compile | resume]`: FOLDER holds tower_i, tower_ii and text.txt; findings are written there.
+`python processes.py FOLDER [compile | resume]`: FOLDER holds tower_i, tower_ii and text.txt;
+findings are written there.
 """
 
 import contextlib
 import importlib
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import datasets
@@ -13,30 +16,26 @@ import torch
 from transformers import TrainerCallback
 
 from cselab.data.corpus import load_corpus, tokenize_corpus
-from cselab.methods import Method, create
+from cselab.methods import Method, Schedule, create, registered
 from cselab.models import load_tokenizer
-from cselab.settings import Schedule, Settings
 from cselab.training.distributed import rank_and_world
 
 fit_module = importlib.import_module("cselab.training.fit")  # the package's `fit` is the function
 BATCH = 9  # two processes get 5 and 4 sentences
+ROWS = {"artificial_rows": 5}
 
 
-def build(folder: Path, name: str, dropout: float, terms: str = "") -> Method:
+def build(folder: Path, name: str, dropout: float, terms: Sequence[str] = ()) -> Method:
+    kind = registered(name)
+    changes = {"dropout": dropout}
+    if terms:
+        changes["terms"] = {term: ROWS if term == "barlow" else {} for term in terms}
+    if name == "jtcse":
+        changes["caels"] = 1
+    if name == "esimcse":
+        changes["augment"] = ("same", "same")  # each process would draw other words
     towers = [str(folder / "tower_i"), str(folder / "tower_ii")]
-    two = name in ("tncse", "jtcse")
-    return create(
-        name,
-        Settings.of(
-            "tiny",
-            dropout=dropout,
-            caels=1,
-            terms=terms,
-            artificial_rows=5,
-            augment="same,same" if name == "esimcse" else "",
-        ),
-        towers[: 1 + two],
-    )
+    return create(kind.Config().changed(changes), folders=towers[: len(kind.tower_names)])
 
 
 def text(folder: Path) -> datasets.Dataset:
@@ -48,37 +47,46 @@ def text(folder: Path) -> datasets.Dataset:
     )
 
 
-def gradients_and_losses(folder: Path, name: str, terms: str = "", **switches) -> dict:
+def gradients_and_losses(folder: Path, name: str, terms: Sequence[str] = (), **switches) -> dict:
     """One step of `fit` without dropout: the gradient the optimizer sees, and the terms."""
     found, method = {}, build(folder, name, 0, terms)
     method.double()  # float32 rounds the column statistics differently in another order of sums
 
     class Look(TrainerCallback):
         def on_pre_optimizer_step(self, args, state, control, model, **kwargs):
-            found["gradients"] = {n: p.grad.clone() for n, p in model.named_parameters() if p.grad is not None}
+            found["gradients"] = {
+                n: p.grad.clone() for n, p in model.named_parameters() if p.grad is not None
+            }
 
     class Trainer(fit_module.ContrastiveTrainer):
         def train(self, **kwargs):
             self.add_callback(Look())
             return super().train(**kwargs)
 
-    plan = Schedule(steps=1, batch_size=BATCH, learning_rate=1e-3, max_length=16, eval_every=1, **switches)
+    plan = Schedule(
+        steps=1, batch_size=BATCH, learning_rate=1e-3, max_length=16, eval_every=1, **switches
+    )
     usual, fit_module.ContrastiveTrainer = fit_module.ContrastiveTrainer, Trainer
     try:  # a dev score of its own a process: the first one's must hold for all
-        result = fit_module.fit(method, text(folder), plan, dev=lambda m: float(rank_and_world()[0]), seed=3)
+        result = fit_module.fit(
+            method, text(folder), plan, dev=lambda m: float(rank_and_world()[0]), seed=3
+        )
     finally:
         fit_module.ContrastiveTrainer = usual
     return {**found, "history": result.history, "weights": method.state_dict()}
 
 
 def weights_whole_and_resumed(folder: Path) -> list[dict]:
-    """Of a run with dropout in one go, and of one that is interrupted after its third mark and taken up again."""
+    """Of a run with dropout in one go, and of one that is interrupted after its third mark and
+    taken up again."""
     plan = Schedule(steps=12, batch_size=BATCH, learning_rate=1e-3, max_length=16, eval_every=2)
 
     def train(marks: int, checkpoints: Path | None) -> dict:
         scores = iter(range(marks))
         method = build(folder, "jtcse", dropout=0.1)
-        fit_module.fit(method, text(folder), plan, dev=lambda m: next(scores), seed=3, checkpoints=checkpoints)
+        fit_module.fit(
+            method, text(folder), plan, dev=lambda m: next(scores), seed=3, checkpoints=checkpoints
+        )
         return method.state_dict()
 
     whole = train(7, None)
@@ -88,17 +96,29 @@ def weights_whole_and_resumed(folder: Path) -> list[dict]:
     return [whole, train(7, folder / "run")]
 
 
-COLUMNS = "off_info,dcl,barlow"  # negatives from a pass without dropout, and losses over the columns of the whole batch
+# negatives from a pass without dropout, and losses over the columns of the whole batch
+COLUMNS = ("off_info", "dcl", "barlow")
 CASES = [
-    ("simcse", "", 0), ("tncse", "", 0), ("jtcse", "", 0), ("jtcse", "", 2), ("simcse", COLUMNS, 0),
-    ("jtcse", f"nce,icnce,ictm,{COLUMNS}", 2), ("esimcse", "", 0), ("esimcse", "", 2),
-]  # fmt: skip
+    ("simcse", (), 0),
+    ("tncse", (), 0),
+    ("jtcse", (), 0),
+    ("jtcse", (), 2),
+    ("simcse", COLUMNS, 0),
+    ("jtcse", ("nce", "icnce", "ictm", *COLUMNS), 2),
+    ("esimcse", (), 0),
+    ("esimcse", (), 2),
+]
 
 if __name__ == "__main__":
     folder, compiled = Path(sys.argv[1]), sys.argv[2:] == ["compile"]
     if sys.argv[2:] == ["resume"]:
         torch.save(weights_whole_and_resumed(folder), folder / f"resumed-{rank_and_world()[0]}.pt")
         sys.exit()
-    found = [gradients_and_losses(folder, name, terms, chunk=chunk, compile=compiled) for name, terms, chunk in CASES]
+    found = [
+        gradients_and_losses(folder, name, terms, chunk=chunk, compile=compiled)
+        for name, terms, chunk in CASES
+    ]
     graphs = torch._dynamo.utils.counters["stats"]["unique_graphs"] if compiled else 0
-    torch.save([graphs, *found], folder / f"found-{'compiled' if compiled else rank_and_world()[0]}.pt")
+    torch.save(
+        [graphs, *found], folder / f"found-{'compiled' if compiled else rank_and_world()[0]}.pt"
+    )

@@ -1,75 +1,24 @@
-"""`fit`: the dev score picks the weights, the seed decides everything, the schedule is the one asked for."""
+"""`fit`: the dev score picks the weights, the seed decides everything, the schedule is the one
+asked for."""
 
-import copy
 import math
 
 import pytest
 import torch
+from training_helpers import Scores, build, same, schedule, train
 
-from cselab.data.corpus import load_corpus, tokenize_corpus
 from cselab.errors import DataError, DivergenceError, SettingsError
-from cselab.methods import create
-from cselab.models import SentenceEncoder
-from cselab.settings import Schedule, Settings
-from cselab.training import fit
 from cselab.training.fit import _arguments
 from cselab.training.trainer import ContrastiveTrainer
 from cselab.training.watch import Probe, Watch
 
-SUBJECTS = ("a man", "the woman", "a dog", "the cat", "a boy", "the big girl")
-ACTIONS = ("is playing guitar", "was sleeping", "is eating bread", "is running in the park", "was not on the table")
-TEXT = [f"{who} {does} ." for who in SUBJECTS for does in ACTIONS]
 
-
-@pytest.fixture(scope="module")
-def towers(tmp_path_factory, make_bert, word_tokenizer):
-    folders = [tmp_path_factory.mktemp("towers") / name for name in ("i", "ii")]
-    for seed, folder in enumerate(folders, 1):
-        SentenceEncoder(make_bert(seed, num_hidden_layers=2), word_tokenizer).save_pretrained(folder)
-    return [str(folder) for folder in folders]
-
-
-@pytest.fixture(scope="module")
-def corpus(tmp_path_factory, word_tokenizer):
-    folder = tmp_path_factory.mktemp("corpus")
-    (folder / "text.txt").write_text("\n".join(TEXT))
-    return tokenize_corpus(
-        load_corpus([str(folder / "text.txt")]), word_tokenizer, max_length=16, cache_dir=folder / "cache"
-    )
-
-
-def schedule(**changes) -> Schedule:
-    return Schedule(**{**dict(steps=6, batch_size=8, learning_rate=1e-3, max_length=16, eval_every=2), **changes})
-
-
-def build(name, towers, **settings):
-    count = 2 if name in ("tncse", "jtcse") else 1
-    return create(name, Settings.of("tiny", **{"caels": 1, **settings}), towers[:count])
-
-
-def train(method, corpus, plan, *, dev=lambda method: 0.0, seed=7):
-    result = fit(method, corpus, plan, dev=dev, seed=seed)
-    return result, copy.deepcopy(method.state_dict())
-
-
-def same(one: dict, two: dict) -> bool:
-    return all(torch.equal(one[key], two[key]) for key in one)
-
-
-class Scores:
-    """A dev score that says a list of numbers, and keeps the weights it was asked about."""
-
-    def __init__(self, *values):
-        self.values, self.seen = list(values), []
-
-    def __call__(self, method):
-        self.seen.append(copy.deepcopy(method.state_dict()))
-        return self.values[len(self.seen) - 1]
-
-
-@pytest.mark.parametrize(("scores", "best"), [((90, 10, 30, 20), 1), ((0, 50, 30, 20), 0), ((0, 1, 2, 3), 2)])
+@pytest.mark.parametrize(
+    ("scores", "best"), [((90, 10, 30, 20), 1), ((0, 50, 30, 20), 0), ((0, 1, 2, 3), 2)]
+)
 def test_the_best_dev_score_picks_the_weights(towers, corpus, scores, best):
-    """Prevents the last weights from being kept; and step 0, though scored, from winning as "trained"."""
+    """Prevents the last weights from being kept; and step 0, though scored, from winning as
+    "trained"."""
     method, dev = build("simcse", towers), Scores(*scores)
     result, weights = train(method, corpus, schedule(), dev=dev)
     assert [row["step"] for row in result.history] == [0, 2, 4, 6]
@@ -81,6 +30,7 @@ def test_the_best_dev_score_picks_the_weights(towers, corpus, scores, best):
 
 
 def test_the_history_has_every_term_and_the_rate(towers, corpus):
+    """Prevents curves without a term, or with one before the first step."""
     result, _ = train(build("jtcse", towers), corpus, schedule(decay="constant"))
     assert set(result.history[0]) == {"step", "dev", "learning_rate", "alignment", "uniformity"}
     for row in result.history[1:]:
@@ -98,7 +48,9 @@ def test_the_seed_decides_and_looking_changes_nothing(towers, corpus, name):
         return 0.0
 
     last = [  # a rising score keeps the last weights
-        train(build(name, towers), corpus, schedule(steps=4, eval_every=every), dev=dev, seed=seed)[1]
+        train(build(name, towers), corpus, schedule(steps=4, eval_every=every), dev=dev, seed=seed)[
+            1
+        ]
         for every, dev, seed in [
             (4, Scores(0, 1), 7),
             (1, Scores(0, 1, 2, 3, 4), 7),
@@ -107,8 +59,10 @@ def test_the_seed_decides_and_looking_changes_nothing(towers, corpus, name):
     ]
     assert same(last[0], last[1])
     assert not same(last[0], last[2])
-    assert same(train(build(name, towers), corpus, schedule(steps=1, eval_every=1), dev=nosy)[1],
-                train(build(name, towers), corpus, schedule(steps=1, eval_every=1))[1])  # fmt: skip
+    assert same(
+        train(build(name, towers), corpus, schedule(steps=1, eval_every=1), dev=nosy)[1],
+        train(build(name, towers), corpus, schedule(steps=1, eval_every=1))[1],
+    )
 
 
 def test_training_lowers_the_loss(towers, corpus):
@@ -121,7 +75,8 @@ def test_training_lowers_the_loss(towers, corpus):
 
 
 def test_numbers_that_underflow_are_zero(towers, corpus):
-    """Prevents DCL's gradients, many of them below the smallest normal number, from training three times slower on a CPU."""
+    """Prevents DCL's gradients, many of them below the smallest normal number, from training three
+    times slower on a CPU."""
     seen = []
 
     def dev(method):
@@ -147,11 +102,18 @@ def test_weight_decay_falls_on_every_parameter(towers, corpus, tmp_path):
     method = build("tncse", towers)
     running = trainer(method, corpus, schedule(weight_decay=0.01), tmp_path)
     running.create_optimizer()
-    decayed = [p for group in running.optimizer.param_groups if group["weight_decay"] == 0.01 for p in group["params"]]
+    decayed = [
+        p
+        for group in running.optimizer.param_groups
+        if group["weight_decay"] == 0.01
+        for p in group["params"]
+    ]
     assert len(decayed) == len(list(method.parameters()))
 
 
-@pytest.mark.parametrize(("decay", "rates"), [("linear", [1e-3, 5e-4, 0]), ("constant", [1e-3, 1e-3, 1e-3])])
+@pytest.mark.parametrize(
+    ("decay", "rates"), [("linear", [1e-3, 5e-4, 0]), ("constant", [1e-3, 1e-3, 1e-3])]
+)
 def test_the_rate_follows_the_schedule(towers, corpus, decay, rates):
     """Prevents a linear decay over another number of steps, and any warm-up."""
     result, _ = train(build("simcse", towers), corpus, schedule(steps=4, decay=decay))
@@ -162,12 +124,16 @@ def test_clipping_is_off_at_zero(towers, corpus, tmp_path):
     """Prevents max_grad_norm=0 from meaning "clip to nothing", and a limit from being ignored."""
     for limit in (0.0, 1e-4):
         method = build("simcse", towers)
-        running = trainer(method, corpus, schedule(steps=1, eval_every=1, max_grad_norm=limit), tmp_path)
+        running = trainer(
+            method, corpus, schedule(steps=1, eval_every=1, max_grad_norm=limit), tmp_path
+        )
         norms = []
         running.create_optimizer_and_scheduler(1)
         running.optimizer.register_step_pre_hook(
             lambda *_, method=method, norms=norms: norms.append(
-                torch.stack([p.grad.norm() for p in method.parameters() if p.grad is not None]).norm().item()
+                torch.stack([p.grad.norm() for p in method.parameters() if p.grad is not None])
+                .norm()
+                .item()
             )
         )
         running.train()
@@ -175,28 +141,39 @@ def test_clipping_is_off_at_zero(towers, corpus, tmp_path):
 
 
 def test_a_loss_that_is_not_finite_stops_with_its_terms(towers, corpus):
+    """Prevents a night of training on NaN, and a message that does not say which term it is."""
     method = build("simcse", towers)
     with torch.no_grad():
         method.encoder.backbone.encoder.layer[0].output.dense.weight.fill_(float("nan"))
-    with pytest.raises(DivergenceError, match=r"not finite at step 0 \(nce nan\); try a lower learning rate"):
+    with pytest.raises(
+        DivergenceError, match=r"not finite at step 0 \(nce nan\); try a lower learning rate"
+    ):
         train(method, corpus, schedule())
 
 
-def test_fewer_sentences_than_a_batch(towers, corpus):
-    with pytest.raises(DataError, match="30 sentences, fewer than one batch of 31; give more sentences or a smaller"):
+def test_fewer_sentences_than_a_batch_are_refused(towers, corpus):
+    """Prevents an epoch without a step."""
+    with pytest.raises(
+        DataError,
+        match="30 sentences, fewer than one batch of 31; give more sentences or a smaller",
+    ):
         train(build("simcse", towers), corpus, schedule(batch_size=31))
 
 
 def test_a_batch_norm_sees_whole_batches_or_none(towers, corpus):
-    """Prevents `chunk`, which changes memory and not the method, from changing a method that normalises over the batch."""
-    scd = build("scd", towers, knobs="projection:8")
-    with pytest.raises(SettingsError, match="SCD has a batch norm.*; set chunk=0 and use one process"):
+    """Prevents `chunk`, which changes memory and not the method, from changing a method that
+    normalises over the batch."""
+    scd = build("scd", towers, projection=8)
+    with pytest.raises(
+        SettingsError, match="SCD has a batch norm.*; set chunk=0 and use one process"
+    ):
         train(scd, corpus, schedule(chunk=4))
     train(scd, corpus, schedule())
     train(build("simcse", towers), corpus, schedule(chunk=4))
 
 
 def test_no_checkpoint_is_left_behind(towers, corpus, tmp_path, monkeypatch):
+    """Prevents a temporary folder that fills up with models."""
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     train(build("simcse", towers), corpus, schedule())
     assert list(tmp_path.iterdir()) == []

@@ -9,34 +9,37 @@ import time
 import pytest
 
 import cselab
-from cselab import lab as lab_module
+from cselab.experiments import workspace
 from cselab.training import precision
 
 
 @pytest.fixture
-def slow_bfloat16(monkeypatch):
-    monkeypatch.setattr(precision, "has_bfloat16", lambda device: False)
-    lab_module._warn_once.cache_clear()
+def machine(monkeypatch):
+    """`machine(fast)`: a machine with or without fast bfloat16, which has said nothing yet."""
+
+    def be(fast: bool) -> None:
+        monkeypatch.setattr(workspace, "has_bfloat16", lambda device: fast)
+        workspace._warn_once.cache_clear()
+
+    return be
 
 
-def test_float32_takes_its_place_and_the_results_say_so(slow_bfloat16, tmp_path, capsys):
-    """Prevents minutes of standing still at 0.3 GFLOP/s, and results that claim a precision they did not have."""
+@pytest.mark.parametrize("fast", [True, False])
+def test_without_fast_bfloat16_float32_is_used_and_one_line_says_so(
+    fast, machine, tmp_path, capsys
+):
+    """Prevents minutes of standing still at 0.3 GFLOP/s, a twin whose towers still ask for it, a
+    line for each method, and a change of precision in silence."""
+    machine(fast)
     lab = cselab.open_lab("test", outputs=tmp_path, device="cpu", bf16=True)
-    again = lab.with_settings(seed=2)
-    assert not lab.settings.bf16
-    assert not again.settings.stage2().bf16
-    assert lab.environment["precision"] == "float32"
+    for name in ("jtcse", "simcse"):
+        run = lab.workspace.with_fast_precision(lab.run(name))
+        asked = [run.value_at(place) for place, _ in run.paths() if place[-1] == "bf16"]
+        assert len(asked) == (3 if name == "jtcse" else 1)
+        assert set(asked) == {fast}
     said = capsys.readouterr().err
-    assert said.count("\n") == 1
-    assert "bf16=True: this machine has no fast bfloat16, so float32 is used" in said
-
-
-def test_a_machine_that_has_it_keeps_it(monkeypatch, tmp_path, capsys):
-    monkeypatch.setattr(precision, "has_bfloat16", lambda device: True)
-    lab = cselab.open_lab("test", outputs=tmp_path, device="cpu", bf16=True)
-    assert lab.settings.bf16
-    assert lab.environment["precision"] == "bfloat16"
-    assert capsys.readouterr().err == ""
+    message = "bf16=True: this machine has no fast bfloat16, so float32 is used"
+    assert (said.count("\n"), message in said) == ((0, False) if fast else (1, True))
 
 
 @pytest.mark.parametrize(("narrow", "found"), [(400.0, False), (1.5, True)])
@@ -47,16 +50,26 @@ def test_the_slower_product_decides(monkeypatch, narrow, found):
     assert precision.has_bfloat16.__wrapped__("cpu") is found
 
 
-def test_asking_takes_no_time():
+def test_the_test_for_bfloat16_is_quick():
+    """Prevents a benchmark in front of every training."""
     started = time.perf_counter()
     precision.has_bfloat16.__wrapped__("cpu")
     assert time.perf_counter() - started < 5
 
 
-@pytest.mark.skipif(platform.machine() != "x86_64", reason="the kernels of x86 can be told to do without bfloat16")
+@pytest.mark.skipif(
+    platform.machine() != "x86_64", reason="the kernels of x86 can be told to do without bfloat16"
+)
 def test_a_processor_without_it_is_found_on_a_busy_machine():
     """Prevents a timing that measures how threads wait for each other, and not the product."""
     code = "from cselab.training.precision import has_bfloat16; print(has_bfloat16('cpu'))"
-    variables = {**os.environ, "ONEDNN_MAX_CPU_ISA": "AVX2", "ATEN_CPU_CAPABILITY": "avx2", "OMP_NUM_THREADS": "2"}
-    done = subprocess.run([sys.executable, "-c", code], env=variables, capture_output=True, text=True, check=True)
+    variables = {
+        **os.environ,
+        "ONEDNN_MAX_CPU_ISA": "AVX2",
+        "ATEN_CPU_CAPABILITY": "avx2",
+        "OMP_NUM_THREADS": "2",
+    }
+    done = subprocess.run(
+        [sys.executable, "-c", code], env=variables, capture_output=True, text=True, check=True
+    )
     assert done.stdout.strip() == "False"

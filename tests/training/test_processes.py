@@ -1,35 +1,48 @@
-"""Two processes, cached gradients, precision and compilation: the engine's ways to be large and fast change nothing but that."""
+"""Two processes, cached gradients, precision and compilation: the engine's ways to be large and
+fast change nothing but that."""
 
 import os
 import subprocess
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import torch
 from processes import CASES, gradients_and_losses
-from test_fit import TEXT, build, corpus, schedule, towers, train  # noqa: F401  fixtures
+from training_helpers import TEXT, build, schedule, train
 from transformers import TrainingArguments
 
+from cselab.data.batching import ViewCollator
+from cselab.methods import StepContext
 from cselab.models import SentenceEncoder
 from cselab.sweep.store import Store
-from cselab.training.large_batch import cached_backward
+from cselab.training.large_batch import _chunks, cached_backward
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory, make_bert, word_tokenizer):
     folder = tmp_path_factory.mktemp("shared")
     for seed, name in enumerate(("tower_i", "tower_ii"), 1):
-        SentenceEncoder(make_bert(seed, num_hidden_layers=2), word_tokenizer).save_pretrained(folder / name)
+        SentenceEncoder(make_bert(seed, num_hidden_layers=2), word_tokenizer).save_pretrained(
+            folder / name
+        )
     (folder / "text.txt").write_text("\n".join(TEXT))
     return folder
 
 
 def run(*launcher: str, folder: Path, arguments: Sequence[str] = ()) -> None:
-    """processes.py as a program of its own, without the type checks of the tests, which cannot be compiled."""
+    """processes.py as a program of its own, without the type checks of the tests, which cannot be
+    compiled."""
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "OMP_NUM_THREADS": "1"}
-    command = [sys.executable, *launcher, Path(__file__).with_name("processes.py"), folder, *arguments]
+    command = [
+        sys.executable,
+        *launcher,
+        Path(__file__).with_name("processes.py"),
+        folder,
+        *arguments,
+    ]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=400)
     assert done.returncode == 0, done.stderr[-3000:]
 
@@ -37,12 +50,15 @@ def run(*launcher: str, folder: Path, arguments: Sequence[str] = ()) -> None:
 def close(one: dict, two: dict) -> None:
     assert one.keys() == two.keys()
     for name in one:
-        torch.testing.assert_close(one[name], two[name], atol=1e-6, rtol=1e-6, msg=lambda m, name=name: f"{name}: {m}")
+        torch.testing.assert_close(
+            one[name], two[name], atol=1e-6, rtol=1e-6, msg=lambda m, name=name: f"{name}: {m}"
+        )
 
 
 def test_two_processes_take_the_step_of_one(folder):
-    """Prevents negatives that stay within a process, gradients off by the number of processes (DDP's mean), batch
-    statistics of half a batch, and processes that disagree about the dev score."""
+    """Prevents negatives that stay within a process, gradients off by the number of processes
+    (DDP's mean), batch statistics of half a batch, and processes that disagree about the dev
+    score."""
     run("-m", "torch.distributed.run", "--standalone", "--nproc_per_node=2", folder=folder)
     ranks = [torch.load(folder / f"found-{rank}.pt")[1:] for rank in range(2)]
     for (name, terms, chunk), first, second in zip(CASES, *ranks, strict=True):
@@ -51,63 +67,85 @@ def test_two_processes_take_the_step_of_one(folder):
             close(found["gradients"], alone["gradients"])
             assert found["history"] == first["history"]
             assert found["weights"].keys() == alone["weights"].keys()
-            assert all(torch.equal(found["weights"][key], first["weights"][key]) for key in first["weights"])
+            assert all(
+                torch.equal(found["weights"][key], first["weights"][key])
+                for key in first["weights"]
+            )
         for key, value in alone["history"][1].items():
             assert first["history"][1][key] == pytest.approx(value, rel=1e-5, abs=1e-6), (name, key)
 
 
 def test_two_processes_resume_exactly(folder):
-    """Prevents a second process that goes on with the first one's dropout, or from its own idea of the last checkpoint."""
-    run("-m", "torch.distributed.run", "--standalone", "--nproc_per_node=2", folder=folder, arguments=["resume"])
+    """Prevents a second process that goes on with the first one's dropout, or from its own idea of
+    the last checkpoint."""
+    run(
+        "-m",
+        "torch.distributed.run",
+        "--standalone",
+        "--nproc_per_node=2",
+        folder=folder,
+        arguments=["resume"],
+    )
     for rank in range(2):
         whole, resumed = torch.load(folder / f"resumed-{rank}.pt")
         assert all(torch.equal(resumed[key], value) for key, value in whole.items())
 
 
 def test_two_processes_train_from_the_command_line(tmp_path, small_backbone):
-    """Prevents two processes from waiting for one another's lock of a stage, or from writing the same folder."""
+    """Prevents two processes from waiting for one another's lock of a step, or from writing the
+    same folder."""
     settings = {
-        "backbone": small_backbone, "sentences": 60, "dev_pairs": 12, "world_pairs": 20, "caels": 2, "stage1_steps": 2,
-        "stage1_batch_size": 8, "stage2_steps": 2, "stage2_batch_size": 8,
-    }  # fmt: skip
+        "backbone": small_backbone,
+        "sentences": 60,
+        "dev_pairs": 12,
+        "synthetic_pairs": 20,
+        "caels": 2,
+        "steps": 2,
+        "batch_size": 8,
+        "towers.steps": 2,
+        "towers.batch_size": 8,
+    }
     given = [part for name, value in settings.items() for part in ("-p", f"{name}={value}")]
     store = tmp_path / "s.sqlite"
+    launch = "-m accelerate.commands.launch --cpu --num_processes 2 --num_machines 1 "
+    launch += "--mixed_precision no --dynamo_backend no -m cselab train jtcse"
     done = subprocess.run(
-        [sys.executable, "-m", "accelerate.commands.launch", "--cpu", "--num_processes", "2", "--num_machines", "1",
-         "--mixed_precision", "no", "--dynamo_backend", "no", "-m", "cselab", "train", "jtcse", *given,
-         "--outputs", tmp_path, "--store", store],
-        capture_output=True, text=True, timeout=300, env={**os.environ, "OMP_NUM_THREADS": "1"}, check=False,
-    )  # fmt: skip
+        [sys.executable, *launch.split(), *given, "--outputs", tmp_path, "--store", store],
+        capture_output=True,
+        text=True,
+        timeout=300,
+        env={**os.environ, "OMP_NUM_THREADS": "1"},
+        check=False,
+    )
     assert done.returncode == 0, done.stderr[-3000:]
-    assert done.stdout.count("stage jtcse: computed") == 1
+    assert done.stdout.count("jtcse: computed") == 1
     assert done.stdout.count("test        average") == 1
-    stages = sorted(path.name.rpartition("-")[0] for path in (tmp_path / "stages").iterdir() if path.is_dir())
-    assert stages == ["jtcse", "round-trip", "round-trip", "simcse-i", "simcse-ii"]
+    folders = (path for path in (tmp_path / "steps").iterdir() if path.is_dir())
+    steps = sorted(path.name.rpartition("-")[0] for path in folders)
+    assert steps == ["jtcse", "round-trips-fr", "round-trips-ru", "simcse-fr", "simcse-ru"]
     assert len(Store(store).runs()) == 1
 
 
 @pytest.mark.parametrize("name", ["simcse", "jtcse", "imsimcse"])
-def test_cached_gradients_are_those_of_the_same_chunks_with_the_whole_graph(towers, corpus, name, word_tokenizer):  # noqa: F811
-    """Prevents a second pass with other dropout, and chunks that meet the wrong part of the gradient."""
-    from cselab.data.batching import ViewCollator
-    from cselab.methods import StepContext, create
-    from cselab.settings import Settings
-    from cselab.training.large_batch import _chunks
-
+def test_cached_gradients_are_those_of_the_same_chunks_with_the_whole_graph(
+    towers, corpus, name, word_tokenizer
+):
+    """Prevents a second pass with other dropout, and chunks that meet the wrong part of the
+    gradient."""
     torch.manual_seed(0)
-    method = (
-        create(name, Settings.of("tiny", caels=1, dropout=0.3), towers[: 2 if name == "jtcse" else 1]).double().train()
-    )
+    method = build(name, towers, dropout=0.3).double().train()
     batch = ViewCollator(word_tokenizer)(list(corpus.select(range(7))))
     batch.pop("text_hash")
     context = StepContext.at(0, 0)
 
-    def loss_of(vectors):
-        return sum(method.compare(vectors, context).values())
+    def loss_of(outputs):
+        return sum(method.compare(outputs, context).values())
 
     torch.manual_seed(5)
     parts = [method(part) for part in _chunks(batch, 3, 2)]
-    whole = loss_of({key: torch.cat([part[key] for part in parts], dim=1) for key in parts[0]})
+    rows = [part.tensors() for part in parts]
+    joined = {name: torch.cat([part[name] for part in rows], dim=1) for name in rows[0]}
+    whole = loss_of(replace(parts[0], **joined))
     whole.backward()
     expected = {n: p.grad.clone() for n, p in method.named_parameters() if p.grad is not None}
     drawn = torch.rand(1)
@@ -120,7 +158,7 @@ def test_cached_gradients_are_those_of_the_same_chunks_with_the_whole_graph(towe
 
 
 @pytest.mark.parametrize("change", [{"bf16": True}, {"chunk": 3}])
-def test_a_run_with_a_switch_learns_the_same(towers, corpus, change):  # noqa: F811
+def test_a_run_with_a_switch_learns_the_same(towers, corpus, change):
     """Prevents a switch that breaks training, or that is read by nobody."""
     plain, weights = train(build("jtcse", towers, dropout=0), corpus, schedule())
     switched, other = train(build("jtcse", towers, dropout=0), corpus, schedule(**change))
@@ -130,20 +168,25 @@ def test_a_run_with_a_switch_learns_the_same(towers, corpus, change):  # noqa: F
     assert not all(torch.equal(weights[key], other[key]) for key in weights)
 
 
-def test_bf16_is_used_in_the_encoder_and_not_in_the_loss(towers, corpus, monkeypatch):  # noqa: F811
-    """Prevents bf16=True from doing nothing, as it once did here, and cosines from being rounded to 8 bits."""
+def test_bf16_is_used_in_the_encoder_and_not_in_the_loss(towers, corpus, monkeypatch):
+    """Prevents bf16=True from doing nothing, as it once did here, and cosines from being rounded to
+    8 bits."""
     seen, method = [], build("simcse", towers)
     layer = method.encoder.backbone.encoder.layer[0].output.dense
-    layer.register_forward_hook(lambda module, inputs, output: seen.append((module.training, output.dtype)))
+    layer.register_forward_hook(
+        lambda module, inputs, output: seen.append((module.training, output.dtype))
+    )
     result, _ = train(method, corpus, schedule(steps=1, eval_every=1, bf16=True))
     assert (True, torch.bfloat16) in seen
     assert (False, torch.bfloat16) not in seen  # nor while it is evaluated
     assert result.history[1]["nce"] > 0
 
 
-def test_one_process_never_uses_dataparallel(towers, corpus, monkeypatch):  # noqa: F811
+def test_one_process_never_uses_dataparallel(towers, corpus, monkeypatch):
     """Prevents a machine with two GPUs from silently computing the loss of half batches."""
-    monkeypatch.setattr(TrainingArguments, "n_gpu", property(lambda self: self.__dict__.get("_n_gpu") or 2))
+    monkeypatch.setattr(
+        TrainingArguments, "n_gpu", property(lambda self: self.__dict__.get("_n_gpu") or 2)
+    )
 
     wrapped = []
     monkeypatch.setattr(torch.nn.DataParallel, "__init__", lambda self, *_: wrapped.append(self))
@@ -153,10 +196,14 @@ def test_one_process_never_uses_dataparallel(towers, corpus, monkeypatch):  # no
 
 @pytest.mark.slow
 def test_a_compiled_step_is_the_same_step(folder):
-    """Prevents torch.compile from changing a gradient (it may not: without dropout), or from compiling for ever."""
+    """Prevents torch.compile from changing a gradient (it may not: without dropout), or from
+    compiling for ever."""
     run(folder=folder, arguments=["compile"])
     graphs, *compiled = torch.load(folder / "found-compiled.pt")
     for (name, terms, chunk), found in zip(CASES, compiled, strict=True):
         alone = gradients_and_losses(folder, name, terms, chunk=chunk)
-        close({key.removeprefix("_orig_mod."): value for key, value in found["gradients"].items()}, alone["gradients"])
+        close(
+            {key.removeprefix("_orig_mod."): value for key, value in found["gradients"].items()},
+            alone["gradients"],
+        )
     assert graphs <= 4 * len(CASES)

@@ -1,4 +1,5 @@
-"""An interrupted `fit`, killed at any moment and called again, ends with the same weights bit for bit."""
+"""An interrupted `fit`, killed at any moment and called again, ends with the same weights bit for
+bit."""
 
 import json
 import os
@@ -9,8 +10,8 @@ import time
 
 import pytest
 import torch
-from test_fit import Scores, build, corpus, same, schedule, towers  # noqa: F401  fixtures
 from tqdm import tqdm
+from training_helpers import Scores, build, same, schedule
 
 from cselab.training import checkpoints, fit
 
@@ -22,22 +23,22 @@ class Interrupted(Exception):
     """Stands for a kill."""
 
 
-def whole(name, towers, corpus, plan=PLAN, scores=DEV):  # noqa: F811
+def whole(name, towers, corpus, plan=PLAN, scores=DEV):
     method = build(name, towers)
     return fit(method, corpus, plan, dev=Scores(*scores), seed=7), method.state_dict()
 
 
 def still_to_come(folder, scores=DEV):
     """The dev scores of the marks that a resumed run has before it."""
-    last = checkpoints.last_whole(folder)
+    last = checkpoints.last_complete(folder)
     return Scores(*scores[len(checkpoints.read_history(last)) if last else 0 :])
 
 
 @pytest.mark.parametrize("name", ["simcse", "jtcse", "esimcse"])
 @pytest.mark.parametrize("mark", [0, 1, 4, 8])
-def test_stopped_at_a_mark_it_goes_on_to_the_same_weights(name, mark, towers, corpus, tmp_path):  # noqa: F811
-    """Prevents a resume that forgets the best weights, a random state, the optimizer, its place in the data, or what a method
-    remembers: a queue, a momentum encoder."""
+def test_stopped_at_a_mark_it_goes_on_to_the_same_weights(name, mark, towers, corpus, tmp_path):
+    """Prevents a resume that forgets the best weights, a random state, the optimizer, its place in
+    the data, or what a method remembers: a queue, a momentum encoder."""
 
     class Stop(Scores):
         def __call__(self, method):
@@ -52,7 +53,11 @@ def test_stopped_at_a_mark_it_goes_on_to_the_same_weights(name, mark, towers, co
     dev = still_to_come(tmp_path / "run")
     result = fit(method, corpus, PLAN, dev=dev, seed=7, checkpoints=tmp_path / "run")
     assert same(method.state_dict(), weights)
-    assert (result.history, result.best_step, result.best_dev) == (expected.history, expected.best_step, 9)
+    assert (result.history, result.best_step, result.best_dev) == (
+        expected.history,
+        expected.best_step,
+        9,
+    )
     assert not (tmp_path / "run").exists()
 
 
@@ -64,27 +69,37 @@ def test_a_half_written_checkpoint_is_passed_over(tmp_path):
         (folder / "optimizer.pt").write_bytes(b"half")
         if done:
             (folder / checkpoints.HISTORY).write_text("[]")
-    assert checkpoints.last_whole(tmp_path).name == "checkpoint-6"
+    assert checkpoints.last_complete(tmp_path).name == "checkpoint-6"
     assert not (tmp_path / "checkpoint-9").exists()
-    assert checkpoints.last_whole(tmp_path / "nothing") is None
+    assert checkpoints.last_complete(tmp_path / "nothing") is None
 
 
 @pytest.mark.slow
-def test_twenty_kills(towers, corpus, tmp_path):  # noqa: F811
-    """kill -9 at random moments of training and saving; each try is a process of its own, forked after the imports."""
+def test_twenty_kills(towers, corpus, tmp_path):
+    """kill -9 at random moments of training and saving; each try is a process of its own, forked
+    after the imports."""
     torch.set_num_threads(1)  # a fork of a process with worker threads would hang
-    plan, scores = schedule(steps=450, eval_every=5, learning_rate=1e-5), tuple(37 * i % 101 for i in range(91))
+    plan, scores = (
+        schedule(steps=450, eval_every=5, learning_rate=1e-5),
+        tuple(37 * i % 101 for i in range(91)),
+    )
     expected, weights = whole("jtcse", towers, corpus, plan, scores)
     folder, result = tmp_path / "run", tmp_path / "result.pt"
     moments, kills = random.Random(0), 0
     while not result.exists():
         child = os.fork()
         if child == 0:
-            # tqdm's own lock is one for all forks: a child that is killed with it would stop the others for ever
+            # tqdm's own lock is one for all forks: a child that is killed with it would stop the
+            # others for ever
             tqdm.set_lock(threading.RLock())
             method = build("jtcse", towers)
-            done = fit(method, corpus, plan, dev=still_to_come(folder, scores), seed=7, checkpoints=folder)
-            torch.save({"weights": method.state_dict(), "history": json.dumps(done.history)}, tmp_path / "part.pt")
+            done = fit(
+                method, corpus, plan, dev=still_to_come(folder, scores), seed=7, checkpoints=folder
+            )
+            torch.save(
+                {"weights": method.state_dict(), "history": json.dumps(done.history)},
+                tmp_path / "part.pt",
+            )
             os.replace(tmp_path / "part.pt", result)
             os._exit(0)
         if kills < 20:

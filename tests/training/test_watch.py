@@ -4,19 +4,20 @@ import json
 
 import pytest
 import torch
-from test_fit import build, corpus, schedule, towers, train  # noqa: F401  fixtures
+from training_helpers import build, schedule
 
 from cselab.errors import DivergenceError
 from cselab.training import fit
 from cselab.training.watch import Probe, Watch, matmul_peak
 
 
-def test_the_probe_draws_nothing_and_sees_the_same_twice(towers, corpus):  # noqa: F811
-    """Prevents a look from moving the training's dropout, and a probe that changes from look to look."""
+def test_the_probe_draws_nothing_and_sees_the_same_twice(towers, corpus):
+    """Prevents a look from moving the training's dropout, and a probe that changes from look to
+    look."""
     method = build("simcse", towers, dropout=0.3).train()
     probe = Probe(method, corpus, torch.device("cpu"))
     torch.manual_seed(1)
-    looks = [probe.look(method) for _ in range(2)]
+    looks = [probe.measure(method) for _ in range(2)]
     drawn = torch.rand(3)
     torch.manual_seed(1)
     assert torch.equal(torch.rand(3), drawn)
@@ -26,8 +27,9 @@ def test_the_probe_draws_nothing_and_sees_the_same_twice(towers, corpus):  # noq
     assert len(probe.batch["input_ids"]) == 2 * len(corpus)
 
 
-def test_flops_of_a_step_by_hand(towers, corpus):  # noqa: F811
-    """Prevents a count of one view, of the forward pass alone, or of a batch instead of a sentence."""
+def test_flops_of_a_step_by_hand(towers, corpus):
+    """Prevents a count of one view, of the forward pass alone, or of a batch instead of a
+    sentence."""
     method = build("simcse", towers, dropout=0)
     probe = Probe(method, corpus, torch.device("cpu"))
     config, (rows, length) = method.encoder.backbone.config, probe.step["input_ids"].shape
@@ -39,6 +41,7 @@ def test_flops_of_a_step_by_hand(towers, corpus):  # noqa: F811
 
 
 def test_speed_is_of_training_steps_alone():
+    """Prevents a speed that depends on how often the dev split is scored."""
     watch = Watch("test", 10, batch_size=8, logs=None)
     assert watch.sentences_per_second == 0
     watch.seconds, watch.steps = 2.0, 5
@@ -51,18 +54,23 @@ def test_the_peak_is_that_of_a_matrix_product():
     assert 1e9 < matmul_peak("cpu", torch.float32) < 1e15
 
 
-def test_a_run_leaves_its_curves(towers, corpus, tmp_path):  # noqa: F811
+def test_a_run_leaves_its_curves(towers, corpus, tmp_path):
+    """Prevents TensorBoard files without the terms, or at other steps than the history's."""
     from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
-    result = fit(build("jtcse", towers), corpus, schedule(), dev=lambda m: 50.0, seed=7, logs=tmp_path)
+    result = fit(
+        build("jtcse", towers), corpus, schedule(), dev=lambda m: 50.0, seed=7, logs=tmp_path
+    )
     events = EventAccumulator(str(tmp_path)).Reload()
     for name in ("dev", "nce", "icnce", "ictm", "alignment", "uniformity", "sentences_per_second"):
         assert events.Scalars(name)[-1].step == 6
-    assert [e.value for e in events.Scalars("nce")] == pytest.approx([r["nce"] for r in result.history[1:]], rel=1e-6)
+    assert [e.value for e in events.Scalars("nce")] == pytest.approx(
+        [r["nce"] for r in result.history[1:]], rel=1e-6
+    )
     assert result.sentences_per_second == pytest.approx(6 * 8 / result.seconds)
 
 
-def test_collapse_stops_the_run(towers, corpus):  # noqa: F811
+def test_collapse_stops_the_run(towers, corpus):
     """Prevents a night spent on a run whose embeddings are one point."""
     method = build("simcse", towers)
     looks = iter(range(9))
@@ -74,24 +82,26 @@ def test_collapse_stops_the_run(towers, corpus):  # noqa: F811
         return 0.0
 
     with pytest.raises(
-        DivergenceError, match=r"collapsed: uniformity of the probe went from -\d\.\d+ to -?0\.00.*'nce'"
+        DivergenceError,
+        match=r"collapsed: uniformity of the probe went from -\d\.\d+ to -?0\.00.*'nce'",
     ):
         fit(method, corpus, schedule(), dev=dev, seed=7)
 
 
-def test_a_student_may_follow_its_teacher_into_one_point(towers, corpus):  # noqa: F811
+def test_a_student_may_follow_its_teacher_into_one_point(towers, corpus):
     """Prevents an alarm that tells a student of a narrow teacher to add negatives."""
-    method = build("distillation", towers[:1])
+    method = build("distilled", towers)
     probe = Probe(method, corpus, torch.device("cpu"))
-    probe.look(method)
+    probe.measure(method)
     with torch.no_grad():
         norm = method.encoder.backbone.encoder.layer[-1].output.LayerNorm
         norm.weight.zero_()
         norm.bias.fill_(1.0)
-    assert probe.look(method)["uniformity"] == pytest.approx(0, abs=1e-4)
+    assert probe.measure(method)["uniformity"] == pytest.approx(0, abs=1e-4)
 
 
-def test_a_bad_step_leaves_its_sentences(towers, corpus, tmp_path):  # noqa: F811
+def test_a_bad_step_leaves_its_sentences(towers, corpus, tmp_path):
+    """Prevents a divergence that nobody can look at."""
     method = build("simcse", towers)
 
     def dev(method):
@@ -99,7 +109,9 @@ def test_a_bad_step_leaves_its_sentences(towers, corpus, tmp_path):  # noqa: F81
             method.encoder.backbone.embeddings.word_embeddings.weight[5].fill_(torch.inf)
         return 0.0
 
-    with pytest.raises(DivergenceError, match="not finite at step 0 .*sentences are in .*diverged-at-step-0.json"):
+    with pytest.raises(
+        DivergenceError, match="not finite at step 0 .*sentences are in .*diverged-at-step-0.json"
+    ):
         fit(method, corpus, schedule(), dev=dev, seed=7, logs=tmp_path)
     kept = json.loads((tmp_path / "diverged-at-step-0.json").read_text())
     assert len(kept["sentences"]) == 16

@@ -1,0 +1,40 @@
+"""Fingerprints of models: hashes of their content, not of their paths."""
+
+import functools
+import hashlib
+from pathlib import Path
+
+import torch
+
+MODEL_SUFFIXES = (".json", ".txt", ".model", ".spm", ".safetensors", ".bin")
+"""Suffixes of configuration, tokenizer and weights."""
+NOTES = ("card.json", "step.json")
+"""Files that describe a model and do not change it; excluded from its hash."""
+
+
+def weights_hash(*models: torch.nn.Module) -> str:
+    """Fingerprint of model weights: sixteen hex digits of parameters and buffers, on any device."""
+    digest = hashlib.sha256()
+    for model in models:
+        for name, values in model.state_dict().items():
+            data = values.detach().cpu().reshape(-1).view(torch.uint8).numpy().tobytes()
+            digest.update(name.encode() + data)
+    return digest.hexdigest()[:16]
+
+
+def folder_hash(folder: str | Path) -> str:
+    """Fingerprint of a saved model: sixteen hex digits of the names and bytes of its files."""
+    folder, digest = Path(folder), hashlib.sha256()
+    for path in sorted(folder.rglob("*")):
+        if path.suffix in MODEL_SUFFIXES and path.name not in NOTES:
+            stat = path.stat()
+            digest.update(path.relative_to(folder).as_posix().encode())
+            digest.update(_file_hash(path, stat.st_size, stat.st_mtime_ns))
+    return digest.hexdigest()[:16]
+
+
+@functools.lru_cache(maxsize=256)
+def _file_hash(path: Path, size: int, changed: int) -> bytes:
+    """Hash of a file, computed again only if its size or modification time changes."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").digest()

@@ -1,0 +1,64 @@
+"""Parse a synthetic sentence into its concepts: an automatic test of whether a rewording kept the
+meaning."""
+
+import functools
+import re
+from collections import Counter
+
+from cselab.data.synthetic.lexicon import lexicon
+
+WORD = re.compile(r"[a-z'-]+|\d+")
+LONGEST = 5
+"""Upper bound of the number of words of a phrase in the lexicon."""
+
+
+def concepts(sentence: str) -> Counter[frozenset[str]]:
+    """Count the concepts that a sentence names.
+
+    A word with two meanings ("cook") counts as one entry with both concepts. Voice, tense, order,
+    articles and words outside the lexicon are ignored, except "not" and numbers above one.
+    """
+    words, table, counts, i = WORD.findall(sentence.lower()), _table(), Counter(), 0
+    while i < len(words):
+        for n in range(min(LONGEST, len(words) - i), 0, -1):
+            if concept := table.get(" ".join(words[i : i + n])):
+                counts[concept] += 1
+                break
+        else:
+            n = 1
+        i += n
+    return counts
+
+
+def same_meaning(a: str, b: str) -> bool:
+    """Whether two sentences name the same concepts: true of synonyms, false of a broader word."""
+    return concepts(a) == concepts(b)
+
+
+@functools.cache
+def _table() -> dict[str, frozenset[str]]:
+    """The concepts of each word or phrase of the lexicon."""
+    words = lexicon()
+    table: dict[str, set[str]] = {"not": {"not"}}
+    entries = [
+        *(
+            (noun.name, [form for forms in noun.words for form in forms])
+            for noun in words.nouns.values()
+        ),
+        *(
+            (verb.name, [form for forms in verb.words for form in forms])
+            for verb in words.verbs.values()
+        ),
+        *((verb.name, [verb.noun]) for verb in words.verbs.values() if verb.noun),
+        *(
+            (w.name, w.words)
+            for t in (words.adjectives, words.places, words.times, words.goods, words.moves)
+            for w in t.values()
+        ),
+        *((str(n), [word, str(n)]) for n, word in words.numbers.items() if n > 1),
+        *((str(n), [str(n)]) for n in words.amounts),
+    ]
+    for name, forms in entries:
+        for form in forms:
+            table.setdefault(form.lower(), set()).add(name)
+    return {form: frozenset(names) for form, names in table.items()}

@@ -1,0 +1,98 @@
+"""Meanings of synthetic sentences: frames with slots of concepts, drawn at random."""
+
+from dataclasses import dataclass
+from random import Random
+
+from cselab.data.synthetic.lexicon import lexicon
+
+
+@dataclass(frozen=True)
+class Entity:
+    """`number` of a noun, perhaps with an adjective: (3, "dog", "small") is three small dogs."""
+
+    noun: str
+    number: int = 1
+    adjective: str | None = None
+
+
+@dataclass(frozen=True)
+class Event:
+    """An action with its agent, and optionally a patient, a place and a time; perhaps negated."""
+
+    verb: str
+    agent: Entity
+    patient: Entity | None = None
+    place: str | None = None
+    time: str | None = None
+    negated: bool = False
+
+
+@dataclass(frozen=True)
+class Market:
+    """A price that moves by an amount (per cent), optionally with a time."""
+
+    good: str
+    move: str
+    amount: int
+    time: str | None = None
+
+
+@dataclass(frozen=True)
+class Definition:
+    """A statement of what kind of thing a noun is."""
+
+    noun: str
+
+
+Frame = Event | Market | Definition
+
+WEEKDAYS = ("monday", "tuesday", "friday", "sunday", "yesterday")
+
+
+def draw_entity(random: Random, kinds: tuple[str, ...]) -> Entity:
+    """A random noun of one of these kinds, often singular; four of ten have an adjective."""
+    words = lexicon()
+    noun = random.choice(words.by_kind[random.choice(kinds)])
+    number = random.choice((1, 1, 1, 1, 1, 2, 2, 3, 4, 5))
+    adjective = (
+        random.choice(words.adjectives_of[words.nouns[noun].kind])
+        if random.random() < 0.4
+        else None
+    )
+    return Entity(noun, number, adjective)
+
+
+def draw_event(random: Random) -> Event:
+    """A random action with an agent and a patient that fit it and differ."""
+    words = lexicon()
+    verb = words.verbs[random.choice(tuple(words.verbs))]
+    agent = draw_entity(random, verb.agents)
+    patient = draw_entity(random, verb.patients) if verb.patients else None
+    while patient is not None and patient.noun == agent.noun:
+        patient = draw_entity(random, verb.patients)
+    place = random.choice(tuple(words.places)) if random.random() < 0.6 else None
+    time = random.choice(tuple(words.times)) if random.random() < 0.3 else None
+    return Event(verb.name, agent, patient, place, time, random.random() < 0.06)
+
+
+def draw_market(random: Random) -> Market:
+    """A random change of the price of a good."""
+    words = lexicon()
+    time = random.choice(WEEKDAYS) if random.random() < 0.6 else None
+    return Market(
+        random.choice(tuple(words.goods)),
+        random.choice(tuple(words.moves)),
+        random.choice(words.amounts),
+        time,
+    )
+
+
+def draw_frame(random: Random) -> Frame:
+    """A random meaning: mostly events, some market news, a few definitions."""
+    share = random.random()
+    if share < 0.95:
+        return draw_event(random)
+    if share < 0.998:
+        return draw_market(random)
+    words = lexicon()
+    return Definition(random.choice([name for name, noun in words.nouns.items() if noun.parent]))

@@ -1,0 +1,134 @@
+"""Lexicon of the synthetic text: concepts with synonyms, a small taxonomy and antonyms.
+
+Read from data/synthetic/lexicon.yaml.
+"""
+
+import functools
+from dataclasses import dataclass, field
+from typing import Any
+
+import yaml
+
+from cselab.data.sources import embedded_dir
+
+
+@dataclass(frozen=True)
+class Noun:
+    """A thing.
+
+    words: (singular, plural) pairs, the usual word first.
+    kind: its class at the top of the taxonomy.
+    parent: the broader concept.
+    """
+
+    name: str
+    kind: str
+    words: tuple[tuple[str, str], ...]
+    parent: str | None
+
+
+@dataclass(frozen=True)
+class Verb:
+    """An action.
+
+    words: (base, third person, past, participle, gerund) of each synonym.
+    agents, patients: kinds of nouns; no patients for an intransitive verb.
+    noun: the action as a noun with its preposition ("theft of"), where English has one.
+    """
+
+    name: str
+    words: tuple[tuple[str, str, str, str, str], ...]
+    parent: str | None
+    opposite: str | None
+    agents: tuple[str, ...]
+    patients: tuple[str, ...]
+    noun: str | None
+
+
+@dataclass(frozen=True)
+class Word:
+    """An adjective, a place, a time or a move of a price, with its synonyms and its opposite."""
+
+    name: str
+    words: tuple[str, ...]
+    parent: str | None = None
+    opposite: str | None = None
+    kinds: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Lexicon:
+    """All words by concept.
+
+    by_kind: the nouns of each kind.
+    adjectives_of: the adjectives that fit each kind.
+    """
+
+    nouns: dict[str, Noun]
+    verbs: dict[str, Verb]
+    adjectives: dict[str, Word]
+    places: dict[str, Word]
+    times: dict[str, Word]
+    goods: dict[str, Word]
+    moves: dict[str, Word]
+    amounts: tuple[int, ...]
+    numbers: dict[int, str]
+    by_kind: dict[str, tuple[str, ...]] = field(repr=False)
+    adjectives_of: dict[str, tuple[str, ...]] = field(repr=False)
+
+
+@functools.cache
+def lexicon() -> Lexicon:
+    """The lexicon, read once."""
+    raw = yaml.safe_load(
+        (embedded_dir() / "synthetic" / "lexicon.yaml").read_text(encoding="utf-8")
+    )
+    nouns = {
+        name: _noun(name, kind, entry)
+        for kind, group in raw["nouns"].items()
+        for name, entry in group.items()
+    }
+    adjectives = _words(raw["adjectives"])
+    kinds = tuple(raw["nouns"])
+    markets = raw["markets"]
+    return Lexicon(
+        nouns=nouns,
+        verbs={name: _verb(name, entry) for name, entry in raw["verbs"].items()},
+        adjectives=adjectives,
+        places=_words(raw["places"]),
+        times=_words(raw["times"]),
+        goods={name: Word(name, tuple(words)) for name, words in markets["goods"].items()},
+        moves=_words(markets["moves"]),
+        amounts=tuple(markets["amounts"]),
+        numbers=raw["numbers"],
+        by_kind={
+            kind: tuple(name for name, noun in nouns.items() if noun.kind == kind) for kind in kinds
+        },
+        adjectives_of={
+            kind: tuple(n for n, word in adjectives.items() if kind in word.kinds) for kind in kinds
+        },
+    )
+
+
+def _noun(name: str, kind: str, entry: dict[str, Any]) -> Noun:
+    plurals = entry.get("plural") or [word + "s" for word in entry["words"]]
+    return Noun(name, kind, tuple(zip(entry["words"], plurals, strict=True)), entry.get("is"))
+
+
+def _verb(name: str, entry: dict[str, Any]) -> Verb:
+    words = tuple(tuple(forms) for forms in entry["words"])
+    agents, patients = tuple(entry["agent"]), tuple(entry.get("patient", ()))
+    return Verb(name, words, entry.get("is"), entry.get("not"), agents, patients, entry.get("noun"))
+
+
+def _words(entries: dict[str, dict[str, Any]]) -> dict[str, Word]:
+    return {
+        name: Word(
+            name,
+            tuple(entry["words"]),
+            entry.get("is"),
+            entry.get("not"),
+            tuple(entry.get("kinds", ())),
+        )
+        for name, entry in entries.items()
+    }

@@ -1,0 +1,107 @@
+"""Realise a meaning as an English sentence; synonyms, voice, tense and order vary at random."""
+
+from random import Random
+
+from cselab.data.synthetic.frames import Definition, Entity, Event, Frame
+from cselab.data.synthetic.lexicon import lexicon
+
+
+def describe(frame: Frame, random: Random, *, plain: bool = False) -> str:
+    """A random sentence with the meaning `frame`.
+
+    plain: usual words, active voice, and place and time at the end.
+    """
+    if isinstance(frame, Event):
+        return _event(frame, random, plain)
+    words = lexicon()
+
+    def pick(options):
+        return options[0] if plain else random.choice(options)
+
+    if isinstance(frame, Definition):
+        noun = words.nouns[frame.noun]
+        parent = words.nouns[noun.parent]
+        phrase = pick(("{} is a kind of {}.", "{} is a type of {}.", "{} is a sort of {}."))
+        return _sentence(phrase.format(_article(pick(noun.words)[0]), pick(parent.words)[0]))
+    good, move = pick(words.goods[frame.good].words), pick(words.moves[frame.move].words)
+    when = f" {pick(words.times[frame.time].words)}" if frame.time else ""
+    phrase = pick(
+        (
+            "the price of {good} {move} by {n} percent{when}.",
+            "{good} prices {move} {n} percent{when}.",
+        )
+    )
+    if when and not plain and random.random() < 0.3:
+        phrase, when = f"{when.strip()} {phrase}", ""
+    return _sentence(phrase.format(good=good, move=move, n=frame.amount, when=when))
+
+
+def nominalise(frame: Event, random: Random) -> str | None:
+    """A sentence with the action as a noun: "The theft of a car by a man took place on Monday."
+
+    None where the lexicon has no such noun.
+    """
+    noun = lexicon().verbs[frame.verb].noun
+    if noun is None:
+        return None
+    took_place = random.choice(
+        ("did not take place", "did not happen") if frame.negated else ("took place", "happened")
+    )
+    doer = _entity(frame.agent, random, False)
+    parties = f"{_entity(frame.patient, random, False)} by {doer}" if frame.patient else doer
+    adjuncts = [random.choice(words) for words in _adjuncts(frame)]
+    return _sentence(" ".join([f"the {noun} {parties} {took_place}", *adjuncts]) + ".")
+
+
+def _event(frame: Event, random: Random, plain: bool) -> str:
+    words = lexicon()
+    base, _, past, participle, gerund = (
+        words.verbs[frame.verb].words[0] if plain else random.choice(words.verbs[frame.verb].words)
+    )
+    passive = frame.patient is not None and not plain and random.random() < 0.25
+    in_past = frame.time is not None or (not plain and random.random() < 0.35)
+    subject, other = (frame.patient, frame.agent) if passive else (frame.agent, frame.patient)
+    singular = subject.number == 1
+    be = ("was" if singular else "were") if in_past else ("is" if singular else "are")
+    not_ = " not" if frame.negated else ""
+    if passive:
+        verb = (
+            f"{be}{not_} {'' if in_past else 'being '}{participle} by "
+            f"{_entity(other, random, plain)}"
+        )
+    else:
+        past_tense = f"did not {base}" if frame.negated else past
+        verb = past_tense if in_past else f"{be}{not_} {gerund}"
+        if other is not None:
+            verb = f"{verb} {_entity(other, random, plain)}"
+    adjuncts = [options[0] if plain else random.choice(options) for options in _adjuncts(frame)]
+    clause = f"{_entity(subject, random, plain)} {verb}"
+    if adjuncts and not plain and random.random() < 0.2:
+        front = adjuncts.pop()
+        return _sentence(" ".join([f"{front},", clause, *adjuncts]) + ".")
+    return _sentence(" ".join([clause, *adjuncts]) + ".")
+
+
+def _adjuncts(frame: Event) -> list[tuple[str, ...]]:
+    """Options for the words of place and time, as far as the event has them."""
+    slots = ((frame.place, lexicon().places), (frame.time, lexicon().times))
+    return [table[name].words for name, table in slots if name is not None]
+
+
+def _entity(entity: Entity, random: Random, plain: bool) -> str:
+    words = lexicon()
+    options = words.nouns[entity.noun].words
+    singular, plural = options[0] if plain else random.choice(options)
+    phrase = singular if entity.number == 1 else plural
+    if entity.adjective:
+        options = words.adjectives[entity.adjective].words
+        phrase = f"{options[0] if plain else random.choice(options)} {phrase}"
+    return _article(phrase) if entity.number == 1 else f"{words.numbers[entity.number]} {phrase}"
+
+
+def _article(phrase: str) -> str:
+    return f"{'an' if phrase[0] in 'aeiou' and not phrase.startswith('uni') else 'a'} {phrase}"
+
+
+def _sentence(text: str) -> str:
+    return text[0].upper() + text[1:]

@@ -1,0 +1,1 @@
+"""Round-trip translation: pivot languages, translators, a cache, and parallel text."""

@@ -1,0 +1,91 @@
+"""Cache of round trips: Parquet files, keyed by the hash of the sentence, written atomically."""
+
+import hashlib
+import os
+import tempfile
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from cselab.errors import DataError
+
+SCHEMA = pa.schema([("hash", pa.binary(16)), ("round_trip", pa.string())])
+FLUSH_ROWS, FLUSH_SECONDS = 50_000, 30.0
+"""Upper bounds of the work that an interrupted run loses: sentences and seconds."""
+
+
+class RoundTripCache:
+    """A mapping from sentences to round trips; a context manager that writes on exit.
+
+    folder: of the Parquet files; None keeps the round trips in memory.
+
+    Raises DataError, with the file's name, for a damaged file.
+    """
+
+    def __init__(self, folder: str | Path | None):
+        self.folder = folder and Path(folder)
+        self._known: dict[bytes, str] = {}
+        self._new: dict[bytes, str] = {}
+        self._flushed = time.monotonic()
+        if self.folder:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            for path in sorted(self.folder.glob("*.parquet")):
+                self._known.update(_read(path))
+
+    def __enter__(self) -> "RoundTripCache":
+        return self
+
+    def __exit__(self, *_) -> None:
+        self._flush()
+
+    def __contains__(self, sentence: str) -> bool:
+        return _key(sentence) in self._known
+
+    def __getitem__(self, sentence: str) -> str:
+        return self._known[_key(sentence)]
+
+    def add(self, sentences: Sequence[str], trips: Sequence[str]) -> None:
+        """Add the round trips of a whole batch: a resumed run then translates the same batches."""
+        new = dict(zip(map(_key, sentences), trips, strict=True))
+        self._known |= new
+        self._new |= new
+        if len(self._new) >= FLUSH_ROWS or time.monotonic() - self._flushed > FLUSH_SECONDS:
+            self._flush()
+
+    def free_memory(self) -> None:
+        """Forget all round trips, if there is no folder to write them to."""
+        if not self.folder:
+            self._known.clear()
+            self._new.clear()
+
+    def _flush(self) -> None:
+        self._flushed = time.monotonic()
+        if not (self.folder and self._new):
+            return
+        table = pa.table([list(self._new), list(self._new.values())], schema=SCHEMA)
+        handle, name = tempfile.mkstemp(dir=self.folder, suffix=".tmp")
+        os.close(handle)
+        try:
+            pq.write_table(table, name, compression="zstd")
+            first = next(iter(self._new)).hex()
+            os.replace(name, self.folder / f"{first}.parquet")
+        finally:
+            Path(name).unlink(missing_ok=True)
+        self._new.clear()
+
+
+def _key(sentence: str) -> bytes:
+    return hashlib.blake2b(sentence.encode(), digest_size=16).digest()
+
+
+def _read(path: Path) -> dict[bytes, str]:
+    try:
+        table = pq.read_table(path, schema=SCHEMA)
+    except (pa.ArrowInvalid, OSError) as error:
+        raise DataError(
+            f"{path} is damaged ({str(error).splitlines()[0]}); remove it to translate it anew"
+        ) from None
+    return dict(zip(table["hash"].to_pylist(), table["round_trip"].to_pylist(), strict=True))

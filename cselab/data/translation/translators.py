@@ -1,0 +1,263 @@
+"""Round-trip translators: models of the hub, models trained here, and prepared round trips."""
+
+import copy
+import hashlib
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from pickle import UnpicklingError
+
+import torch
+from safetensors import SafetensorError
+
+from cselab.data.fingerprints import folder_hash
+from cselab.data.hub import hub_model
+from cselab.data.sources import read_lines
+from cselab.data.translation.pivot import LexicalPivot
+from cselab.errors import DataError, SettingsError, suggest
+
+Translator = Callable[[list[str]], list[str]]
+"""A function from sentences to as many translations, in their order."""
+
+NAMES = ("lexical", "opus-mt", "multilingual")
+MULTILINGUAL = "facebook/m2m100_418M"
+TOKENS = {"zh": "cmn_Hans"}
+"""Target tokens of opus-mt models that write several variants of a language."""
+LONGEST = 128
+"""Tokens of a source sentence; longer ones are truncated."""
+
+
+class Seq2Seq:
+    """A transformers sequence-to-sequence model in one direction: `Seq2Seq(folder)(sentences)`.
+
+    model: its folder (see `cselab.data.hub.hub_model` for a model of the hub). The weights are
+        loaded at the first call, in half precision on a GPU.
+    source, target: languages, for a model that has several: M2M100 and its relatives, or a Marian
+        model with `>>fr<<` tokens.
+    beams: width of the beam search; 1 is greedy.
+    temperature: above 0, words are sampled instead. The random numbers depend on `seed` and on the
+        sentences of the call, so equal calls give equal results.
+
+    Raises DataError for a model that does not load or does not have the target language,
+    SettingsError for bad `beams` or `temperature`.
+    """
+
+    def __init__(
+        self,
+        model: str | Path,
+        *,
+        source: str | None = None,
+        target: str | None = None,
+        beams: int = 1,
+        temperature: float = 0.0,
+        seed: int = 0,
+        device: torch.device | str = "cpu",
+    ):
+        from transformers import AutoConfig, AutoTokenizer
+
+        if beams < 1 or temperature < 0 or (temperature and beams > 1):
+            raise SettingsError(
+                f"beams={beams}, temperature={temperature}: expected a beam of at least 1 with "
+                "temperature 0, or one beam and a temperature above 0"
+            )
+        try:
+            kind = AutoConfig.from_pretrained(model, trust_remote_code=False)
+            # Marian's tokenizer recommends sacremoses
+            with warnings.catch_warnings(action="ignore", category=UserWarning):
+                self.tokenizer = AutoTokenizer.from_pretrained(model, trust_remote_code=False)
+        except (OSError, ValueError) as error:
+            raise DataError(
+                f"no translator at {str(model)!r}: {str(error).strip().splitlines()[0]}; give a "
+                "folder that `cselab train-translator` made, or the name of one on the hub"
+            ) from None
+        if not kind.is_encoder_decoder:
+            raise DataError(
+                f"{model} is a {kind.model_type!r} model, which does not translate; give a folder "
+                "that `cselab train-translator` made"
+            )
+        self.folder = Path(model)
+        self.device = torch.device(device)
+        self.dtype = _precision(self.device)
+        self.seed = seed
+        self._shared: list = []  # the loaded weights, shared by all directions
+        self.search = {"num_beams": beams, "do_sample": temperature > 0}
+        if temperature:
+            self.search |= {"temperature": temperature, "top_k": 0}
+        self.name = str(model)
+        self._set_languages(source, target)
+
+    @property
+    def model(self):
+        """The model, loaded at the first use. Raises DataError if it does not load."""
+        if not self._shared:
+            from transformers import AutoModelForSeq2SeqLM
+
+            try:
+                with torch.random.fork_rng(devices=[]):
+                    model = AutoModelForSeq2SeqLM.from_pretrained(self.folder, dtype=self.dtype)
+            except (OSError, ValueError, RuntimeError, SafetensorError, UnpicklingError) as error:
+                raise DataError(
+                    f"the translator at {self.name!r} does not load: "
+                    f"{str(error).strip().splitlines()[0]}; get it again"
+                ) from None
+            self._shared.append(model.to(self.device).eval())
+        return self._shared[0]
+
+    def with_languages(self, source: str, target: str) -> "Seq2Seq":
+        """Another direction of the same weights, which are not loaded again.
+
+        Raises DataError as the class.
+        """
+        other = copy.copy(self)
+        other.search = dict(self.search)
+        other._set_languages(source, target)
+        return other
+
+    def _set_languages(self, source: str | None, target: str | None) -> None:
+        self.source, self.prefix = source, ""
+        if hasattr(self.tokenizer, "get_lang_id"):
+            self.search["forced_bos_token_id"] = self.tokenizer.get_lang_id(target)
+        elif target and f">>{target}<<" in self.tokenizer.get_vocab():
+            self.prefix = f">>{target}<< "
+        elif target and any(token.startswith(">>") for token in self.tokenizer.get_vocab()):
+            raise DataError(
+                f"the translator at {self.name!r} has no token >>{target}<<, so it does not know "
+                f"{target!r}"
+            )
+
+    def __call__(self, sentences: list[str]) -> list[str]:
+        if "forced_bos_token_id" in self.search:
+            self.tokenizer.src_lang = self.source
+        batch = self.tokenizer(
+            [self.prefix + sentence for sentence in sentences],
+            padding=True,
+            truncation=True,
+            max_length=LONGEST,
+            return_tensors="pt",
+            return_token_type_ids=False,
+        ).to(self.device)
+        longest = 2 * batch["input_ids"].shape[1] + 10
+        text = hashlib.sha256("\n".join([str(self.seed), *sentences]).encode()).digest()
+        with torch.inference_mode(), torch.random.fork_rng():
+            torch.manual_seed(int.from_bytes(text[:7], "big"))
+            out = self.model.generate(
+                **batch, **self.search, max_length=None, max_new_tokens=longest
+            )
+        return self.tokenizer.batch_decode(
+            out, skip_special_tokens=True, clean_up_tokenization_spaces=False
+        )
+
+    @property
+    def fingerprint(self) -> str:
+        """Sixteen hex digits of the model's files, the search and the precision; loads nothing."""
+        how = f"{self.source} {self.prefix} {sorted(self.search.items())} {self.seed} {self.dtype}"
+        text = f"{how} {folder_hash(self.folder)}"
+        return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def _precision(device: torch.device) -> torch.dtype:
+    """Half precision on a GPU (half the memory, twice the speed), float32 on a CPU."""
+    if device.type != "cuda":
+        return torch.float32
+    if torch.cuda.is_bf16_supported(including_emulation=False):
+        return torch.bfloat16
+    return torch.float16
+
+
+class RoundTripTranslator:
+    """Round trips by two translators, to the pivot and back to English.
+
+    The round trip of a sentence whose translation is empty is empty.
+    """
+
+    def __init__(self, to_pivot: Seq2Seq, to_english: Seq2Seq):
+        self.to_pivot, self.to_english = to_pivot, to_english
+        self.batch_size = 512 if to_pivot.device.type == "cuda" else 64
+
+    def __call__(self, sentences: list[str]) -> list[str]:
+        return self.to_english(self.to_pivot(sentences))
+
+    @property
+    def fingerprint(self) -> str:
+        """The fingerprints of both translators."""
+        return self.to_pivot.fingerprint + self.to_english.fingerprint
+
+
+class PreparedTrips:
+    """Prepared round trips from a .tsv or .tsv.gz file, with the header `sentence<TAB>round_trip`.
+
+    Raises DataError for a malformed file, and when called with a sentence that is not in it.
+    """
+
+    def __init__(self, path: str | Path):
+        self.path, self.trips = Path(path).expanduser(), {}
+        for number, line in enumerate(read_lines(self.path), 1):
+            cells = line.split("\t")
+            if len(cells) != 2 or (number == 1 and cells != ["sentence", "round_trip"]):
+                raise DataError(
+                    f"{self.path}, line {number}: expected sentence, a tab and round_trip, got "
+                    f"{line[:60]!r}"
+                )
+            if number > 1:
+                self.trips[cells[0].strip()] = cells[1]
+
+    def __call__(self, sentences: list[str]) -> list[str]:
+        missing = [sentence for sentence in sentences if sentence not in self.trips]
+        if missing:
+            raise DataError(
+                f"{self.path} has no round trip of {missing[0]!r:.80} (nor of {len(missing) - 1} "
+                f"more of {len(sentences)}); prepare it from the same text"
+            )
+        return [self.trips[sentence] for sentence in sentences]
+
+    @property
+    def fingerprint(self) -> str:
+        """Sixteen hex digits of the round trips."""
+        return hashlib.sha256(repr(sorted(self.trips.items())).encode()).hexdigest()[:16]
+
+
+def open_translator(
+    name: str,
+    pivot: str,
+    *,
+    hub: bool = False,
+    beams: int = 1,
+    temperature: float = 0.0,
+    seed: int = 0,
+    device: torch.device | str = "cpu",
+) -> LexicalPivot | RoundTripTranslator | PreparedTrips:
+    """Open a translator from English to `pivot` and back.
+
+    name: "lexical": the offline stand-in, `LexicalPivot`. "opus-mt": two Marian models;
+        "multilingual": M2M100 in both directions; both from the hub. A folder that
+        `cselab train-translator` made. A .tsv or .tsv.gz file of prepared round trips. In a path,
+        `{pivot}` stands for the pivot.
+
+    Raises SettingsError for an unknown name, and for a model of the hub without `hub`; DataError if
+    the hub does not have the model; the errors of the translators.
+    """
+    search = {"beams": beams, "temperature": temperature, "seed": seed, "device": device}
+    path = Path(name.replace("{pivot}", pivot)).expanduser()
+    if name == "lexical":
+        return LexicalPivot(pivot)
+    if name in NAMES and not hub:
+        raise SettingsError(
+            f"the translator {name!r} is fetched from the hub; set hub=True, or use 'lexical' "
+            "offline"
+        )
+    if name == "opus-mt":
+        to_pivot = hub_model(f"Helsinki-NLP/opus-mt-en-{pivot}")
+        to_english = hub_model(f"Helsinki-NLP/opus-mt-{pivot}-en")
+        return RoundTripTranslator(
+            Seq2Seq(to_pivot, target=TOKENS.get(pivot), **search), Seq2Seq(to_english, **search)
+        )
+    if name.endswith((".tsv", ".tsv.gz")):
+        return PreparedTrips(path)
+    if name != "multilingual" and not path.is_dir():
+        raise SettingsError(
+            f"unknown translator {name!r}; {suggest(name, NAMES)}, or a folder, or a .tsv file of "
+            "prepared round trips"
+        )
+    model = hub_model(MULTILINGUAL) if name == "multilingual" else path
+    to_pivot = Seq2Seq(model, source="en", target=pivot, **search)
+    return RoundTripTranslator(to_pivot, to_pivot.with_languages(pivot, "en"))

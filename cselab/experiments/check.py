@@ -1,0 +1,54 @@
+"""What a run will read, found and opened before its first step of training."""
+
+import re
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+import torch
+
+from cselab.errors import CselabError
+from cselab.experiments.config import RunConfig
+from cselab.experiments.session import Session
+from cselab.experiments.train import train_node
+from cselab.experiments.workspace import Workspace
+from cselab.training.distributed import rank_and_world
+
+
+def check(runs: Sequence[RunConfig], session: Session | None = None) -> None:
+    """Find and open all that training and measuring `runs`, of one `data`, will read.
+
+    Text, tests and dev pairs are read; the methods are built from start to end (backbones, poolers,
+    terms, cross-attention layers, triplets, translators, teachers) with no step of training. Says
+    in one line which data was found.
+
+    Raises what the run itself would have raised hours later: SettingsError, DataError, ModelError.
+    """
+    if session is None:
+        session = Session(Workspace(runs[0].machine), runs[0].data)
+    tests, dev, text = session.test_data, session.dev_pairs, session.text
+    with tempfile.TemporaryDirectory(prefix="cselab-check-") as folder:
+        rehearsal = Session(session.workspace, session.data, Path(folder))
+        vars(rehearsal).update({name: vars(session)[name] for name in ("text", "dev_pairs")})
+        for run in runs:
+            try:
+                with torch.random.fork_rng(devices=[]):
+                    train_node(rehearsal, run.method)
+            except CselabError as error:  # the path of a stand-in would mean nothing to the user
+                backbone = _backbone_name(run)
+                stand_in = rf"{re.escape(folder)}/\S+?/encoder(/tower_ii?)?"
+                message = re.sub(stand_in, backbone.replace("\\", "/"), str(error))
+                raise type(error)(f"{run.method.method}: {message}") from None
+    if rank_and_world()[0]:
+        return
+    names = ", ".join(dict.fromkeys(run.method.method for run in runs))
+    print(
+        f"checked: {len(text):,} sentences ({text.source}); dev {dev.task}, "
+        f"tests {', '.join(data.task for data in tests)} ({tests[0].source.kind}); "
+        f"{names} can be built"
+    )
+
+
+def _backbone_name(run: RunConfig) -> str:
+    places = [place for place, _ in run.paths() if place[-1] in ("backbone", "decoder")]
+    return run.value_at(places[0]) if places else ""

@@ -1,0 +1,175 @@
+"""A run: the tree of its method, its data, its machine; and how one is written down."""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import Field, ValidationError
+
+from cselab.config import Config, explained
+from cselab.data.config import DataConfig
+from cselab.data.sources import embedded_dir
+from cselab.errors import SettingsError, nearest, suggest
+from cselab.experiments.profiles import PROFILES
+from cselab.methods import AnyMethod, MethodConfig, method_names, registered
+
+PRESETS = ("paper", "released")
+
+
+class Machine(Config):
+    """Where a run is computed and kept: nothing here changes a number."""
+
+    device: Literal["auto", "cpu", "cuda", "mps"] = "auto"
+    outputs: Path = Path("outputs")
+
+
+class RunConfig(Config):
+    """Everything a run depends on; `configure` builds it. What trains is `method`, a tree.
+
+    >>> run = configure("jtcse", "tiny", changes={"caels": 2, "towers.temperature": 0.1})
+    >>> run.method.caels, run.method.temperature, run.method.towers[0].temperature
+    (2, 0.05, 0.1)
+    """
+
+    profile: str
+    seed: int = Field(42, ge=0, lt=2**31)
+    """Of the root; `MethodConfig.seeded` gives every node its own."""
+    preset: str = "paper"
+    method: AnyMethod
+    data: DataConfig
+    machine: Machine = Machine()
+
+    def flattened(self, changes: Mapping[str, Any], before: tuple[str, ...] = ()) -> dict[str, Any]:
+        """Also a method's name in the place of a node: `teacher="tncse"` is `teacher.method`."""
+        flat = super().flattened(changes, before)
+        return {
+            f"{path}.method" if isinstance(value, str) and self._is_node(path) else path: value
+            for path, value in flat.items()
+        }
+
+    def _is_node(self, path: str) -> bool:
+        values = (self.value_at(place) for place in self.present(tuple(path.split("."))))
+        members = (value if isinstance(value, tuple) else (value,) for value in values)
+        return any(isinstance(node, MethodConfig) for some in members for node in some)
+
+    def fitting(self, changes: Mapping[str, Any]) -> dict[str, Any]:
+        """Those of `changes` that fit, by full path: where one fits several settings equally well
+        (the steps of both members of "uc"), each of them."""
+        return {
+            ".".join(place): value
+            for path, value in self.flattened(changes).items()
+            for place in self.nearest_places(path)
+        }
+
+    def with_value(self, place: tuple[str, ...], value: Any) -> "RunConfig":
+        """A new seed is that of the whole tree."""
+        run = super().with_value(place, value)
+        if place != ("seed",):
+            return run
+        return run.model_copy(update={"method": run.method.seeded(run.seed)})
+
+
+def configure(
+    method: str | MethodConfig,
+    profile: str = "tiny",
+    *,
+    seed: int | None = None,
+    preset: str | None = None,
+    usual: Mapping[str, Any] | None = None,
+    changes: Mapping[str, Any] | None = None,
+) -> RunConfig:
+    """The run of a method: the paper's configuration, at the size of a profile, with the released
+    code's differences if asked for, then `usual` settings where they fit, then `changes`.
+
+    method: a registered name, or a configuration, which is taken as it is but for changes.
+    usual: settings by dotted path, for many methods alike; those that do not fit this method are
+        left out. changes: settings that have to fit.
+
+    Raises SettingsError, naming the nearest valid name, for an unknown method, profile, preset or
+    setting, and for a bad value.
+    """
+    if profile not in PROFILES:
+        raise SettingsError(f"unknown profile {profile!r}; {suggest(profile, PROFILES)}")
+    if preset not in (None, *PRESETS):
+        raise SettingsError(f"unknown preset {preset!r}; {suggest(preset, PRESETS)}")
+    usual, changes = dict(usual or {}), dict(changes or {})
+    try:
+        seed = 42 if seed is None else seed
+        node = registered(method).Config() if isinstance(method, str) else method
+        run = RunConfig(
+            profile=profile,
+            seed=seed,
+            preset=preset or "paper",
+            method=node,
+            data=PROFILES[profile].data,
+        )
+    except ValidationError as error:
+        raise SettingsError(explained(error)) from None
+    given = run.flattened(changes)
+    if isinstance(method, str):  # the methods of nodes first: a profile's values depend on them
+        run = run.changed(_methods({**run.fitting(usual), **given}))
+        node = PROFILES[profile].apply(run.method).seeded(seed)
+        run = run.model_copy(update={"method": node})
+    found = run.changed({**run.fitting(usual), **given})
+    if isinstance(method, str) and preset == "released":  # which depends on the backbone
+        found = found.model_copy(update={"method": released(found.method)})
+        found = found.changed({**found.fitting(usual), **given})
+    return found
+
+
+def _methods(changes: Mapping[str, Any]) -> dict[str, Any]:
+    return {path: value for path, value in changes.items() if path.split(".")[-1] == "method"}
+
+
+def released(node: MethodConfig) -> MethodConfig:
+    """The tree with every node as its own repository's code has it."""
+    changes: dict[str, Any] = {}
+    for name, value in node:
+        if isinstance(value, MethodConfig):
+            changes[name] = released(value)
+        elif isinstance(value, tuple) and value and isinstance(value[0], MethodConfig):
+            changes[name] = tuple(map(released, value))
+    node = node.model_copy(update=changes)
+    for difference in registered(node.method).differences:
+        if difference.preset:
+            node = node.changed(difference.changes(node, family(node)))
+    return node
+
+
+def family(node: MethodConfig) -> str:
+    """ "roberta" or "bert": whose released settings a backbone takes."""
+    name = next((n.backbone for n in (node, *node.parts) if hasattr(n, "backbone")), "")
+    for folder in (embedded_dir() / "backbones" / name, Path(name).expanduser()):
+        if name and (folder / "config.json").is_file():
+            name = json.loads((folder / "config.json").read_text())["model_type"]
+    return "roberta" if "roberta" in name.lower() else "bert"
+
+
+def check_settings(settings: Mapping[str, Any], profile: str = "tiny") -> None:
+    """Raises SettingsError for a setting that fits no method, with the nearest name, and for a
+    value that the first method which takes it refuses."""
+    left = dict(settings)
+    for name in method_names():
+        run = configure(name, profile)
+        fitting = {path: value for path, value in left.items() if run.takes(path)}
+        run.changed(run.fitting(fitting))
+        left = {path: value for path, value in left.items() if path not in fitting}
+        if not left:
+            return
+    path = next(iter(left))
+    known = setting_names(profile)
+    raise SettingsError(
+        f"unknown setting {path!r}; {nearest(path, known) or 'cselab settings lists them'}"
+    )
+
+
+def is_setting(path: str, profile: str = "tiny") -> bool:
+    """Whether a dotted path fits any method."""
+    return any(configure(name, profile).takes(path) for name in method_names())
+
+
+def setting_names(profile: str = "tiny") -> set[str]:
+    """Names and dotted names of the settings of all methods."""
+    runs = (configure(name, profile) for name in method_names())
+    return set().union(*(run.names() for run in runs)) | {"profile", "seed", "preset"}

@@ -1,0 +1,65 @@
+"""Keys: what makes a training the same training, wherever its files lie."""
+
+import hashlib
+import json
+from typing import Any
+
+from cselab.data.translation.config import RoundTrips
+from cselab.data.translation.round_trip import RoundTrip
+from cselab.experiments.code import code_of, code_of_modules
+from cselab.experiments.session import Session
+from cselab.methods import Method, MethodConfig, registered
+from cselab.methods.config import TrainedConfig
+
+MODELS = ("backbone", "decoder")
+"""Fields that name a model; its content is in the key, its name is not."""
+
+
+def key_inputs(session: Session, node: MethodConfig) -> dict[str, Any]:
+    """All that the result of a node depends on: its settings, the content of the data and models it
+    reads, the code it runs, and the keys of the nodes before it."""
+    kind, own = registered(node.method), {}
+    for name, value in node:
+        if name in MODELS:
+            own[name] = session.model_hash(value)
+        elif isinstance(value, RoundTrips):
+            own[name] = {
+                "pivot": value.pivot,
+                "mode": value.mode,
+                "translator": session.translator(value).fingerprint,
+                "code": code_of_modules(RoundTrip.__module__),
+            }
+        elif not _is_node(value):
+            own[name] = node.model_dump(mode="json", include={name})[name]
+    parts = [node_key(session, part) for part in node.parts]
+    return {"config": own, "parts": parts, "data": data_read(session, node), "code": code_of(kind)}
+
+
+def data_read(session: Session, node: MethodConfig) -> dict[str, str]:
+    """Fingerprints of the data that a node reads, by what it is."""
+    kind = registered(node.method)
+    if not issubclass(kind, Method):
+        return {"text": session.text.fingerprint} if kind.fits else {}
+    dev = {"dev": session.dev_pairs.fingerprint}
+    if kind.reads == "triplets":
+        return {**dev, "triplets": session.triplets_hash}
+    return {**dev, "text": session.text.fingerprint}
+
+
+def node_key(session: Session, node: MethodConfig) -> str:
+    """Sixteen hex digits of `key_inputs`."""
+    text = json.dumps(key_inputs(session, node), sort_keys=True, default=str)
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def trained_parts(node: MethodConfig) -> list[MethodConfig]:
+    """The nearest trained nodes that come before a node."""
+    found: list[MethodConfig] = []
+    for part in node.parts:
+        found += [part] if isinstance(part, TrainedConfig) else trained_parts(part)
+    return found
+
+
+def _is_node(value: Any) -> bool:
+    members = value if isinstance(value, tuple) else (value,)
+    return any(isinstance(member, MethodConfig) for member in members)

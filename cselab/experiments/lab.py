@@ -1,0 +1,265 @@
+"""The lab: what a notebook works with. It trains, finds and measures methods by name."""
+
+import json
+import os
+import random
+import warnings
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+import numpy
+import pandas
+import torch
+from filelock import FileLock
+from transformers.utils import logging as transformers_logging
+
+from cselab.data.corpus import Corpus
+from cselab.data.progress import progress_bar
+from cselab.data.sts import StsData
+from cselab.data.translation.config import RoundTrips
+from cselab.evaluation import StsReport
+from cselab.experiments import finished, scores
+from cselab.experiments.check import check
+from cselab.experiments.config import RunConfig, check_settings, configure
+from cselab.experiments.session import Session
+from cselab.experiments.train import Trained, dev_score, train, train_node
+from cselab.experiments.workspace import Workspace
+from cselab.methods import Method, MethodConfig, create
+from cselab.models.encode import Encoder
+from cselab.training.distributed import rank_and_world
+
+DATA_METHOD = "untrained"
+"""A method that settings of the data alone fit."""
+
+
+class Lab:
+    """A profile, a seed and settings that every method of a notebook shares, where they fit it.
+
+    `train(method, **changes)` gives a trained encoder, `evaluate(encoders)` scores and records
+    them, `check(*methods)` finds everything that they will read before the first step.
+    """
+
+    def __init__(
+        self,
+        notebook: str,
+        profile: str,
+        seed: int,
+        preset: str | None,
+        settings: Mapping[str, Any],
+        workspace: Workspace | None = None,
+    ):
+        self.notebook, self.profile, self.seed, self.preset = notebook, profile, seed, preset
+        self.settings = dict(settings)
+        self.base = self.run(DATA_METHOD)
+        self.workspace = workspace or Workspace(self.base.machine)
+        self.session = Session(self.workspace, self.base.data)
+        self.device, self.run_dir = self.workspace.device, self.workspace.run_dir
+
+    def run(self, method: str | MethodConfig, **changes: Any) -> RunConfig:
+        """The run of a method with this lab's settings, and `changes`, which have to fit it.
+
+        Dotted paths are written in a mapping: `lab.run("jtcse", **{"towers.temperature": 0.1})`.
+        """
+        given = {"profile": self.profile, "seed": self.seed, "preset": self.preset, **changes}
+        profile, seed, preset = (given.pop(name) for name in ("profile", "seed", "preset"))
+        usual = self.settings if isinstance(method, str) else {}
+        return configure(method, profile, seed=seed, preset=preset, usual=usual, changes=given)
+
+    def config(self, method: str | MethodConfig, **changes: Any) -> Any:
+        """The configuration of a method: the tree that would be trained."""
+        return self.run(method, **changes).method
+
+    def train(self, method: str | MethodConfig, **changes: Any) -> Trained:
+        """Train a method, by name or configuration, or find it trained.
+
+        >>> lab.train("jtcse", caels=3).fit["best_dev"]  # doctest: +SKIP
+        67.4
+        """
+        run = self.run(method, **changes)
+        return train(run, Session(self.workspace, run.data))  # its files may have changed
+
+    def towers(self, method: str = "sum", **changes: Any) -> list[Trained]:
+        """The trained towers that a sum or a twin starts from, in order."""
+        run = self.workspace.with_fast_precision(self.run(method, **changes))
+        return [train_node(self.session, tower) for tower in run.method.towers]
+
+    def untrained(self, pooling: str = "cls") -> Any:
+        """The backbone before training, as a sentence encoder."""
+        return self.train("untrained", pooling=pooling).encoder
+
+    def create(self, method: str | MethodConfig, **changes: Any) -> Method:
+        """A method before its training, from its backbone or its trained towers, on the device."""
+        config = self.config(method, **changes)
+        towers = [train_node(self.session, tower) for tower in getattr(config, "towers", ())]
+        folders = [str(tower.folder / "encoder") for tower in towers]
+        if not folders:
+            model = getattr(config, "backbone", None) or config.decoder
+            folders = [str(self.session.model_folder(model))]
+        return create(config, folders=folders).to(self.device)
+
+    def check(self, *methods: str) -> None:
+        """Find all that training and measuring `methods` will read before the first step of any."""
+        check([self.run(method) for method in methods], self.session)
+
+    def evaluate(self, encoders: Mapping[str, Encoder]) -> dict[str, StsReport]:
+        """Scores of encoders on the tests, recorded as rows of the run under their names."""
+        reports = {}
+        for name, encoder in encoders.items():
+            reports[name] = report = scores.score(self.session, encoder)
+            folder = getattr(encoder, "folder", None)
+            step = {"step": folder.name if folder else ""}
+            self.record({"method": name, **step, **row} for row in report.to_rows())
+        return reports
+
+    def over_seeds(
+        self,
+        build: Mapping[str, Callable[["Lab"], Encoder]],
+        seeds: Iterable[int],
+        known: Mapping[str, StsReport] | None = None,
+    ) -> pandas.DataFrame:
+        """Average test score of each method (columns) trained with each seed (rows).
+
+        build: trains, or finds, the method in the lab of a seed; trainings are kept, so an
+            interrupted run goes on. known: reports of the lab's own seed, which are not computed
+            again. Scores of other seeds are recorded; the row of the own one is `evaluate`'s.
+        """
+        seeds, known = list(seeds), known or {}
+        table: dict[int, dict[str, float]] = {}
+        with progress_bar("methods × seeds", len(build) * len(seeds), unit="run") as bar:
+            for seed in seeds:
+                lab = self.with_settings(seed=seed)
+                for name, encoder_of in build.items():
+                    if seed == self.seed and name in known:
+                        report = known[name]
+                    elif seed == self.seed:
+                        report = scores.score(lab.session, encoder_of(lab))
+                    else:
+                        report = lab.evaluate({name: encoder_of(lab)})[name]
+                    table.setdefault(seed, {})[name] = report.average
+                    bar.update()
+        return pandas.DataFrame.from_dict(table, orient="index").rename_axis("seed")
+
+    @property
+    def text(self) -> Corpus:
+        """The training text."""
+        return self.session.text
+
+    def sentences(self, count: int) -> list[str]:
+        """The first so many sentences of the training text."""
+        return self.session.first_sentences(count)
+
+    @property
+    def dev_pairs(self) -> StsData:
+        """The pairs that pick checkpoints."""
+        return self.session.dev_pairs
+
+    @property
+    def dev_name(self) -> str:
+        """The name of the dev split, for axes."""
+        return f"{self.session.dev_task} dev"
+
+    @property
+    def test_tasks(self) -> tuple[str, ...]:
+        """The tests that scores are reported on."""
+        return self.session.test_tasks
+
+    def dev_score(self, encoder: Encoder) -> float:
+        """Spearman x100 on the dev pairs."""
+        return dev_score(self.session, encoder)
+
+    def phenomena(self, encoder: Encoder, report: StsReport | None = None) -> Mapping[str, float]:
+        """Spearman x100 within each phenomenon of the synthetic test pairs."""
+        return scores.phenomena(self.session, encoder, report)
+
+    def geometry(self, encoder: Encoder) -> tuple[float, float]:
+        """(uniformity, alignment) on the dev split."""
+        return scores.geometry(self.session, encoder)
+
+    def pair_cosines(self, encoder: Encoder) -> tuple[torch.Tensor, torch.Tensor]:
+        """Cosines and gold ratings of the dev pairs."""
+        return scores.pair_cosines(self.session, encoder)
+
+    def round_trips(self, pivot: str) -> list[str]:
+        """The sentences of the text, each after its round trip through `pivot`."""
+        return self.session.round_trips(self._through(pivot))
+
+    def round_trip_seconds(self, pivot: str) -> float:
+        """Estimated seconds of all round trips through `pivot`."""
+        return self.session.round_trip_seconds(self._through(pivot))
+
+    def _through(self, pivot: str) -> RoundTrips:
+        first = self.config("sum").towers[0].round_trips
+        return first.model_copy(update={"pivot": pivot})
+
+    def finished_runs(self) -> dict[str, Callable[[], finished.FinishedRun]]:
+        """What opens each finished training, by name, newest first."""
+        return finished.finished_runs(self.session)
+
+    def record(self, rows: Iterable[dict[str, Any]]) -> None:
+        """Append result rows (method, task, score, n, ...) with settings, seed and environment to
+        results.jsonl; of several processes the first does."""
+        if rank_and_world()[0]:
+            return
+        settings = {**self.settings, **({"preset": self.preset} if self.preset else {})}
+        common = {
+            "notebook": self.notebook,
+            "seed": self.seed,
+            "profile": self.profile,
+            "settings": json.dumps(settings, sort_keys=True, default=str),
+            **self.workspace.environment,
+        }
+        lines = [json.dumps({**common, **row}, default=str) + "\n" for row in rows]
+        path = self.run_dir / "results.jsonl"
+        with FileLock(f"{path}.lock"), path.open("a") as file:
+            file.writelines(lines)
+
+    def with_settings(self, **changes: Any) -> "Lab":
+        """The same lab with some settings changed, for a comparison inside one notebook."""
+        given = {"profile": self.profile, "seed": self.seed, "preset": self.preset}
+        given |= {name: changes.pop(name) for name in list(changes) if name in given}
+        lab = Lab(
+            self.notebook,
+            settings={**self.settings, **changes},
+            workspace=self.workspace,
+            **given,
+        )
+        if lab.base.data == self.base.data:
+            lab.session = self.session
+        return lab
+
+    def __repr__(self) -> str:
+        found = self.workspace.environment
+        changed = "".join(f", {name}={value}" for name, value in self.settings.items())
+        return (
+            f"{self.notebook}: profile {self.profile}, seed {self.seed}{changed}; {self.device} "
+            f"({found['hardware']}), torch {found['torch']}, transformers {found['transformers']}; "
+            f"results in {self.run_dir}"
+        )
+
+
+def open_lab(notebook: str, **parameters: Any) -> Lab:
+    """Set up a notebook: profile, seed and settings from `parameters`, seeds, device.
+
+    None is "as the profile has it".
+
+    Raises SettingsError with the nearest valid name for an unknown profile or setting, and for a
+    bad value.
+    """
+    given = {name: value for name, value in parameters.items() if value is not None}
+    profile, preset = given.pop("profile", "tiny"), given.pop("preset", None)
+    seed = given.pop("seed", 42)
+    lab_seed = configure(DATA_METHOD, profile, seed=seed, preset=preset).seed
+    check_settings(given, profile)
+    _quiet()
+    random.seed(lab_seed)
+    numpy.random.seed(lab_seed)  # noqa: NPY002  scikit-learn and transformers read it
+    torch.manual_seed(lab_seed)
+    return Lab(notebook, profile, lab_seed, preset, given)
+
+
+def _quiet() -> None:
+    """Library chatter that a reader of a notebook should not have to scroll past."""
+    os.environ.setdefault("TOKENIZERS_PARALLELISM", "true")
+    transformers_logging.set_verbosity_error()
+    transformers_logging.disable_progress_bar()
+    warnings.filterwarnings("ignore", message=".*pin_memory.*")

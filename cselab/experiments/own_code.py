@@ -1,0 +1,182 @@
+"""The code of a user's own method, as far as it is not a library's."""
+
+import functools
+import inspect
+import sys
+import sysconfig
+from collections.abc import Iterator
+from pathlib import Path
+from types import CodeType, FunctionType, ModuleType
+from typing import Any
+
+from pydantic import BaseModel
+
+from cselab.experiments.code import PACKAGE, plain
+
+PLACES = ("stdlib", "platstdlib", "purelib", "platlib")
+LIBRARIES = tuple(Path(sysconfig.get_paths()[name]).resolve() for name in PLACES)
+LIBRARY = "library:"
+"""Marks the modules of cselab that a user's code names, among its parts."""
+
+
+def own_code(kind: type) -> tuple[str, set[str]]:
+    """The source of a class and of all it uses that a user wrote, and the modules of cselab that it
+    names: bases, properties, attributes, helper functions, constants and modules, found through
+    the names that its functions read. Comments and docstrings are left out. ("", none) for a class
+    of the library.
+
+    What is looked up by a string (`getattr(module, name)`) is not found.
+    """
+    parts: dict[str, str] = {}
+    _collect(kind, parts)
+    modules = {part.removeprefix(LIBRARY) for part in parts if part.startswith(LIBRARY)}
+    own = [source for name, source in parts.items() if not name.startswith(LIBRARY)]
+    return "\n".join(sorted(own)), modules
+
+
+def _collect(value: Any, parts: dict[str, str]) -> None:
+    """Adds the source of a class, function or module, once, and then of what it uses."""
+    name = str(id(value))  # two lambdas, or two products of one factory, have one name
+    if name in parts:
+        return
+    if not _of_a_user(value):
+        module = value.__name__ if isinstance(value, ModuleType) else value.__module__ or ""
+        if parts and module.startswith("cselab"):
+            parts[LIBRARY + module] = ""
+        return
+    parts[name] = ""
+    if isinstance(value, ModuleType):
+        parts[name] = plain(inspect.getsource(value))
+        for used in list(vars(value).values()):
+            if isinstance(used, (FunctionType, type, ModuleType)):
+                _collect(used, parts)
+    elif isinstance(value, type):
+        own = {key: item for key, item in vars(value).items() if key not in IGNORED}
+        if issubclass(value, BaseModel):  # the values of its fields are in the key already
+            own = {key: own[key] for key in own if not key.startswith(("__", "model_config"))}
+            own.pop("offered", None)
+        parts[name] = f"class {value.__qualname__}\n" + "\n".join(
+            f"{key} = {_shown(own[key], parts)}" for key in sorted(own)
+        )
+        for base in value.__mro__[1:]:
+            _collect(base, parts)
+    elif isinstance(value, FunctionType):
+        parts[name] = _source(value)
+        if hasattr(value, "__wrapped__"):
+            _collect(value.__wrapped__, parts)
+        for key, used in _used(value):
+            parts[f"{name}: {key}"] = f"{key} = {_shown(used, parts)}"
+
+
+def _shown(value: Any, parts: dict[str, str]) -> str:
+    """A constant's text, or the name of what has code, which is collected."""
+    if isinstance(value, functools.partial):
+        return f"partial({_shown((value.func, value.args, value.keywords), parts)})"
+    for attribute in ("wrapped", "__func__", "func"):  # validators, class methods, properties
+        value = getattr(value, attribute, value)
+    if isinstance(value, property):
+        return " ".join(
+            _shown(part, parts) for part in (value.fget, value.fset, value.fdel) if part
+        )
+    if isinstance(value, (FunctionType, type, ModuleType)):
+        _collect(value, parts)
+        return getattr(value, "__qualname__", value.__name__)
+    if isinstance(value, dict):
+        return (
+            "{" + ", ".join(f"{key!r}: {_shown(item, parts)}" for key, item in value.items()) + "}"
+        )
+    if isinstance(value, (list, tuple)):
+        return "[" + ", ".join(_shown(item, parts) for item in value) + "]"
+    if isinstance(value, (set, frozenset)):
+        return "{" + ", ".join(sorted(_shown(item, parts) for item in value)) + "}"
+    if isinstance(value, (str, bytes, int, float, complex, bool, type(None))):
+        return repr(value)
+    return type(
+        value
+    ).__qualname__  # an object: of its state nothing is known that is the same in every process
+
+
+def _used(function: FunctionType) -> Iterator[tuple[str, Any]]:
+    """Defaults, closure, and the globals that the function or one nested in it names."""
+    yield "defaults", (function.__defaults__, function.__kwdefaults__)
+    yield from zip(
+        function.__code__.co_freevars, map(_content, function.__closure__ or ()), strict=True
+    )
+    for name in sorted(set(_names(function.__code__))):
+        if name in function.__globals__:
+            yield name, function.__globals__[name]
+
+
+def _content(cell: Any) -> Any:
+    try:
+        return cell.cell_contents
+    except ValueError:  # not yet assigned
+        return None
+
+
+def _names(code: CodeType) -> Iterator[str]:
+    yield from code.co_names
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            yield from _names(constant)
+
+
+def _source(function: FunctionType) -> str:
+    try:
+        return plain(inspect.getsource(function.__code__))  # of a function itself it unwraps
+    except (
+        OSError,
+        TypeError,
+        SyntaxError,
+    ):  # typed at a prompt, or a lambda within a line: what it does, then
+        code = function.__code__
+        return repr(
+            (
+                code.co_code,
+                code.co_names,
+                [c for c in code.co_consts if not isinstance(c, CodeType)],
+            )
+        )
+
+
+def _of_a_user(value: Any) -> bool:
+    """Whether it comes from a notebook, a prompt or a file outside all installed packages."""
+    module = (
+        value
+        if isinstance(value, ModuleType)
+        else sys.modules.get(getattr(value, "__module__", None) or "")
+    )
+    return module is not None and _user_module(module)
+
+
+@functools.cache
+def _user_module(module: ModuleType) -> bool:
+    if module.__name__ == "__main__":
+        return True
+    file = getattr(module, "__file__", None)
+    return file is not None and not any(
+        Path(file).resolve().is_relative_to(place) for place in (*LIBRARIES, PACKAGE)
+    )
+
+
+IGNORED = frozenset(
+    {
+        "__module__",
+        "__qualname__",
+        "__doc__",
+        "__dict__",
+        "__weakref__",
+        "__firstlineno__",
+        "__static_attributes__",
+    }
+    | {"own_terms"}
+    | {
+        "__abstractmethods__",
+        "__annotations__",
+        "__annotate__",
+        "__annotate_func__",
+        "_abc_impl",
+        "__parameters__",
+    }
+)
+"""What Python itself writes into a class."""

@@ -1,0 +1,54 @@
+"""Training rows: tokens of the text alone, with its round trips, or of triplets."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Literal
+
+import datasets
+
+from cselab.data.corpus import Corpus, load_corpus, tokenize_corpus
+
+Widen = Callable[[datasets.Dataset, Corpus], datasets.Dataset]
+
+
+def text_rows(
+    text: Corpus,
+    tokenizer,
+    *,
+    max_length: int,
+    cache_dir: Path,
+    mode: str = "none",
+    trips: Callable[[], Path] | None = None,
+    widen: Widen = lambda rows, corpus: rows,
+) -> datasets.Dataset:
+    """Tokenised rows of the text alone, or with its round trips as `mode` says.
+
+    trips: the file of round trips, a line a sentence, looked up only by a mode that needs it.
+    widen: gives the rows of sentences, the text's and those of round trips that join it, further
+        columns.
+    """
+
+    def tokenised(corpus: Corpus) -> datasets.Dataset:
+        return tokenize_corpus(corpus, tokenizer, max_length=max_length, cache_dir=cache_dir)
+
+    rows = widen(tokenised(text), text)
+    if mode == "none" or trips is None:
+        return rows
+    if mode == "twice":
+        return combine(rows, rows, "append")
+    back = load_corpus([str(trips())])
+    other = tokenised(back)
+    return combine(rows, other if mode == "pair" else widen(other, back), mode)
+
+
+def combine(
+    rows: datasets.Dataset, trips: datasets.Dataset, mode: Literal["append", "replace", "pair"]
+) -> datasets.Dataset:
+    """`append`: both are sentences; `replace`: only the round trips; `pair`: the round trip is the
+    second view."""
+    if mode == "append":
+        return datasets.concatenate_datasets([rows, trips])
+    if mode == "replace":
+        return trips
+    second = trips.select_columns(["input_ids"]).rename_column("input_ids", "input_ids_b")
+    return datasets.concatenate_datasets([rows, second], axis=1)

@@ -1,0 +1,64 @@
+"""Scores: an encoder on a session's tests, phenomenon by phenomenon; and its geometry."""
+
+from collections.abc import Mapping
+
+import pandas
+import torch
+
+from cselab.evaluation import StsReport, alignment, score_data, uniformity
+from cselab.experiments.config import RunConfig
+from cselab.experiments.session import Session
+from cselab.experiments.train import train
+from cselab.experiments.workspace import Workspace
+from cselab.models.encode import Encoder
+
+
+def evaluate(run: RunConfig, session: Session | None = None) -> StsReport:
+    """Scores of a run on its tests; the run is trained first, or found trained."""
+    if session is None:
+        session = Session(Workspace(run.machine), run.data)
+    return score(session, train(run, session))
+
+
+def score(session: Session, encoder: Encoder) -> StsReport:
+    """Scores of an encoder on the session's tests."""
+    return score_data(encoder.encode, session.test_data)
+
+
+def comparison(reports: Mapping[str, StsReport]) -> pandas.DataFrame:
+    """Methods by tasks: score and 95 % bootstrap interval over pairs."""
+    table = {}
+    for name, report in reports.items():
+        cells = {
+            task: f"{s.spearman:.1f}  [{s.low:.1f}, {s.high:.1f}]"
+            for task, s in report.tasks.items()
+        }
+        average = {"average": f"{report.average:.1f}"} if len(report.tasks) > 1 else {}
+        table[name] = cells | average
+    return pandas.DataFrame.from_dict(table, orient="index")
+
+
+def phenomena(
+    session: Session, encoder: Encoder, report: StsReport | None = None
+) -> Mapping[str, float]:
+    """Spearman x100 within each phenomenon of the synthetic test pairs; read off the encoder's
+    `report` if it has them."""
+    if report is None or "Synthetic" not in report.tasks:
+        report = score_data(encoder.encode, [session.synthetic_pairs])
+    return report.tasks["Synthetic"].by_subset
+
+
+def pair_cosines(session: Session, encoder: Encoder) -> tuple[torch.Tensor, torch.Tensor]:
+    """Cosines and gold ratings of the dev pairs."""
+    pairs = session.dev_pairs
+    a, b = encoder.encode(pairs.sentences1), encoder.encode(pairs.sentences2)
+    return torch.cosine_similarity(a, b), torch.as_tensor(pairs.scores)
+
+
+def geometry(session: Session, encoder: Encoder) -> tuple[float, float]:
+    """(uniformity, alignment) on the dev split: alignment over pairs rated above 4, uniformity over
+    all its sentences."""
+    pairs = session.dev_pairs
+    a, b = encoder.encode(pairs.sentences1), encoder.encode(pairs.sentences2)
+    close = torch.as_tensor(pairs.scores) > 4
+    return uniformity(torch.cat([a, b])).item(), alignment(a[close], b[close]).item()

@@ -1,0 +1,168 @@
+"""A session: where runs are computed, and the data that they share, read once."""
+
+import hashlib
+from functools import cached_property
+from itertools import islice
+from pathlib import Path
+
+from cselab.data.config import DataConfig
+from cselab.data.corpus import Corpus, load_corpus
+from cselab.data.fingerprints import folder_hash
+from cselab.data.hub import hub_model
+from cselab.data.nli import DEFAULT_FILES, load_nli_triplets, load_simcse_triplets
+from cselab.data.sources import data_folder, embedded_dir, read_lines
+from cselab.data.sts import STS7, StsData, load_sts
+from cselab.data.synthetic.sets import Triplet, triplets
+from cselab.data.translation.config import RoundTrips
+from cselab.data.translation.pivot import LexicalPivot
+from cselab.data.translation.round_trip import SAMPLE, RoundTrip
+from cselab.data.translation.translators import PreparedTrips, RoundTripTranslator, open_translator
+from cselab.errors import DataError, SettingsError, suggest
+from cselab.experiments.code import code_of_modules
+from cselab.experiments.workspace import Workspace
+
+
+class Session:
+    """Text, tests, triplets and translators of a `DataConfig`, and the workspace of its runs.
+
+    rehearsal: a folder while `check` builds what a run will train without training it; else None.
+    """
+
+    def __init__(self, workspace: Workspace, data: DataConfig, rehearsal: Path | None = None):
+        self.workspace, self.data, self.rehearsal = workspace, data, rehearsal
+        self.device = workspace.device
+
+    @property
+    def has_real_data(self) -> bool:
+        """Whether there is a data folder, or the run may ask the hub."""
+        return data_folder(self.data.data_dir) is not None or self.data.hub
+
+    @property
+    def test_tasks(self) -> tuple[str, ...]:
+        """The tasks that scores are reported on."""
+        return self.data.tasks or (STS7 if self.has_real_data else ("Synthetic",))
+
+    @property
+    def dev_task(self) -> str:
+        """The task whose dev split picks checkpoints; never a test."""
+        return self.data.dev_task or ("STSBenchmark" if self.has_real_data else "Synthetic")
+
+    @cached_property
+    def dev_pairs(self) -> StsData:
+        """The pairs that checkpoints are picked on: the dev split, or `data.dev_pairs` of it."""
+        data = self.data
+        pairs = load_sts(self.dev_task, "dev", folder=data.data_dir, hub=data.hub)
+        return pairs.subsample(data.dev_pairs) if data.dev_pairs else pairs
+
+    @cached_property
+    def synthetic_pairs(self) -> StsData:
+        """The synthetic test pairs, or `data.synthetic_pairs` of them."""
+        pairs, most = load_sts("Synthetic", "test"), self.data.synthetic_pairs
+        return pairs.subsample(most) if most else pairs
+
+    @cached_property
+    def test_data(self) -> list[StsData]:
+        """The pairs of `test_tasks`. Raises DataError for two tests of one name."""
+        data = self.data
+        tests = [
+            self.synthetic_pairs
+            if task == "Synthetic"
+            else load_sts(task, folder=data.data_dir, hub=data.hub)
+            for task in self.test_tasks
+        ]
+        names = [test.task for test in tests]
+        if doubled := [name for name in names if names.count(name) > 1]:
+            raise DataError(
+                f"tasks: two tests are called {doubled[0]!r}; rename a file, or give one"
+            )
+        return tests
+
+    @cached_property
+    def text(self) -> Corpus:
+        """The unlabelled training text. The sample does not depend on the seed, so that seeds are
+        paired."""
+        data = self.data
+        return load_corpus(
+            data.corpus or None, folder=data.data_dir, hub=data.hub, limit=data.sentences
+        )
+
+    def first_sentences(self, count: int | None = None) -> list[str]:
+        """The first `count` sentences of the text, or all."""
+        return list(islice(self.text, count))
+
+    @cached_property
+    def triplets(self) -> list[Triplet]:
+        """What supervised methods learn from, not drawn by the seed: the files named `nli`; with
+        `hub`, SimCSE's triplets; the folder's NLI; or synthetic triplets."""
+        data = self.data
+        if data.hub and not data.nli:
+            return load_simcse_triplets()[: data.triplets]
+        if data.nli or data_folder(data.data_dir):
+            names = data.nli or DEFAULT_FILES
+            return load_nli_triplets(names, folder=data.data_dir)[: data.triplets]
+        return list(triplets(data.triplets))
+
+    @cached_property
+    def triplets_hash(self) -> str:
+        """Sixteen hex digits of the triplets' texts."""
+        return hashlib.sha256(repr(self.triplets).encode()).hexdigest()[:16]
+
+    def model_folder(self, name: str) -> Path:
+        """Local folder of a backbone or decoder: a shipped one by its name, a folder, or, with
+        `hub`, what the hub has of it.
+
+        Raises SettingsError, with the shipped names, for anything else, and DataError for what the
+        hub does not have.
+        """
+        folders = sorted((embedded_dir() / "backbones").iterdir())
+        shipped = {path.name: path for path in folders if path.is_dir()}
+        if name in shipped:
+            return shipped[name]
+        if (folder := Path(name).expanduser()).is_dir():
+            return folder
+        if self.data.hub:
+            return hub_model(name)
+        raise SettingsError(
+            f"backbone: no {name!r} here; {suggest(name, shipped)}; or give a folder, or set "
+            "hub=True to fetch it from the hub"
+        )
+
+    def model_hash(self, name: str) -> str:
+        """Sixteen hex digits of the content of `model_folder`."""
+        return folder_hash(self.model_folder(name))
+
+    def translator(self, trips: RoundTrips) -> LexicalPivot | RoundTripTranslator | PreparedTrips:
+        """English to the pivot and back; a rehearsal looks up all of its prepared trips."""
+        search = {"beams": trips.beams, "temperature": trips.sampling_temperature}
+        place = {"hub": self.data.hub, "device": self.device}
+        translator = open_translator(trips.translator, trips.pivot, **place, **search)
+        if self.rehearsal is not None and isinstance(translator, PreparedTrips):
+            translator(self.first_sentences())
+        return translator
+
+    def round_trip_file(self, trips: RoundTrips) -> Path:
+        """One round trip a line, in the order of the text."""
+        translator = self.translator(trips)
+        cache = self.workspace.cache_dir / "round-trips" / translator.fingerprint
+
+        def compute(folder: Path) -> None:
+            back = RoundTrip(trips.pivot, translator, cache=cache)(self.text)
+            with (folder / "round-trips.txt").open("w", encoding="utf-8") as file:
+                file.writelines(line + "\n" for line in back)
+
+        inputs = {
+            "translator": translator.fingerprint,
+            "text": self.text.fingerprint,
+            "code": code_of_modules(RoundTrip.__module__),
+        }
+        name = f"round-trips-{trips.pivot}"
+        return self.workspace.step(name, inputs, compute) / "round-trips.txt"
+
+    def round_trips(self, trips: RoundTrips) -> list[str]:
+        """The sentences of the text, each after its round trip."""
+        return list(read_lines(self.round_trip_file(trips)))
+
+    def round_trip_seconds(self, trips: RoundTrips) -> float:
+        """Estimated seconds of the whole `round_trip_file`, from its first hundred sentences."""
+        some = self.first_sentences(SAMPLE)
+        return RoundTrip(trips.pivot, self.translator(trips)).seconds_for(some, len(self.text))

@@ -1,0 +1,216 @@
+"""Training a run: its nodes from the leaves up, each once."""
+
+import json
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import datasets
+import torch
+
+from cselab.data.nli import tokenize_triplets
+from cselab.data.targets import with_targets
+from cselab.errors import DataError, SettingsError
+from cselab.evaluation import score_data
+from cselab.experiments.config import RunConfig
+from cselab.experiments.keys import key_inputs, node_key
+from cselab.experiments.rows import text_rows
+from cselab.experiments.session import Session
+from cselab.experiments.workspace import Workspace
+from cselab.methods import Method, MethodConfig, create, registered
+from cselab.methods.config import TrainedConfig
+from cselab.methods.training_free import Materials
+from cselab.models import TwinEncoder, load, load_tokenizer, longest_input
+from cselab.models.encode import Encoder
+from cselab.models.folder import CARD, write_card
+from cselab.models.prompts import fill_prompt
+from cselab.training import fit
+from cselab.training.distributed import rank_and_world
+
+
+@dataclass(frozen=True)
+class Trained:
+    """An encoder, the node it is of, and what its training did (`FitResult` as a dict; {} where
+    nothing was trained). folder: of the finished step, or None."""
+
+    encoder: Encoder
+    config: MethodConfig
+    fit: dict[str, Any] = field(default_factory=dict)
+    folder: Path | None = None
+
+    def encode(self, sentences: list[str], **options: Any) -> Any:
+        """The encoder's vectors, (n, d)."""
+        return self.encoder.encode(sentences, **options)
+
+
+def train(run: RunConfig, session: Session | None = None) -> Trained:
+    """Train a run, or find it trained: the nodes that it starts from first.
+
+    Raises CselabError for bad input (`cselab.experiments.check` finds it before the first step),
+    DivergenceError for a training that went wrong.
+
+    >>> train(configure("jtcse", "tiny", changes={"caels": 2})).fit["best_dev"]  # doctest: +SKIP
+    67.4
+    """
+    if session is None:
+        session = Session(Workspace(run.machine), run.data)
+    return train_node(session, session.workspace.with_fast_precision(run).method)
+
+
+def train_node(session: Session, node: MethodConfig) -> Trained:
+    """One node of a tree, trained or found."""
+    if not isinstance(node, TrainedConfig):
+        return Trained(_untrained(session, node), node)
+    folder = _folder(session, node)
+    encoder = load(folder / "encoder").to(session.device)
+    return Trained(encoder, node, json.loads((folder / "fit.json").read_text()), folder)
+
+
+def _untrained(session: Session, node: MethodConfig) -> Encoder:
+    kind = registered(node.method)
+    parts = [train_node(session, part).encoder for part in node.parts]
+    if session.rehearsal is not None and kind.fits:  # would take its time, and cannot go wrong
+        return parts[0] if parts else _backbone(session, node)
+    materials = Materials(parts, session.first_sentences, session.model_folder, session.device)
+    return kind.encoder(node, materials)
+
+
+def _backbone(session: Session, node: MethodConfig) -> Encoder:
+    untrained = registered("untrained")
+    return _untrained(session, untrained.Config(backbone=node.backbone))
+
+
+def _folder(session: Session, node: TrainedConfig) -> Path:
+    """The finished step of a trained node: encoder and history."""
+    towers = getattr(node, "towers", ())
+    if alone := [tower.method for tower in towers if not isinstance(tower, TrainedConfig)]:
+        raise SettingsError(f"towers: {alone[0]!r} is not trained; give a method with one tower")
+    starts = [str(train_node(session, tower).folder / "encoder") for tower in towers]
+    if not starts:
+        model = getattr(node, "backbone", None) or node.decoder
+        starts = [str(session.model_folder(model))]
+    name, schedule = step_name(node), node.schedule
+    if session.rehearsal is not None:
+        teach(session, node)
+        return _rehearsed(session, name, create(node, folders=starts), starts)
+
+    def compute(folder: Path) -> None:
+        torch.manual_seed(node.seed)  # of what the method draws: a head's weights, LoRA's
+        method = create(node, folders=starts)
+        result = fit(
+            method,
+            rows_of(session, node, load_tokenizer(starts[0])),
+            schedule,
+            dev=lambda method: dev_score(session, method.encoder),
+            seed=node.seed,
+            device=session.device,
+            name=name,
+            checkpoints=folder / "checkpoints",
+            logs=session.workspace.run_dir / "training" / name,
+        )
+        if rank_and_world()[0] == 0:
+            method.encoder.save_pretrained(folder / "encoder")
+            (folder / "fit.json").write_text(json.dumps(result.as_dict(), indent=1))
+
+    return session.workspace.step(name, key_inputs(session, node), compute, resumable=True)
+
+
+def step_name(node: TrainedConfig) -> str:
+    """The method's name and, where there is one, the pivot of its round trips."""
+    trips = getattr(node, "round_trips", None)
+    return f"{node.method}-{trips.pivot}" if trips else node.method
+
+
+def dev_score(session: Session, encoder: Encoder) -> float:
+    """Spearman x100 on the dev pairs: what may choose between checkpoints and between settings."""
+    return score_data(encoder.encode, [session.dev_pairs], resamples=0).average
+
+
+def rows_of(session: Session, node: TrainedConfig, tokenizer) -> datasets.Dataset:
+    """The training rows of a node: what its method reads."""
+    if registered(node.method).reads == "triplets":
+        return _triplet_rows(session, node, tokenizer)
+    teach_rows, trips = teach(session, node), getattr(node, "round_trips", None)
+    return text_rows(
+        session.text,
+        tokenizer,
+        max_length=node.schedule.max_length,
+        cache_dir=session.workspace.cache_dir / "tokenised",
+        mode=trips.mode if trips else "none",
+        trips=trips and (lambda: session.round_trip_file(trips)),
+        widen=teach_rows or (lambda rows, corpus: rows),
+    )
+
+
+def _triplet_rows(session: Session, node: TrainedConfig, tokenizer) -> datasets.Dataset:
+    prompt, length = getattr(node, "prompt", ""), node.schedule.max_length
+    folder = session.workspace.cache_dir / "triplets"
+    folder.mkdir(exist_ok=True)
+
+    def add_prompt(side) -> list[str]:
+        return fill_prompt(prompt, side, tokenizer, length) if prompt else list(side)
+
+    path = folder / f"{node_key(session, node)}.arrow"
+    return tokenize_triplets(
+        session.triplets, tokenizer, path, max_length=length, add_prompt=add_prompt
+    )
+
+
+def teach(session: Session, node: TrainedConfig) -> Callable | None:
+    """What gives training rows their teachers' vectors, the column `target`; None without any."""
+    towers = getattr(node, "towers", ())
+    teachers = [part for part in node.parts if part not in towers]
+    if not teachers:
+        return None
+    encoders = [train_node(session, teacher).encoder for teacher in teachers]
+    encode = registered(node.method).targets(encoders)
+    key = "-".join(node_key(session, teacher) for teacher in teachers)
+    folder = session.workspace.cache_dir / "targets"
+
+    def widen(rows, corpus):
+        return with_targets(rows, corpus, encode, folder / f"{key}-{corpus.fingerprint}.arrow")
+
+    return widen
+
+
+def _rehearsed(session: Session, name: str, method: Method, starts: list[str]) -> Path:
+    """What training would leave, of the weights it would start from, so that all that follows can
+    be built before any training.
+
+    Raises DataError for less text than a batch, SettingsError for more tokens than the backbone
+    reads; building `method` has raised whatever else is wrong with it.
+    """
+    node = method.settings
+    triplets = method.reads == "triplets"
+    found = len(session.triplets if triplets else session.text)
+    if found < node.schedule.batch_size:
+        raise DataError(
+            f"{found} {'triplets' if triplets else 'sentences'} are fewer than one batch of "
+            f"{node.schedule.batch_size}; give more, or a smaller batch"
+        )
+    length, longest = node.schedule.max_length, longest_input(method.encoder.backbones[0])
+    if length > longest:
+        raise SettingsError(
+            f"max_length={length}: the backbone reads at most {longest} tokens; give less"
+        )
+    if trips := getattr(node, "round_trips", None):
+        session.translator(trips)
+    folder = Path(tempfile.mkdtemp(dir=session.rehearsal, prefix=f"{name}-"))
+    encoder, target = method.encoder, folder / "encoder"
+    (folder / "fit.json").write_text("{}")
+    if getattr(node, "pooler", "") == "fresh" or getattr(encoder, "prompt", ""):
+        encoder.save_pretrained(target)  # what was added is in no file yet
+        return folder
+    target.mkdir()
+    if isinstance(encoder, TwinEncoder):
+        for tower, start in zip(("tower_i", "tower_ii"), starts, strict=True):
+            (target / tower).symlink_to(Path(start).resolve(), target_is_directory=True)
+        write_card(target, "twin", cael=encoder.cael, cross_stream=encoder.cross_stream)
+    else:
+        for path in Path(starts[0]).iterdir():
+            if path.name != CARD:
+                (target / path.name).symlink_to(path.resolve())
+        write_card(target, "sentence", pooling=encoder.pooling, prompt=encoder.prompt)
+    return folder

@@ -1,0 +1,160 @@
+"""Where runs are computed and kept: device, folders, and the cache of finished steps."""
+
+import errno
+import functools
+import hashlib
+import json
+import os
+import shutil
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
+from pathlib import Path
+from typing import Any
+
+import torch
+from filelock import FileLock
+
+from cselab.errors import CselabError, SettingsError
+from cselab.experiments.code import PACKAGE
+from cselab.experiments.config import Machine, RunConfig
+from cselab.experiments.environment import environment_stamp
+from cselab.training.distributed import (
+    from_first_process,
+    join_process_group,
+    rank_and_world,
+    wait_for_all,
+)
+from cselab.training.precision import has_bfloat16
+
+
+class Workspace:
+    """`device`, `environment`, and the folders of a machine: `run_dir` for what one run leaves,
+    `steps_dir` for finished steps, `cache_dir` for tokens and translations.
+
+    The variables CSELAB_OUTPUTS and CSELAB_RUN_DIR, which the headless runner sets, come first.
+
+    Raises SettingsError for a device that is not there, and outputs that cannot be written.
+    """
+
+    def __init__(self, machine: Machine):
+        self.machine = machine
+        self.device = join_process_group(_device(machine.device))
+        self.environment = environment_stamp(self.device)
+        outputs = project_path(Path(os.environ.get("CSELAB_OUTPUTS") or machine.outputs))
+        run_dir = os.environ.get("CSELAB_RUN_DIR") or outputs / "runs" / "interactive"
+        self.run_dir, self.steps_dir = Path(run_dir), outputs / "steps"
+        self.cache_dir = outputs / "cache"
+        self._mentioned: set[Path] = set()
+        for folder in (self.run_dir, self.steps_dir, self.cache_dir):
+            try:
+                folder.mkdir(parents=True, exist_ok=True)
+            except OSError as error:
+                raise SettingsError(
+                    f"outputs: cannot write to {folder} ({error.strerror}); choose another folder"
+                ) from None
+
+    def step(
+        self,
+        name: str,
+        inputs: dict[str, Any],
+        compute: Callable[[Path], None],
+        *,
+        resumable: bool = False,
+    ) -> Path:
+        """The folder of a finished step, computed once and shared by all runs.
+
+        `compute(folder)` fills an empty folder; it runs only if no folder with the same `inputs`
+        (any JSON-able values) exists. The folder appears under its name only when complete.
+        resumable: a training: the work folder of an interrupted `compute` is kept, and the next
+        call finds it as it was left. Of several processes (accelerate) all compute it together;
+        everything else is computed by the first, and the others wait.
+        """
+        text = json.dumps(inputs, sort_keys=True, default=str)
+        key, first = hashlib.sha256(text.encode()).hexdigest()[:12], rank_and_world()[0] == 0
+        final = self.steps_dir / f"{name}-{key}"
+        with FileLock(f"{final}.lock") if first else nullcontext():
+            if from_first_process(final.is_dir()):
+                if first and final not in self._mentioned:
+                    print(f"{name}: reused {final.name}")
+                self._mentioned.add(final)
+                return final
+            started = time.perf_counter()
+            if first or resumable:
+                work = self.steps_dir / f".{final.name}" if resumable else None
+                with _work_folder(self.steps_dir, name, work) as folder:
+                    compute(folder)
+                    seconds = round(time.perf_counter() - started, 1)
+                    if first:
+                        stamp = {"name": name, "inputs": json.loads(text), "seconds": seconds}
+                        self._finish(folder, final, stamp)
+            wait_for_all()
+        self._mentioned.add(final)
+        return final
+
+    def _finish(self, folder: Path, final: Path, stamp: dict[str, Any]) -> None:
+        """Give a computed folder its name, with what it was made from."""
+        record = {**stamp, "environment": self.environment}
+        (folder / "step.json").write_text(json.dumps(record, indent=1))
+        os.replace(folder, final)
+        print(f"{stamp['name']}: computed in {stamp['seconds']:.0f} s, kept as {final.name}")
+
+    def with_fast_precision(self, run: RunConfig) -> RunConfig:
+        """The run without bfloat16 where the device does not have it, and one line that says so."""
+        asked = any(place[-1] == "bf16" and run.value_at(place) for place, _ in run.paths())
+        # the first process decides: all train in one precision
+        if not asked or from_first_process(has_bfloat16(self.device.type)):
+            return run
+        _warn_once(
+            "bf16=True: this machine has no fast bfloat16, so float32 is used; its results may "
+            "differ slightly"
+        )
+        return run.changed({"bf16": False})
+
+
+def project_path(path: str | Path) -> Path:
+    """Relative folders are relative to the project, also for a notebook opened in `notebooks/`."""
+    root = PACKAGE.parent if (PACKAGE.parent / "pyproject.toml").is_file() else Path.cwd()
+    return (root / Path(path).expanduser()).resolve()
+
+
+@contextmanager
+def _work_folder(parent: Path, name: str, kept: Path | None = None) -> Iterator[Path]:
+    """A folder beside its final place: a new one, gone whatever happens, or `kept`. A full disk is
+    one line."""
+    folder = kept or Path(tempfile.mkdtemp(dir=parent, prefix=f".{name}-"))
+    try:
+        folder.mkdir(exist_ok=True)
+        yield folder
+    except OSError as error:
+        if error.errno != errno.ENOSPC:
+            raise
+        raise CselabError(
+            f"no space left on the disk of {parent}: free some, or set `outputs` elsewhere"
+        ) from None
+    finally:
+        if not kept:
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+@functools.cache
+def _warn_once(message: str) -> None:
+    print(message, file=sys.stderr)
+
+
+def _device(wanted: str) -> torch.device:
+    found = {
+        "cpu": True,
+        "cuda": torch.cuda.is_available(),
+        "mps": torch.backends.mps.is_available(),
+    }
+    if wanted == "auto":
+        wanted = next(name for name in ("cuda", "mps", "cpu") if found[name])
+    if not found[wanted]:
+        here = [name for name in found if found[name]]
+        raise SettingsError(
+            f"device {wanted!r} is not on this machine; use device='auto' or one of {here}"
+        )
+    return torch.device(wanted)

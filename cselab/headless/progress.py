@@ -1,0 +1,91 @@
+"""Progress of a headless run: notebook, cell, elapsed and remaining time in one line."""
+
+import json
+import sys
+import threading
+import time
+from pathlib import Path
+from typing import TextIO
+
+
+def clock(seconds: float) -> str:
+    """A duration as `0:07`, `12:30` or `1:02:03`."""
+    minutes, seconds = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{seconds:02}" if hours else f"{minutes}:{seconds:02}"
+
+
+class Durations:
+    """Durations of earlier runs on this machine, by notebook and profile, in a JSON file."""
+
+    def __init__(self, path: Path):
+        self.path = path
+        try:
+            self.seconds: dict[str, float] = json.loads(path.read_text())
+        except (OSError, ValueError):
+            self.seconds = {}
+
+    def add(self, key: str, seconds: float) -> None:
+        """Record a duration and write the file."""
+        self.seconds[key] = round(seconds, 1)
+        self.path.write_text(json.dumps(self.seconds, indent=1))
+
+
+class LiveLine:
+    """The line of one notebook.
+
+    On a terminal, if it is the only one (`live`), it is redrawn every second; else it is printed
+    start and end.
+    """
+
+    def __init__(
+        self, label: str, expected: float | None, stream: TextIO | None = None, *, live: bool = True
+    ):
+        self.label = label
+        self.expected = expected
+        self.stream = stream or sys.stdout
+        self.live = live and self.stream.isatty()
+        self.cell = (0, 0)
+        self.started = time.monotonic()
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._redraw, daemon=True)
+
+    def __enter__(self) -> "LiveLine":
+        if self.live:
+            self._thread.start()
+        else:
+            before = f"  (took {clock(self.expected)} before)" if self.expected else ""
+            print(f"{self.label}{before}", file=self.stream, flush=True)
+        return self
+
+    def on_cell(self, index: int, total: int) -> None:
+        """Note the cell that starts."""
+        self.cell = (index + 1, total)
+
+    @property
+    def elapsed(self) -> float:
+        """Seconds since the start."""
+        return time.monotonic() - self.started
+
+    def text(self) -> str:
+        """The line: label, cell, elapsed and remaining time."""
+        left = ""
+        if self.expected:
+            left = f"  about {clock(max(0, self.expected - self.elapsed))} left"
+        return f"{self.label}  cell {self.cell[0]}/{self.cell[1]}  {clock(self.elapsed)}{left}"
+
+    def _redraw(self) -> None:
+        while not self._stop.wait(1):
+            self.stream.write(f"\r\x1b[2K{self.text()}")
+            self.stream.flush()
+
+    def close(self, outcome: str) -> None:
+        """Print the outcome and the duration."""
+        self._stop.set()
+        if self.live:
+            self._thread.join()
+            self.stream.write("\r\x1b[2K")
+        print(f"{self.label}  {outcome}  {clock(self.elapsed)}", file=self.stream, flush=True)
+
+    def __exit__(self, *error) -> None:
+        self._stop.set()

@@ -1,0 +1,51 @@
+"""Record of a run, `run.json`: its notebooks, parameters and outcomes."""
+
+import json
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from cselab.errors import CselabError
+from cselab.headless.report import Outcome
+
+
+class RunRecord:
+    """`run.json` of a run's folder: notebooks, parameters and outcomes, for `--resume`.
+
+    Raises CselabError if the folder has a run of other notebooks or parameters.
+    """
+
+    def __init__(self, path: Path, notebooks: Sequence[Path], parameters: Mapping[str, str]):
+        self.path = path
+        self.request = {
+            "notebooks": [str(notebook.resolve()) for notebook in notebooks],
+            "given": dict(parameters),
+        }
+        before = read_record(path) if path.is_file() else {**self.request, "outcomes": {}}
+        if any(before[key] != value for key, value in self.request.items()):
+            raise CselabError(
+                f"{path.parent} is a run of other notebooks or parameters; choose another --name"
+            )
+        self.outcomes = {stem: Outcome(**outcome) for stem, outcome in before["outcomes"].items()}
+        self.write(self.outcomes)
+
+    def write(self, outcomes: Mapping[str, Outcome]) -> None:
+        """Write the outcomes so far, atomically."""
+        work = self.path.with_suffix(".tmp")
+        ended = {stem: asdict(outcome) for stem, outcome in outcomes.items()}
+        work.write_text(json.dumps({**self.request, "outcomes": ended}, indent=1))
+        os.replace(work, self.path)
+
+
+def read_record(path: Path) -> dict[str, Any]:
+    """Read a `run.json`. Raises CselabError for a missing or damaged file."""
+    try:
+        record = json.loads(path.read_text())
+        return {**record, **{key: record[key] for key in ("notebooks", "given", "outcomes")}}
+    except (OSError, ValueError, KeyError, TypeError):
+        raise CselabError(
+            f"no run to resume in {path.parent}; expected its run.json, see the names in "
+            "outputs/runs"
+        ) from None

@@ -1,0 +1,173 @@
+"""Nodes of a run: what a method, trained or not, depends on, and the nodes it starts from."""
+
+from typing import Annotated, Any, ClassVar, Literal
+
+from pydantic import BeforeValidator, Field, SerializeAsAny, field_validator, model_validator
+
+from cselab.config import Config, Path, shared
+from cselab.data.translation.config import RoundTrips
+from cselab.methods import registry
+from cselab.methods.terms import TermConfig, Terms, kept, read_terms
+
+
+class Schedule(Config):
+    """How one training runs: what `cselab.training.fit` needs to know and nothing else."""
+
+    steps: int = Field(ge=1)
+    batch_size: int = Field(ge=2)
+    learning_rate: float = Field(gt=0)
+    max_length: int = Field(ge=4)
+    """Tokens of a sentence; the rest is cut off."""
+    eval_every: int = Field(ge=1)
+    """Steps between two scores on the dev split, which pick the checkpoint."""
+    decay: Literal["linear", "constant"] = "linear"
+    weight_decay: float = Field(0.0, ge=0)
+    max_grad_norm: float = Field(0.0, ge=0)
+    """Gradients longer than this are scaled to it; 0 is no clipping."""
+    bf16: bool = shared(False)
+    """Autocast matrix products to bfloat16."""
+    compile: bool = shared(False)
+    """torch.compile; on a processor it needs a C++ compiler."""
+    chunk: int = shared(0, ge=0)
+    """Sentences whose graph is kept at a time, by cached gradients; 0 is the whole batch."""
+
+
+class MethodConfig(Config):
+    """A node: everything a method depends on besides the data, and nothing else.
+
+    Its class is `Config` inside the method's class, and knows the name the method is registered by.
+    """
+
+    name: ClassVar[str] = ""
+    role: ClassVar[str] = "single"
+    """Which of a profile's budgets is the method's: single, twin, triplets, decoder, student."""
+    carried: ClassVar[tuple[str, ...]] = ("seed", "schedule", "round_trips")
+    """What stays when a path replaces the method of a node, besides shared fields; the schedule
+    only where the role is the same."""
+
+    method: str = ""
+    """The registered name."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _with_name(cls, given: Any) -> Any:
+        return {"method": cls.name, **given} if isinstance(given, dict) else given
+
+    @field_validator("method")
+    @classmethod
+    def _own_name(cls, given: str) -> str:
+        if given != cls.name:
+            raise ValueError(f"this is the configuration of {cls.name!r}")
+        return given
+
+    @property
+    def parts(self) -> tuple["MethodConfig", ...]:
+        """The nodes that come before this one: towers, members, teachers."""
+        found: list[MethodConfig] = []
+        for _, value in self:
+            members = value if isinstance(value, tuple) else (value,)
+            found += [member for member in members if isinstance(member, MethodConfig)]
+        return tuple(found)
+
+    def seeded(self, seed: int) -> "MethodConfig":
+        """The tree with its seeds: member i of a tuple of towers has 2 * seed + i, so that the
+        towers of one seed never share batches or dropout masks; all others have `seed`."""
+        changes: dict[str, Any] = {"seed": seed} if "seed" in type(self).model_fields else {}
+        for name, value in self:
+            if isinstance(value, MethodConfig):
+                changes[name] = value.seeded(seed)
+            elif isinstance(value, tuple) and value and isinstance(value[0], MethodConfig):
+                changes[name] = tuple(part.seeded(2 * seed + i) for i, part in enumerate(value))
+        return self.model_copy(update=changes)
+
+    def with_value(self, place: Path, value: Any) -> "MethodConfig":
+        if place != ("method",) or value == self.method:
+            return super().with_value(place, value)
+        other = registry.registered(value).Config
+        marked = {path[0] for path, field in self.paths() if len(path) == 1 and _shared(field)}
+        kept = {*self.carried, *marked} & type(self).model_fields.keys() & other.model_fields.keys()
+        if other.role != self.role:  # the steps and rates of triplets are not those of sentences
+            kept -= {"schedule"}
+        return other(**{name: getattr(self, name) for name in kept})
+
+
+def _shared(field: Any) -> bool:
+    return isinstance(field.json_schema_extra, dict) and "shared" in field.json_schema_extra
+
+
+def as_node(given: Any) -> Any:
+    """A node from what a file or a path gives: a registered name, or a mapping with `method`."""
+    if isinstance(given, str):
+        return registry.registered(given).Config()
+    if isinstance(given, dict):
+        return registry.registered(given.get("method", "")).Config(**given)
+    return given
+
+
+AnyMethod = Annotated[SerializeAsAny[MethodConfig], BeforeValidator(as_node)]
+"""A field that takes the node of any method."""
+
+
+class TrainedConfig(MethodConfig):
+    """A node that is trained."""
+
+    offered: ClassVar[dict[str, type[TermConfig]]] = {}
+    """Loss terms that the method knows, its own and the shared ones; set by the method's class."""
+
+    seed: int = Field(42, ge=0, lt=2**32)
+    """TNCSE supplement, App. I; of batches, dropout, coins and fresh weights."""
+    schedule: Schedule
+    terms: Terms
+
+    @field_validator("terms", mode="before")
+    @classmethod
+    def _known_terms(cls, given: Any) -> Any:
+        return read_terms(given, cls.offered)
+
+    def with_value(self, place: Path, value: Any) -> MethodConfig:
+        """Other terms keep the hyperparameters of those that were there under the same name."""
+        return super().with_value(place, kept(value, self.terms) if place == ("terms",) else value)
+
+    def optional_paths(self):
+        """Terms that are not trained yet, and their hyperparameters."""
+        yield from super().optional_paths()
+        for name in self.offered.keys() - self.terms.keys():
+            yield ("terms", name)
+            yield from (("terms", name, field) for field in self.offered[name].model_fields)
+
+
+class BackboneConfig(TrainedConfig):
+    """A node that is trained from a pretrained encoder."""
+
+    backbone: str = shared("google-bert/bert-base-uncased")
+    """A shipped name, a folder, or a name on the hub."""
+    dropout: float = Field(0.1, ge=0, lt=1)
+    """BERT's."""
+
+
+class Pooled(Config):
+    """How one vector is read from a backbone."""
+
+    pooling: Literal["cls", "mean", "first_last", "last_two", "pooler"] = "cls"
+    """SimCSE and the twins: [CLS]."""
+    pooler: Literal["trained", "fresh"] = shared("trained")
+    """"fresh" draws a new one where the checkpoint has none (RoBERTa of the hub)."""
+
+    @property
+    def required_pooler(self) -> Literal["required", "fresh"]:
+        """How `load_backbone` gets the pooler of a method that reads it."""
+        return "fresh" if self.pooler == "fresh" else "required"
+
+
+class TwoViews(Config):
+    """Where the second view of a sentence comes from, besides dropout."""
+
+    augment: tuple[str, ...] = ()
+    """What changes the text of each view: a name of `cselab.data.augment` a view, or nothing."""
+    round_trips: RoundTrips | None = None
+    """None: the text alone, as SimCSE has it."""
+
+    @field_validator("augment", mode="before")
+    @classmethod
+    def _one_text(cls, given: Any) -> Any:
+        return tuple(part.strip() for part in given.split(",")) if isinstance(given, str) else given

@@ -1,0 +1,90 @@
+"""EDFSE: an ensemble of SimCSE towers, each on the round trips of another language."""
+
+import zlib
+from typing import Any
+
+from pydantic import Field, field_validator
+
+from cselab.methods.config import AnyMethod, MethodConfig
+from cselab.methods.differences import Difference
+from cselab.methods.distillation import Distilled
+from cselab.methods.registry import register
+from cselab.methods.towers import twin_towers
+from cselab.methods.training_free import Materials, TrainingFree
+from cselab.models import Ensemble
+
+
+@register("edfse")
+class EDFSE(TrainingFree):
+    """The sum of SimCSE towers, each trained on the text and its round trips through another pivot
+    (in the tables of TNCSE, https://arxiv.org/abs/2503.12739, and JTCSE).
+
+    The members of the first pivots are the twins' own towers, so that an ensemble and a twin of its
+    first two share them.
+    """
+
+    class Config(MethodConfig):
+        """The pivots, and the towers that the members are."""
+
+        pivots: tuple[str, ...] = Field(("fr", "ru", "nl", "zh", "de", "es"), min_length=1)
+        """The paper has six encoders."""
+        towers: tuple[AnyMethod, AnyMethod] = Field(default_factory=twin_towers)
+        """The twins'; a member with another pivot is as the first of them."""
+        seed: int = 42
+
+        @field_validator("pivots", mode="before")
+        @classmethod
+        def _one_text(cls, given: Any) -> Any:
+            """Names with commas, from a command line."""
+            return tuple(p.strip() for p in given.split(",")) if isinstance(given, str) else given
+
+        @property
+        def parts(self) -> tuple[MethodConfig, ...]:
+            known = {tower.round_trips.pivot: tower for tower in self.towers}
+            return tuple(known.get(pivot) or self._another(pivot) for pivot in self.pivots)
+
+        def _another(self, pivot: str) -> MethodConfig:
+            seed = zlib.crc32(f"{pivot} {self.seed}".encode())
+            first = self.towers[0].model_copy(update={"seed": seed})
+            return first.changed({"round_trips.pivot": pivot})
+
+    paper_row = "EDFSE"
+    differences = (
+        Difference(
+            what="members of the ensemble",
+            of="EDFSE",
+            paper="six encoders, a pivot each; the twins use two pivots",
+            released="no difference known",
+            here="six in profile `paper`, four in the others (setting `pivots`)",
+        ),
+        Difference(
+            what="translator of the round trips",
+            of="EDFSE, TNCSE, JTCSE",
+            paper="Google Translate",
+            released="no code",
+            here="Marian (opus-mt) from the hub, one trained here, or an offline stand-in",
+        ),
+        Difference(
+            what="unlabelled SICK-R in the training text",
+            of="TNCSE, JTCSE",
+            paper="used, split not stated; SICK-R is also a test (transductive)",
+            released="the file is not released",
+            here="left out unless named in `corpus`",
+        ),
+    )
+
+    @classmethod
+    def encoder(cls, config: Config, materials: Materials) -> Any:
+        return Ensemble(materials.parts)
+
+
+@register("edfse_d")
+class EDFSEStudent(Distilled):
+    """EDFSE D: one tower that learned the ensemble's vectors."""
+
+    class Config(Distilled.Config):
+        """A student of EDFSE."""
+
+        teacher: AnyMethod = Field(default_factory=EDFSE.Config)
+
+    paper_row = "EDFSE D"

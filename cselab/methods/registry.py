@@ -1,0 +1,84 @@
+"""Methods by name: each file of `cselab.methods` registers its own, and so does a user's file."""
+
+import importlib
+import importlib.util
+import pkgutil
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from cselab.errors import SettingsError, suggest
+
+_METHODS: dict[str, type] = {}
+_FOUND: list[str] = []
+
+
+def register(name: str) -> Callable[[type], type]:
+    """Class decorator: make a method known as `name` to `create`, runs, sweeps and notebooks.
+
+    The class has a `Config`, inherited or its own. Registering a name again replaces the method.
+    """
+
+    def add(method: type) -> type:
+        if "Config" not in vars(method):
+            method.Config = type("Config", (method.Config,), _of(method))
+        method.Config.name = name
+        _METHODS[name] = method
+        return method
+
+    return add
+
+
+def _of(method: type) -> dict[str, Any]:
+    return {"__module__": method.__module__, "__qualname__": f"{method.__qualname__}.Config"}
+
+
+def registered(name: str) -> Any:
+    """The class of a method. Raises SettingsError for an unknown name, with the nearest."""
+    _find_shipped()
+    if name not in _METHODS:
+        raise SettingsError(f"unknown method {name!r}; {suggest(name, _METHODS)}")
+    return _METHODS[name]
+
+
+def method_names() -> list[str]:
+    """All registered names, in alphabetical order."""
+    _find_shipped()
+    return sorted(_METHODS)
+
+
+def load_method_file(path: str | Path) -> None:
+    """Import a Python file that registers methods of its own; the same content is imported once.
+
+    Raises SettingsError for a file that is not there, is no Python, or registers nothing.
+    """
+    path = Path(path).expanduser().resolve()
+    if not path.is_file() or path.suffix != ".py":
+        raise SettingsError(f"no method file {path}; give a .py file that registers a method")
+    name, source = f"cselab_method_{path.stem}", path.read_text(encoding="utf-8")
+    known = sys.modules.get(name)
+    if known is not None and known.__source__ == source:
+        return
+    before = dict(_METHODS)
+    spec = importlib.util.spec_from_file_location(name, path)
+    module = importlib.util.module_from_spec(spec)
+    module.__source__ = source
+    sys.modules[name] = module
+    try:
+        spec.loader.exec_module(module)
+    except Exception as error:
+        del sys.modules[name]
+        raise SettingsError(f"{path}: {type(error).__name__}: {error}; correct the file") from error
+    if before == _METHODS:
+        raise SettingsError(f'{path} registers no method; put @register("name") above its class')
+
+
+def _find_shipped() -> None:
+    """Import every file of the package once, so that adding a method is adding a file."""
+    if _FOUND:
+        return
+    _FOUND.append("all")
+    package = importlib.import_module("cselab.methods")
+    for module in pkgutil.iter_modules(package.__path__):
+        importlib.import_module(f"cselab.methods.{module.name}")

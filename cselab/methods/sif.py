@@ -1,0 +1,107 @@
+"""SIF: the weighted mean of word vectors without their common direction."""
+
+from typing import Any
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from jaxtyping import Float
+from pydantic import Field
+from torch import Tensor
+from transformers import PreTrainedTokenizerBase
+
+from cselab.config import shared
+from cselab.data.token_rows import Rows
+from cselab.methods.config import MethodConfig
+from cselab.methods.registry import register
+from cselab.methods.training_free import Materials, TrainingFree
+from cselab.methods.word_vectors import cooccurrence, ppmi_vectors, sif_weights
+from cselab.models import load_backbone, load_tokenizer
+
+COMMON_FROM = 50_000
+"""Number of sentences from which the common direction is computed."""
+
+
+class SifMean:
+    """SIF encoder: mean of `a / (a + p(w)) v(w)` over tokens, minus its common direction.
+
+    Arora et al. 2017, https://openreview.net/forum?id=SyK00v5xx.
+
+    vectors: (vocab, d) float32.
+    weights: (vocab,), 0 for special tokens.
+    direction: (d,), of unit length.
+    """
+
+    def __init__(
+        self,
+        vectors: Tensor,
+        weights: Tensor,
+        direction: Tensor,
+        tokenizer: PreTrainedTokenizerBase,
+    ):
+        self.vectors, self.weights, self.direction = vectors, weights, direction
+        self.tokenizer = tokenizer
+
+    @classmethod
+    def fit(
+        cls,
+        rows: Rows,
+        tokenizer: PreTrainedTokenizerBase,
+        *,
+        size: int,
+        a: float = 1e-3,
+        seed: int = 0,
+    ) -> "SifMean":
+        """Compute word vectors, frequencies and the common direction of a tokenised text.
+
+        The vectors are the truncated SVD of the PPMI matrix with window 5, of `size` dimensions.
+        The direction is that of this text; the paper's released code takes it from the test set.
+        """
+        weights = sif_weights(rows, len(tokenizer), tokenizer.all_special_ids, a=a)
+        vectors = ppmi_vectors(cooccurrence(rows, len(tokenizer)), size, seed=seed)
+        tensors = torch.tensor(vectors).float(), torch.tensor(weights).float()
+        model = cls(*tensors, torch.zeros(size), tokenizer)
+        sample = np.random.default_rng(seed).permutation(len(rows))[:COMMON_FROM]
+        ids = [rows.flat[rows.starts[i] : rows.starts[i + 1]].tolist() for i in sample]
+        model.direction = torch.linalg.svd(model.means(ids), full_matrices=False).Vh[0]
+        return model
+
+    def means(self, ids: list[list[int]]) -> Float[Tensor, "n d"]:
+        """Weighted means of token lists, with their common direction."""
+        flat = torch.tensor([token for row in ids for token in row])
+        lengths = torch.tensor([len(row) for row in ids])
+        offsets = lengths.cumsum(0) - lengths
+        sums = F.embedding_bag(
+            flat, self.vectors, offsets, mode="sum", per_sample_weights=self.weights[flat]
+        )
+        return sums / lengths[:, None]
+
+    def encode(self, sentences: list[str]) -> Float[Tensor, "n d"]:
+        """SIF vectors of sentences, in their order."""
+        means = self.means(self.tokenizer(sentences, return_attention_mask=False)["input_ids"])
+        return means - torch.outer(means @ self.direction, self.direction)
+
+
+@register("sif")
+class SIF(TrainingFree):
+    """SIF vectors of the training text, in the backbone's vocabulary and width: a lower baseline.
+
+    https://openreview.net/forum?id=SyK00v5xx
+    """
+
+    class Config(MethodConfig):
+        """The backbone, for its vocabulary and width, and the length of sentences."""
+
+        backbone: str = shared("google-bert/bert-base-uncased")
+        """A shipped name, a folder, or a name on the hub."""
+        max_length: int = Field(32, ge=4)
+
+    fits = True
+
+    @classmethod
+    def encoder(cls, config: Config, materials: Materials) -> Any:
+        """A `SifMean` of the training text."""
+        folder = materials.folder(config.backbone)
+        tokenizer, width = load_tokenizer(folder), load_backbone(folder).config.hidden_size
+        rows = Rows.tokenize(materials.text(None), tokenizer, max_length=config.max_length)
+        return SifMean.fit(rows, tokenizer, size=width)

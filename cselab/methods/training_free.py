@@ -1,0 +1,42 @@
+"""Methods without training of their own: sums of encoders, maps after one, counts."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar
+
+from cselab.methods.config import MethodConfig
+from cselab.methods.differences import Difference
+from cselab.models.encode import Encoder
+
+
+@dataclass(frozen=True)
+class Materials:
+    """What an encoder is made of.
+
+    parts: the encoders of the configuration's parts, in order. text: the first so many training
+    sentences, or all of them. folder: the local folder of a backbone, by name.
+    """
+
+    parts: Sequence[Encoder]
+    text: Callable[[int | None], Iterable[str]]
+    folder: Callable[[str], Path]
+    device: Any = "cpu"
+
+
+class TrainingFree(ABC):
+    """A method that is not trained: `encoder` makes what encodes sentences.
+
+    fits: whether it is fitted to the text, so that the text is part of its key.
+    """
+
+    Config: ClassVar[type[MethodConfig]] = MethodConfig
+    fits: ClassVar[bool] = False
+    paper_row: ClassVar[str] = ""
+    differences: ClassVar[tuple[Difference, ...]] = ()
+
+    @classmethod
+    @abstractmethod
+    def encoder(cls, config: MethodConfig, materials: Materials) -> Encoder:
+        """What `encode(sentences)` of the method is."""

@@ -1,0 +1,81 @@
+"""Prompts: templates around a sentence; long sentences are truncated, the template never is."""
+
+from collections.abc import Sequence
+
+from transformers import PreTrainedTokenizerBase
+
+from cselab.errors import SettingsError
+
+PROMPTS = {
+    "": "{sentence}",
+    "representative": 'The representative word for {sentence} is:"',
+    "representative_released": 'The representative word for sentence {sentence} is:"',
+    "summarize": 'Summarize sentence "{sentence}" in one word:"',
+    "conditional": 'Given the context {condition}, summarize the sentence {sentence} in one word:"',
+}
+"""Templates of BeLLM's paper and code: "representative" for training and STS, "summarize" for the
+degradation experiment, "conditional" for C-STS."""
+
+
+def prompt_template(prompt: str) -> str:
+    """The template of a name in PROMPTS, or `prompt` itself.
+
+    Raises SettingsError for a template without {sentence}.
+    """
+    text = PROMPTS.get(prompt, prompt)
+    if "{sentence}" not in text:
+        raise SettingsError(
+            f"the prompt {prompt!r} is none of {', '.join(filter(None, PROMPTS))} and has "
+            "no place for the sentence; "
+            "write {sentence} where it goes"
+        )
+    return text
+
+
+def fill_prompt(
+    prompt: str,
+    sentences: Sequence[str],
+    tokenizer: PreTrainedTokenizerBase,
+    max_length: int,
+    *,
+    conditions: Sequence[str] | None = None,
+) -> list[str]:
+    """Put sentences into the prompt, truncated so that the whole has at most `max_length` tokens.
+
+    The prompt itself must stay complete: a decoder's representative word is read at its end.
+
+    conditions: one per sentence, for a prompt with {condition}; they are not truncated.
+
+    Raises SettingsError unless there are as many conditions as sentences where the prompt has
+    {condition}, and none elsewhere; and for a prompt that leaves no tokens for a sentence.
+    """
+    text = prompt_template(prompt)
+    number = len(conditions or sentences)
+    if ("{condition}" in text) != (conditions is not None) or number != len(sentences):
+        raise SettingsError(
+            f"the prompt {text!r} and the conditions do not fit: {len(sentences)} sentences, "
+            f"{'no' if conditions is None else len(conditions)} conditions"
+        )
+    frames = [text] * len(sentences)
+    if conditions is not None:
+        frames = [text.replace("{condition}", condition) for condition in conditions]
+    without_sentence = tokenizer([f.replace("{sentence}", "") for f in frames])["input_ids"]
+    filled = [
+        frame.replace("{sentence}", sentence)
+        for frame, sentence in zip(frames, sentences, strict=True)
+    ]
+    lengths = [len(ids) for ids in tokenizer(filled)["input_ids"]]
+    for i, (length, empty) in enumerate(zip(lengths, without_sentence, strict=True)):
+        if length > max_length:
+            short = _truncate(sentences[i], tokenizer, max_length - len(empty), text)
+            filled[i] = frames[i].replace("{sentence}", short)
+    return filled
+
+
+def _truncate(sentence: str, tokenizer: PreTrainedTokenizerBase, tokens: int, text: str) -> str:
+    if tokens < 1:
+        raise SettingsError(
+            f"the prompt {text!r} leaves no room for a sentence; give a larger max_length"
+        )
+    encoded = tokenizer(sentence, add_special_tokens=False, return_offsets_mapping=True)
+    return sentence[: encoded["offset_mapping"][tokens - 1][1]]

@@ -1,0 +1,330 @@
+"""Static figures: training curves, scores, differences, the modulus surface, geometry."""
+
+import itertools
+from collections.abc import Mapping, Sequence
+
+import pandas
+import plotly.graph_objects as go
+import torch
+from plotly.subplots import make_subplots
+
+from cselab.data.translation.round_trip import token_overlap
+from cselab.losses import modulus_surface
+from cselab.plots.theme import PALETTE
+
+NOT_LOSS_TERMS = {"step", "dev", "learning_rate", "alignment", "uniformity"}
+
+
+def training_curves(
+    runs: Mapping[str, Sequence[Mapping[str, float | int]]], dev_name: str = "dev"
+) -> go.Figure:
+    """Dev score and loss terms of each run over its steps.
+
+    runs: `FitResult.history` by name.
+    """
+    figure = make_subplots(
+        cols=2,
+        horizontal_spacing=0.12,
+        subplot_titles=(
+            f"Spearman × 100 on {dev_name}",
+            "Mean loss term since the last evaluation",
+        ),
+    )
+    dashes = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot")
+    for colour, (name, history) in zip(PALETTE, runs.items(), strict=False):
+        steps = [row["step"] for row in history]
+        dev = [row["dev"] for row in history]
+        line = dict(color=colour)
+        figure.add_scatter(
+            x=steps,
+            y=dev,
+            name=name,
+            legendgroup=name,
+            line=line,
+            mode="lines+markers",
+            col=1,
+            row=1,
+        )
+        terms = [key for key in history[-1] if key not in NOT_LOSS_TERMS]
+        for dash, term in zip(itertools.cycle(dashes), terms, strict=False):
+            values = [row.get(term) for row in history]
+            figure.add_scatter(
+                x=steps[1:],
+                y=values[1:],
+                name=f"{name}: {term}",
+                line=dict(color=colour, dash=dash),
+                mode="lines+markers",
+                marker=dict(size=4),
+                col=2,
+                row=1,
+            )
+    figure.update_xaxes(title="step")
+    figure.update_layout(
+        legend=dict(orientation="h", y=-0.3, yanchor="top"), margin=dict(b=150), height=480
+    )
+    return figure
+
+
+def score_bars(scores: Mapping[str, Mapping[str, float]], title: str = "") -> go.Figure:
+    """Bars of `scores[method][task]` in Spearman × 100, one colour per method.
+
+    For a single task, one bar per method.
+    """
+    figure = go.Figure(layout=dict(title=title, yaxis_title="Spearman × 100", barmode="group"))
+    single = len(next(iter(scores.values()))) == 1
+    for method, by_task in scores.items():
+        x = [method] if single else list(by_task)
+        figure.add_bar(
+            name=method,
+            x=x,
+            y=list(by_task.values()),
+            texttemplate="%{y:.1f}",
+            showlegend=not single,
+        )
+    if single:
+        (task,) = next(iter(scores.values()))
+        figure.update_yaxes(title=f"{task}: Spearman × 100")
+    return figure
+
+
+def name_rows(figure: go.Figure, names: Sequence[str]) -> None:
+    """Label rows on the y axis: y = i is row i from the top."""
+    places = list(range(len(names)))
+    figure.update_yaxes(
+        range=[len(names) - 0.3, -0.6],
+        automargin=True,
+        tickvals=places,
+        ticktext=names,
+        showgrid=False,
+    )
+
+
+def difference_chart(
+    tables: Mapping[str, pandas.DataFrame], against: str, title: str = ""
+) -> go.Figure:
+    """Difference of each method from a baseline, with its interval.
+
+    tables: results of `evaluation.compare_methods` by name of the text.
+    against: name of the baseline, for the axis.
+    """
+    figure = go.Figure()
+    known = {name: table.dropna(subset="difference") for name, table in tables.items()}
+    methods = list(dict.fromkeys(method for table in known.values() for method in table.index))
+    for place, (colour, (name, table)) in enumerate(zip(PALETTE, known.items(), strict=False)):
+        above, below = table.high - table.difference, table.difference - table.low
+        figure.add_scatter(
+            x=table.difference,
+            y=[methods.index(method) + 0.2 * place for method in table.index],
+            mode="markers",
+            name=name,
+            marker=dict(color=colour, size=9, symbol=("circle", "diamond")[place % 2]),
+            text=list(table.index),
+            error_x=dict(array=above, arrayminus=below),
+        )
+    figure.add_vline(x=0, line=dict(color="#888", dash="dot"))
+    name_rows(figure, methods)
+    return figure.update_layout(
+        title=title,
+        xaxis_title=f"Spearman × 100 above {against}, 95 % interval over seeds",
+        height=190 + 34 * len(methods),
+        showlegend=True,
+    )
+
+
+def energy_chart(scores: pandas.DataFrame) -> go.Figure:
+    """Mean energy of [CLS] and mean test average of each label, with their rank correlation.
+
+    JTCSE claims a positive correlation. One colour and symbol per method.
+
+    scores: rows of a sweep's store (`cselab.sweep.store.Store.scores`).
+    """
+    is_energy = scores.measure == "energy"
+    is_average = (scores.measure == "test") & (scores.task == "average")
+    columns = {
+        "method": scores.groupby("label", sort=False).what.first(),
+        "energy": scores[is_energy].groupby("label").value.mean(),
+        "test": scores[is_average].groupby("label").value.mean(),
+    }
+    both = pandas.DataFrame(columns).dropna()
+    rank = both.energy.corr(both.test, method="spearman")
+    figure = go.Figure()
+    markers = itertools.product(("circle", "diamond", "cross", "triangle-up"), PALETTE)
+    methods = both.groupby("method", sort=False)
+    for (symbol, colour), (method, rows) in zip(markers, methods, strict=False):
+        figure.add_scatter(
+            x=rows.energy,
+            y=rows.test,
+            mode="markers",
+            name=method,
+            text=rows.index,
+            marker=dict(size=9, opacity=0.8, color=colour, symbol=symbol),
+        )
+    return figure.update_layout(
+        xaxis_title=f"energy of [CLS], mean over layers; {len(both)} labels, Spearman {rank:+.2f}",
+        yaxis_title="test average, Spearman × 100",
+        height=max(460, 160 + 27 * len(figure.data)),
+        legend=dict(orientation="v", x=1.02, xanchor="left", y=1, yanchor="top"),
+    )
+
+
+def score_heatmap(
+    scores: Mapping[str, Mapping[str, float]], title: str = "", x_title: str = ""
+) -> go.Figure:
+    """Heat map of `scores[row][column]` in Spearman × 100, with the numbers in the cells."""
+    rows, columns = list(scores), list(next(iter(scores.values())))
+    values = [[scores[row][column] for column in columns] for row in rows]
+    figure = go.Figure(
+        go.Heatmap(
+            x=columns,
+            y=rows,
+            z=values,
+            colorscale="Cividis",
+            texttemplate="%{z:.0f}",
+            colorbar=dict(title="Spearman × 100"),
+        )
+    )
+    return figure.update_layout(
+        title=title,
+        xaxis_title=x_title,
+        yaxis=dict(autorange="reversed"),
+        height=160 + 42 * len(rows),
+    )
+
+
+def modulus_surface_figure(points: Sequence[tuple[float, float]] = ()) -> go.Figure:
+    """Surface of l_TN over the norm ratio k and the cosine t, with its minimum 0 at (1, 1).
+
+    points: pairs (k, t) to draw on the surface.
+    """
+    k = torch.linspace(0.1, 3, 60)
+    t = torch.linspace(-1, 1, 60)
+    surface = modulus_surface(k[None, :], t[:, None])
+    figure = go.Figure(
+        go.Surface(
+            x=k, y=t, z=surface, colorscale="Cividis", colorbar=dict(title="l_TN"), opacity=0.9
+        )
+    )
+    for name, places, colour in (
+        ("minimum (1, 1)", [(1.0, 1.0)], PALETTE[1]),
+        ("pairs", points, PALETTE[3]),
+    ):
+        if places:
+            x, y = (torch.tensor(column) for column in zip(*places, strict=True))
+            z = modulus_surface(x, y)
+            figure.add_scatter3d(
+                x=x, y=y, z=z, mode="markers", marker=dict(size=5, color=colour), name=name
+            )
+    # with the minimum in front
+    camera = dict(eye=dict(x=1.4, y=1.7, z=1.0), center=dict(x=0, y=0, z=-0.15))
+    scene = dict(
+        xaxis_title="k = ‖h⁺‖ / ‖h‖", yaxis_title="t = cos γ", zaxis_title="l_TN", camera=camera
+    )
+    return figure.update_layout(scene=scene, height=520, margin=dict(l=0, r=0, t=40, b=0))
+
+
+def alignment_uniformity(points: Mapping[str, tuple[float, float]], title: str = "") -> go.Figure:
+    """Uniformity and alignment of each method; lower is better on both axes.
+
+    Wang and Isola 2020, https://arxiv.org/abs/2005.10242.
+
+    points: (uniformity, alignment) by method.
+    """
+    figure = go.Figure(
+        layout=dict(
+            title=title,
+            xaxis_title="uniformity (lower: more spread out)",
+            yaxis_title="alignment (lower: closer)",
+        )
+    )
+    symbols = ("circle", "diamond", "square", "cross")  # the next one after all colours
+    for i, (name, (uniformity, alignment)) in enumerate(points.items()):
+        marker = dict(size=14, symbol=symbols[i // len(PALETTE) % len(symbols)])
+        figure.add_scatter(x=[uniformity], y=[alignment], mode="markers", marker=marker, name=name)
+    return figure.update_layout(
+        legend=dict(orientation="v", x=1.02, y=1, xanchor="left", yanchor="top")
+    )
+
+
+def cosine_by_rating(cosines: torch.Tensor, ratings: torch.Tensor, title: str = "") -> go.Figure:
+    """Distribution of cosines in five groups of gold ratings, 0–1 to 4–5.
+
+    Groups that overlap cannot be ranked.
+    """
+    figure = go.Figure(
+        layout=dict(
+            title=title,
+            xaxis_title="gold rating",
+            yaxis_title="cosine of the pair",
+            showlegend=False,
+        )
+    )
+    group = ratings.clamp(max=4.999).floor().long()
+    for g in range(5):
+        values = cosines[group == g]
+        figure.add_violin(
+            y=values,
+            name=f"{g}–{g + 1} (n={len(values)})",
+            line_color=PALETTE[0],
+            box_visible=True,
+            points=False,
+            spanmode="hard",
+        )
+    return figure
+
+
+def violins(
+    groups: Mapping[str, Sequence[float] | torch.Tensor], title: str, y_title: str
+) -> go.Figure:
+    """Distribution of each group's values, with a box of the quartiles and the median."""
+    figure = go.Figure(layout=dict(title=title, yaxis_title=y_title, showlegend=False))
+    for name, values in groups.items():
+        figure.add_violin(
+            y=torch.as_tensor(values).tolist(),
+            name=name,
+            line_color=PALETTE[0],
+            box_visible=True,
+            points=False,
+            spanmode="hard",
+        )
+    return figure
+
+
+def overlap_histogram(pairs: Mapping[str, Sequence[tuple[str, str]]]) -> go.Figure:
+    """Histogram of the share of words that round trips keep, one colour per pivot.
+
+    The share is the Jaccard index of the word sets.
+
+    pairs: (sentence, round trip) by pivot.
+    """
+    figure = go.Figure(
+        layout=dict(
+            xaxis_title="token overlap with the original",
+            yaxis_title="share of sentences (%)",
+            barmode="group",
+        )
+    )
+    for pivot, sentences in pairs.items():
+        overlaps = [token_overlap(a, b) for a, b in sentences]
+        figure.add_histogram(
+            x=overlaps, name=pivot, histnorm="percent", xbins=dict(start=0, end=1.05, size=0.1)
+        )
+    return figure
+
+
+def line_chart(
+    lines: Mapping[str, tuple[Sequence[float | int], Sequence[float | int]]],
+    title: str,
+    x_title: str,
+    y_title: str,
+    log_y: bool = False,
+) -> go.Figure:
+    """Line chart of the (x, y) values of each name."""
+    figure = go.Figure(layout=dict(title=title, xaxis_title=x_title, yaxis_title=y_title))
+    for name, (x, y) in lines.items():
+        figure.add_scatter(x=list(x), y=list(y), mode="lines", name=name)
+    if len(lines) > 4:  # a legend of two lines would overlap the title
+        figure.update_layout(
+            legend=dict(orientation="v", x=1.02, y=1, xanchor="left", yanchor="top")
+        )
+    ticks = [digit * 10**power for power in range(-6, 7) for digit in (1, 2, 5)]
+    return figure.update_yaxes(type="log", tickvals=ticks) if log_y else figure

@@ -1,0 +1,139 @@
+"""Commands that train backbones and translators, registered by `cselab.cli`.
+
+Their imports are inside the functions, so that the command line starts fast.
+"""
+
+import json
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+class Kind(StrEnum):
+    """Kind of backbone that `cselab pretrain` trains."""
+
+    bert = "bert"
+    llama = "llama"
+
+
+Inner = Annotated[int, typer.Option(help="Width of the feed-forward layers.")]
+Device = Annotated[str, typer.Option(help="cpu, cuda or cuda:1.")]
+Bf16 = Annotated[
+    bool, typer.Option("--bf16", help="Faster on a processor with bfloat16 matrix units.")
+]
+DataDir = Annotated[Path | None, typer.Option(help="The data folder; CSELAB_DATA by default.")]
+
+
+def pretrain(
+    folder: Annotated[Path, typer.Argument(help="Folder of the new backbone; must not exist.")],
+    kind: Annotated[Kind, typer.Option(help="An encoder, or a decoder for BeLLM.")] = Kind.bert,
+    data_dir: DataDir = None,
+    corpus: Annotated[
+        list[str] | None,
+        typer.Option(help="May be repeated; default: all corpora that may be shared."),
+    ] = None,
+    steps: Annotated[int, typer.Option(help="Number of training steps.", min=1)] = 9_000,
+    batch_size: Annotated[int, typer.Option(help="Sentences per step.", min=2)] = 128,
+    learning_rate: Annotated[float, typer.Option(help="Learning rate after the warm-up.")] = 1e-3,
+    layers: int = 6,
+    width: int = 192,
+    heads: int = 3,
+    inner: Inner = 384,
+    seed: int = 0,
+    device: Device = "cpu",
+    bf16: Bf16 = False,
+) -> None:
+    """Pretrain a small backbone from scratch; the defaults are those of the shipped backbones.
+
+    After an interruption, the same command continues.
+
+    \b
+    cselab pretrain my-bert --data-dir ~/data --bf16
+    cselab pretrain big-bert --data-dir ~/data --bf16 --device cuda --layers 12 --width 384
+    """
+    from cselab.pretraining.recipe import TEXT, make_backbone
+
+    card = make_backbone(
+        kind.value,
+        folder,
+        data_dir,
+        tuple(corpus or TEXT),
+        steps=steps,
+        batch_size=batch_size,
+        learning_rate=learning_rate,
+        layers=layers,
+        width=width,
+        heads=heads,
+        inner=inner,
+        seed=seed,
+        device=device,
+        bf16=bf16,
+    )
+    print(_numbers(card["measured"]))
+
+
+def card(
+    folder: Annotated[Path, typer.Argument(help="A pretrained backbone.")], data_dir: DataDir = None
+) -> None:
+    """Measure the numbers on a backbone's card again.
+
+    Held-out losses, next-sentence accuracy, and STS scores before contrastive training.
+    """
+    from cselab.pretraining.recipe import measure
+
+    print(_numbers(measure(folder, data_dir)))
+
+
+def train_translator(
+    folder: Annotated[Path, typer.Argument(help="Folder of the new translator.")],
+    parallel: Annotated[
+        str, typer.Argument(help="A file in parallel/ of the data folder, without .tsv.gz.")
+    ],
+    test: Annotated[
+        str | None, typer.Option(help="Test file for BLEU and chrF; default: <parallel>-test2016.")
+    ] = None,
+    data_dir: DataDir = None,
+    minutes: Annotated[
+        float, typer.Option(help="Time of training in minutes, on any machine.")
+    ] = 10.0,
+    dropout: Annotated[
+        float, typer.Option(help="0.1 if the time is enough for thirty epochs.")
+    ] = 0.0,
+    width: int = 192,
+    heads: int = 3,
+    inner: Inner = 384,
+    seed: int = 0,
+    device: Device = "cpu",
+    bf16: Bf16 = False,
+) -> None:
+    """Train a small translator for round trips, both directions in one model, in a given time.
+
+    \b
+    cselab train-translator my-fr multi30k-en-fr --data-dir ~/data
+    cselab train-translator my-de multi30k-en-de --data-dir ~/data
+    cselab run 01 -p translator='my-{pivot}' -p pivot_i=fr -p pivot_ii=de
+    """
+    from cselab.data.translation.parallel import load_parallel
+    from cselab.pretraining.translator import TranslatorConfig
+    from cselab.pretraining.translator import train_translator as fit
+
+    config = TranslatorConfig(
+        minutes=minutes,
+        dropout=dropout,
+        width=width,
+        heads=heads,
+        inner=inner,
+        seed=seed,
+        device=device,
+        bf16=bf16,
+    )
+    texts = [
+        load_parallel(name, folder=data_dir) for name in (parallel, test or f"{parallel}-test2016")
+    ]
+    print(_numbers(fit(config, *texts, folder)))
+
+
+def _numbers(measured: dict) -> str:
+    return json.dumps(measured, indent=1)

@@ -1,0 +1,71 @@
+"""The recorded results of this project's own studies, over seeds, on synthetic and on real text.
+
+They stand in outputs/reference/results; the names of the files call the synthetic text "world".
+"""
+
+from collections.abc import Sequence
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+import pandas
+
+from cselab.errors import DataError, suggest
+from cselab.experiments.workspace import project_path
+from cselab.reporting.tables import read_tables
+from cselab.sweep.store import Store
+
+TEXTS = ("synthetic", "real")
+UNTRAINED = ("sif", "untrained", "whitened")
+
+
+def file_name(text: str) -> str:
+    """The name of a grid or store: "world" of "synthetic", "baselines-world" of
+    "baselines-synthetic"."""
+    return text.replace("synthetic", "world")
+
+
+def store(text: str) -> Path:
+    """The store of one kind of text, "synthetic" or "real", or of a study, "baselines-real"."""
+    return project_path("outputs/reference/results") / f"{file_name(text)}.sqlite"
+
+
+def recorded_texts() -> list[str]:
+    """The kinds of text that have results."""
+    return [text for text in TEXTS if store(text).is_file()]
+
+
+def tables(against: str, only: Sequence[str]) -> dict[str, pandas.DataFrame]:
+    """Compare recorded labels with one of them by `evaluation.compare_methods` (Spearman x100).
+
+    The result has one table for each kind of text in which `against` was run, by its name
+    ("synthetic text", "real text"); `plots.difference_chart` draws them. Rows are in the order of
+    `only`, then by their names and numbers.
+
+    only: labels, * and ? as in a shell.
+
+    Raises DataError for a label that was not run, with the nearest.
+    """
+    labels = {text: set(Store(store(text)).runs().label) for text in recorded_texts()}
+    known = set().union(*labels.values())
+    if against not in known:
+        raise DataError(f"no recorded runs of {against!r}; {suggest(against, known)}")
+
+    def place(label: str) -> int:
+        return next((i for i, pattern in enumerate(only) if fnmatchcase(label, pattern)), -1)
+
+    found = {}
+    for text in labels:
+        if against in labels[text]:
+            scores = read_tables(store(text), against=against, only=only).numbers["scores"]
+            found[f"{text} text"] = scores.loc[sorted(scores.index, key=place)]
+    return found
+
+
+def trained(text: str) -> pandas.DataFrame:
+    """The rows of what was trained, one a run and measure; `plots.energy_chart` draws them.
+
+    Untrained models are left out: one has a single energy but a score for each pooling, which
+    would distort a correlation of the two.
+    """
+    rows = read_tables(store(text)).rows
+    return rows[~rows.what.isin(UNTRAINED)]

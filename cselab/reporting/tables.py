@@ -1,0 +1,239 @@
+"""Tables of a store: over seeds, with paired tests, the papers' figures beside ours."""
+
+import json
+import re
+from collections.abc import Collection, Sequence
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import NamedTuple
+
+import pandas
+
+from cselab.data.sts import STS7
+from cselab.errors import DataError, suggest
+from cselab.evaluation import compare_methods
+from cselab.methods import method_names, registered
+from cselab.reporting import papers
+from cselab.reporting.claims import check_claims, read_claims, shown_claims
+from cselab.reporting.texts import DIGITS, as_texts
+from cselab.sweep.store import Store
+
+TEXT = ("corpus", "sentences", "nli", "triplets")
+"""Settings that say what is trained on; rows of one table may differ in them."""
+MEASURES = {
+    "prose": ("no captions",),
+    "phenomena": ("phenomenon",),
+    "geometry": ("uniformity", "alignment", "energy"),
+    "transfer": ("transfer",),
+}
+"""What the tables beside the test scores are made of."""
+
+
+class Tables(NamedTuple):
+    """The tables of a store.
+
+    against: the label that others are compared with. rows: the numbers, one run a label and seed.
+    numbers: tables by name, a label a row. texts: the same for a reader. notes: sentences on what
+    the tables leave out, and on the conditions.
+    """
+
+    against: str
+    rows: pandas.DataFrame
+    numbers: dict[str, pandas.DataFrame]
+    texts: dict[str, pandas.DataFrame]
+    notes: list[str]
+
+
+def read_tables(
+    store: Path,
+    *,
+    against: str | None = None,
+    only: Sequence[str] = ("*",),
+    seeds: Collection[int] | None = None,
+    claims: Path | None = None,
+) -> Tables:
+    """Make the tables "claims", "scores", "prose", "phenomena", "geometry" and "transfer", as far
+    as a store has their measures.
+
+    The baseline is the first row; the others follow by their names and numbers, in whichever order
+    they were finished.
+
+    against: a label, by default the first of the store. only: labels, * and ? as in a shell. seeds:
+        these alone. claims: a file of papers' claims, checked against the rows
+        (`cselab.reporting.claims`).
+
+    Raises DataError for a missing store, a store without finished runs, an unknown label, seeds
+    that were not run, and runs on several kinds of data, whose scores belong in no common table.
+    """
+    if not store.is_file():
+        raise DataError(f"no store {store}; `cselab sweep` makes one")
+    scores, runs = Store(store).scores(), Store(store).runs()
+    if scores.empty:
+        raise DataError(
+            f"store {store} has no finished run ({len(runs)} failed); "
+            "`cselab sweep` goes on with it"
+        )
+    against = against or scores.label.iloc[0]
+    scores = _chosen(scores, against, only, seeds, store)
+    scores, notes = _newest(scores, runs, store)
+    order = sorted(set(scores.label), key=lambda label: (label != against, by_number(label)))
+    scores = scores.sort_values("label", key=lambda some: some.map(order.index), kind="stable")
+    numbers = _tables(scores, against)
+    shown = numbers["scores"].index
+    others = [label for label in dict.fromkeys(scores.label) if label not in shown]
+    if others and (scores.measure == "test").any():
+        recorded = ", ".join(others)
+        notes.append(f"Scores that notebooks recorded ({recorded}) are in tables/rows.csv.")
+    notes += _conditions(runs[runs.key.isin(scores.key)]) + _failures(runs)
+    texts = {name: as_texts(table, DIGITS[name]) for name, table in numbers.items()}
+    if claims:
+        numbers["claims"] = check_claims(scores, read_claims(claims))
+        texts = {"claims": shown_claims(numbers["claims"]), **texts}
+    return Tables(against, scores, numbers, texts, notes)
+
+
+def by_number(label: str) -> list[str | float]:
+    """Sort key that compares words as words and numbers as numbers: "M = 32" before "M = 128"."""
+    parts = re.split(r"(\d+(?:\.\d+)?)", label.casefold())
+    return [float(part) if i % 2 else part for i, part in enumerate(parts)]
+
+
+def paper_rows() -> dict[str, str]:
+    """Methods by their rows in Table I of JTCSE or Table 3 of ImSimCSE (BERT-base).
+
+    A method that inherits from another one's class has a row only if it names its own.
+    """
+    own = {name: vars(registered(name)).get("paper_row", "") for name in method_names()}
+    return {name: row for name, row in own.items() if row}
+
+
+def printed_averages() -> dict[str, float]:
+    """The averages that JTCSE's Table I prints for BERT-base and, for methods it lacks, ImSimCSE's
+    Table 3; by the tables' own names."""
+    return {**papers.sts("imsimcse", "3").average, **papers.sts("jtcse", "I").average}
+
+
+def _chosen(
+    scores: pandas.DataFrame,
+    against: str,
+    only: Sequence[str],
+    seeds: Collection[int] | None,
+    store: Path,
+) -> pandas.DataFrame:
+    """The rows of the baseline and of the labels and seeds that were asked for."""
+    labels = set(scores.label)
+    if against not in labels:
+        raise DataError(f"no runs of {against!r} to compare with; {suggest(against, labels)}")
+    chosen = {label for label in labels if any(fnmatchcase(label, pattern) for pattern in only)}
+    scores = scores[scores.label.isin({against, *chosen})]
+    if seeds is None:
+        return scores
+    if not scores.seed.isin(seeds).any():
+        raise DataError(
+            f"store {store} has no runs of the seeds {sorted(seeds)}, "
+            f"only of {sorted(set(scores.seed))}"
+        )
+    return scores[scores.seed.isin(seeds)]
+
+
+def _newest(
+    scores: pandas.DataFrame, runs: pandas.DataFrame, store: Path
+) -> tuple[pandas.DataFrame, list[str]]:
+    """Keep one run a label and seed: the newest, where a label was run again with other settings or
+    with another version."""
+    _check_same_data(scores, runs.set_index("key"), store)
+    newest = scores.groupby(["label", "seed"], sort=False).key.transform("last")
+    older = scores[scores.key != newest].key.nunique()
+    sources = scores[scores.key == newest].source.unique()
+    notes = [f"{older} older runs of the same label and seed are left out."] if older else []
+    if len(sources) > 1:
+        versions = f"{len(sources)} versions of the library's source ({', '.join(sources)})"
+        notes.append(f"The runs are by {versions}.")
+    return scores[scores.key == newest], notes
+
+
+def _check_same_data(scores: pandas.DataFrame, runs: pandas.DataFrame, store: Path) -> None:
+    """Runs may train on different text, if their settings say so; but their tests have to be the
+    same, and runs with equal settings have to have read equal data."""
+    settings = runs.settings.map(json.loads)
+    text = runs.profile + settings.map(lambda given: repr(_text_settings(given)))
+    kinds = scores.data.groupby(text.reindex(scores.key).to_numpy()).nunique()
+    averages = scores[(scores.measure == "test") & (scores.task == "average")]
+    if kinds.max() > 1 or averages.n.nunique() > 1:
+        groups = scores.groupby("data", sort=False).label
+        labels = {data: ", ".join(some.unique()) for data, some in groups}
+        found = "; ".join(f"{data}: {some}" for data, some in labels.items())
+        raise DataError(
+            f"store {store} has runs on {len(labels)} kinds of data ({found}); "
+            "choose labels of one by --only"
+        )
+
+
+def _text_settings(given: dict) -> list:
+    """What a run's configuration says of its text; in stores of the first edition it is flat."""
+    data = given.get("data", given)
+    return [data.get(name) for name in TEXT]
+
+
+def _tables(scores: pandas.DataFrame, against: str) -> dict[str, pandas.DataFrame]:
+    """Means over seeds, a label a row: the scores, and what else was measured."""
+    tables = {"scores": _scores(scores, against)}
+    for name, measures in MEASURES.items():
+        some = scores[scores.measure.isin(measures)]
+        if not some.empty:
+            columns = "measure" if len(measures) > 1 else "task"
+            tables[name] = some.pivot_table(
+                index="label", columns=columns, values="value", sort=False
+            )
+    return tables
+
+
+def _scores(scores: pandas.DataFrame, against: str) -> pandas.DataFrame:
+    test = scores[scores.measure == ("test" if (scores.measure == "test").any() else "dev")]
+    if test.empty:  # notebooks record under their methods' names
+        test = scores.assign(label=scores.label + ": " + scores.measure, measure="test")
+        against = test.label.iloc[0]
+    if not (test.task == "average").any():  # a choice by the dev split alone is one task
+        means = test.groupby(["label", "seed"], sort=False).value.mean()
+        averages = means.rename("average").reset_index()
+    else:
+        averages = test[test.task == "average"].rename(columns={"value": "average"})
+    averages = averages.rename(columns={"label": "method"})[["method", "seed", "average"]]
+    table = compare_methods(averages, against)
+    tasks = [task for task in dict.fromkeys(test.task) if task != "average"]
+    means = test.pivot_table(index="label", columns="task", values="value", sort=False)
+    if len(tasks) > 1:
+        table = means[tasks].join(table, how="right")
+    dev = scores[scores.measure == "dev"].groupby("label").value.mean()
+    table.insert(table.columns.get_loc("seeds") + 1, "dev", dev.reindex(table.index))
+    if set(tasks) == set(STS7):
+        methods = scores.groupby("label").what.first()
+        methods = methods[~methods.duplicated(keep=False)]  # which variant is the paper's is open
+        table["paper"] = methods.map(paper_rows()).map(printed_averages()).reindex(table.index)
+    return table.reindex(list(dict.fromkeys(test.label)))
+
+
+def _failures(runs: pandas.DataFrame) -> list[str]:
+    """A sentence for each failed run that was not finished since."""
+    finished = set(runs[runs.state == "done"].set_index(["label", "seed"]).index)
+    return [
+        f"FAILED: {run.label}, seed {run.seed}: {run.error}"
+        for run in runs[runs.state == "failed"].itertuples()
+        if (run.label, run.seed) not in finished
+    ]
+
+
+def _conditions(runs: pandas.DataFrame) -> list[str]:
+    """Versions, hardware, time: a sentence each."""
+    environments = [json.loads(text) for text in runs.environment]
+    facts = {
+        key: ", ".join(sorted({str(found[key]) for found in environments if found.get(key)}))
+        for key in ("hardware", "python", "torch", "transformers", "cselab", "commit", "source")
+    }
+    hours, data = runs.seconds.sum() / 3600, ", ".join(runs.data.unique())
+    versions = "; ".join(f"{key} {value}" for key, value in facts.items() if value)
+    return [
+        f"{versions}; data {data}.",
+        f"{len(runs)} runs, {hours:.1f} hours of one worker in total, without the trainings that "
+        "runs share.",
+    ]

@@ -1,0 +1,62 @@
+"""Tables of numbers as texts: for Markdown, for a page, for a reader."""
+
+import pandas
+
+HEADS = {
+    "average": "average",
+    "sd": "sd",
+    "seeds": "seeds",
+    "dev": "dev",
+    "difference": "difference",
+    "interval": "95 % interval",
+    "p": "p",
+    "p_holm": "p (Holm)",
+    "seeds_needed": "seeds for 80 % power",
+    "paper": "paper's BERT-base",
+}
+DIGITS = {"scores": 2, "prose": 2, "phenomena": 1, "geometry": 3, "transfer": 1}
+
+
+def markdown(table: pandas.DataFrame) -> str:
+    """Format a table of texts as Markdown."""
+    heads = ["| | " + " | ".join(map(str, table.columns)) + " |"]
+    heads.append("|---" * (len(table.columns) + 1) + "|")
+    rows = zip(table.index, table.to_numpy().tolist(), strict=True)
+    return "\n".join([*heads, *(f"| {label} | " + " | ".join(row) + " |" for label, row in rows)])
+
+
+def as_texts(table: pandas.DataFrame, digits: int) -> pandas.DataFrame:
+    """Format a table of numbers as texts; one of scores gets its heads and its usual order."""
+    table = table.copy()
+    if "seeds" in table:
+        table["seeds"] = table.seeds.map("{:.0f}".format)
+    if "low" in table:
+        table = _with_intervals(table)
+    table = table.rename_axis(None, axis=1).rename_axis(None, axis=0)
+    return table.map(lambda value: _cell(value, digits))
+
+
+def _cell(value: str | float, digits: int) -> str:
+    if isinstance(value, str):
+        return value
+    return "" if pandas.isna(value) else f"{value:.{digits}f}"
+
+
+def _with_intervals(table: pandas.DataFrame) -> pandas.DataFrame:
+    """Differences, intervals and p values as texts, the usual columns last under their heads."""
+    known = table.difference.notna()
+
+    def texts(form: str, *columns: str) -> list[str]:
+        cells = zip(known, *(table[column] for column in columns), strict=True)
+        return [form.format(*values) if k else "" for k, *values in cells]
+
+    needed = zip(known, table.power, table.seeds_needed, strict=True)
+    table["interval"] = texts("[{:+.2f}, {:+.2f}]", "low", "high")
+    table["seeds_needed"] = [
+        (f"{value:,.0f}" if power else "no number") if k else "" for k, power, value in needed
+    ]
+    for name, form in {"difference": "{:+.2f}", "p": "{:.3f}", "p_holm": "{:.3f}"}.items():
+        table[name] = texts(form, name)
+    order = [name for name in HEADS if name in table]
+    rest = [name for name in table.columns if name not in (*HEADS, "low", "high", "power")]
+    return table[[*rest, *order]].rename(columns=HEADS)

@@ -1,0 +1,52 @@
+"""One run without a cluster: `cselab train`, in one process or in all that a launcher started."""
+
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from cselab.errors import SettingsError
+from cselab.sweep import task
+from cselab.sweep.grid import OWN, expand
+from cselab.sweep.store import Store
+from cselab.sweep.task import Job, Place
+from cselab.training.distributed import rank_and_world
+
+
+def train_one(
+    method: str,
+    given: Mapping[str, Any],
+    outputs: Path,
+    store: Path | None,
+    modules: Sequence[Path] = (),
+) -> None:
+    """Train and measure a method with the settings `given`; print its scores, and keep them in
+    `store` if there is one.
+
+    Raises SettingsError, with the nearest name, for an unknown method or setting.
+    """
+    grid = {name: value for name, value in given.items() if name in (*OWN, "measures")}
+    axes = {name: [value] for name, value in given.items() if name not in grid}  # of one value each
+    grid["runs"] = [{"methods": [method], **axes}]
+    runs = expand(grid, Path("notebooks"), modules=modules)
+    if len(runs) > 1:
+        raise SettingsError(
+            f"train does one run, these settings are {len(runs)}; `cselab sweep` does several"
+        )
+    (run,) = runs
+    known = Store(store) if store else None
+    started = time.perf_counter()
+    session = task.session_of(run.config, str(outputs.resolve()))
+    task.check_run(run, session)
+    rows = task.measured(run, session)
+    if rank_and_world()[0]:
+        return
+    for row in rows:
+        print(f"{row.measure:11} {row.task:14} {row.value:8.3f}")
+    if known:
+        seconds = time.perf_counter() - started
+        sources = tuple((path.stem, path.read_text(encoding="utf-8")) for path in modules)
+        job = Job.of(run)
+        (plan,) = task.plans([job], Place(str(store), str(outputs.resolve()), sources))
+        environment = session.workspace.environment
+        known.add(task.result(job, plan, seconds, "", rows, environment))

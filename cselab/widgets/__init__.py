@@ -1,0 +1,19 @@
+"""Interactive widgets (ipywidgets), each with a static figure for headless runs and their pages."""
+
+from cselab.widgets.attention import AttentionInspector
+from cselab.widgets.bertviz_page import show_bertviz
+from cselab.widgets.cael import CaelExplorer
+from cselab.widgets.norms import NormExplorer
+from cselab.widgets.playground import LossPlayground
+from cselab.widgets.runs import RunComparer
+from cselab.widgets.widget import FigureApp
+
+__all__ = [
+    "AttentionInspector",
+    "CaelExplorer",
+    "FigureApp",
+    "LossPlayground",
+    "NormExplorer",
+    "RunComparer",
+    "show_bertviz",
+]

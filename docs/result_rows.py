@@ -1,0 +1,84 @@
+"""The rows that tables of the recorded studies are made of, by their labels."""
+
+from cselab.reporting.tables import paper_rows
+
+PRINTED = {
+    "untrained (first_last)": "BERT-base",
+    "SimCSE": "SimCSE",
+    "off-dropout": "ImSimCSE (+Off-Info)",
+    "SimCSE + DCL": "ImSimCSE (+DCL)",
+    "ImSimCSE": "ImSimCSE",
+    "EDFSE (4 pivots)": "EDFSE",
+    "TNCSE": "TNCSE",
+    "JTCSE, parallel": "JTCSE",
+    "EDFSE D": "EDFSE D",
+    "TNCSE D": "TNCSE D",
+    "JTCSE D": "JTCSE D",
+    "JTCSE UC": "JTCSE+UC",
+    "JTCSE UC D": "JTCSE+UC D",
+    "whitened (cls)": "BERT-whitening",
+    "first-last average": "BERT-base",
+    **paper_rows(),
+}
+"""Labels of the main table and of the baselines by their rows in JTCSE's Table I or ImSimCSE's
+Table 3."""
+HEADLINE = [
+    "untrained (cls)",
+    "SimCSE",
+    "ImSimCSE",
+    "DCL alone",
+    "SimCSE, I + II",
+    "EDFSE (4 pivots)",
+    "TNCSE",
+    "JTCSE, parallel",
+    "TNCSE D",
+    "JTCSE D",
+    "SimCSE, supervised",
+]
+SHOWN = [
+    "average",
+    "sd",
+    "seeds",
+    "dev",
+    "difference",
+    "95 % interval",
+    "p (Holm)",
+    "seeds for 80 % power",
+]
+STUDIES = {
+    "losses": ("SimCSE, I + II", ["SimCSE, I + II, 260 steps", "JTCSE: *", "JTCSE, parallel"]),
+    "caels": ("JTCSE, parallel", ["JTCSE, * CAELs, *", "TNCSE"]),
+    "norms": ("JTCSE, h^L, 0 without LayerNorm", ["JTCSE, h^L, *", "JTCSE, parallel"]),
+    "released": ("JTCSE, parallel", ["JTCSE, released *"]),
+    "released-tower": ("off-dropout", ["off-dropout, released"]),
+    "pooling": (
+        "SimCSE",
+        ["SimCSE, mean", "SimCSE, first_last", "SimCSE, last_two", "SimCSE, pooler"],
+    ),
+    "noise": ("SimCSE", ["more noise, *", "less noise, *"]),
+    "rank": ("SimCSE", ["SimCSE + Barlow, *"]),
+    "round-trips": ("tower, round trips twice", ["tower, round trips *"]),
+    "text": ("SimCSE", ["SimCSE with *", "SimCSE, a third *"]),
+    "text-twin": ("JTCSE, parallel", ["JTCSE with *", "JTCSE, a third *"]),
+    "terms": ("SimCSE, τ = 0.05", ["off-dropout", "SimCSE + DCL", "ImSimCSE", "TNCSE, one tower"]),
+    "terms-3e-05": (
+        "SimCSE, τ = 0.05, rate 3e-05",
+        ["off-dropout", "SimCSE + DCL", "TNCSE, one tower"],
+    ),
+    "terms-0.0001": ("SimCSE, τ = 0.05, rate 0.0001", ["ImSimCSE"]),
+    "hyperparameters": (
+        "ImSimCSE",
+        [
+            "ImSimCSE, m = *",
+            "ImSimCSE, pos_ratio = *",
+            "ImSimCSE, off_info,*",
+            "ImSimCSE, τ = *",
+            "off-dropout",
+        ],
+    ),
+    "together": ("JTCSE, parallel", ["JTCSE + DCL", "JTCSE, off-dropout*", "TNCSE", "TNCSE + DCL"]),
+    "bellm-mean": ("BeLLM none, mean", ["BeLLM *, mean"]),
+    "bellm-last": ("BeLLM none, last_token", ["BeLLM *, last_token"]),
+}
+"""By name: the row that others are compared with, and these."""
+STORES = ("synthetic", "baselines-synthetic", "real", "baselines-real", "real-transfer")

@@ -1,0 +1,273 @@
+"""The tables of RESULTS.md and of the README, each made from the recorded stores.
+
+A function is a kind of table; its arguments are those of a marker (`docs/results.py`).
+"""
+
+import json
+from functools import cache
+from pathlib import Path
+
+import pandas
+from result_rows import HEADLINE, PRINTED, SHOWN, STUDIES
+from result_sources import sources
+
+from cselab.data.sts import STS7
+from cselab.evaluation import compare_methods
+from cselab.reporting import papers
+from cselab.reporting.claims import VERDICTS, check_claims, read_claims, shown_claims
+from cselab.reporting.recorded import TEXTS, file_name, recorded_texts, store
+from cselab.reporting.tables import Tables, printed_averages, read_tables
+from cselab.sweep.grid import expand, read_grid
+
+ROOT = Path(__file__).resolve().parents[1]
+REFERENCE = ROOT / "outputs" / "reference"
+CLAIMS = REFERENCE / "claims.toml"
+
+
+@cache
+def declared(grid: str) -> list[str]:
+    """The labels of a grid's file, in its order."""
+    runs = expand(read_grid(REFERENCE / "grids" / grid), ROOT / "notebooks")
+    return list(dict.fromkeys(run.label for run in runs))
+
+
+def labels_of(text: str) -> list[str]:
+    """The labels of a text's main table, or of a study's such as "baselines-real"."""
+    return declared(f"{file_name(text)}.toml")
+
+
+@cache
+def everything(text: str) -> Tables:
+    """All recorded rows of a text, with the claims."""
+    return read_tables(store(text), claims=CLAIMS)
+
+
+@cache
+def compared(text: str, against: str, only: tuple[str, ...]) -> Tables:
+    """Some recorded rows of a text, compared with one of them."""
+    return read_tables(store(text), against=against, only=only)
+
+
+def main_rows(text: str) -> Tables:
+    """The rows of a text's main table, compared with SimCSE."""
+    return compared(text, "SimCSE", tuple(labels_of(text)))
+
+
+def ordered(table: pandas.DataFrame, labels: list[str]) -> pandas.DataFrame:
+    """The rows of a table in the order of `labels`; labels without a row are left out."""
+    return table.reindex([label for label in labels if label in table.index])
+
+
+def main_table(text: str) -> pandas.DataFrame:
+    """The main table of a text."""
+    table = ordered(main_rows(text).texts["scores"], labels_of(text))[SHOWN]
+    return table.assign(**{"paper's BERT-base": [printed(label) for label in table.index]})
+
+
+def printed(label: str) -> str:
+    """The average that the papers print for a label, or nothing."""
+    return f"{printed_averages()[PRINTED[label]]:.2f}" if label in PRINTED else ""
+
+
+def headline() -> pandas.DataFrame:
+    """Mean, spread and difference from SimCSE on both texts, of the rows a reader looks for."""
+    table = pandas.DataFrame(index=HEADLINE)
+    for text in recorded_texts():
+        found = main_table(text).reindex(HEADLINE)
+        table[f"{text}: mean ± sd"] = found.average + " ± " + found.sd
+        table[f"{text}: − SimCSE"] = (found.difference + " " + found["95 % interval"]).str.strip()
+    return table.assign(**{"paper's BERT-base": [printed(label) for label in HEADLINE]})
+
+
+def means(text: str, name: str) -> pandas.DataFrame:
+    """Phenomena or geometry of the main table's rows."""
+    return ordered(main_rows(text).texts[name], labels_of(text))
+
+
+def transfer(text: str) -> pandas.DataFrame:
+    """Accuracy on the transfer tasks, and the difference of its average from SimCSE."""
+    tables = read_tables(store(f"{text}-transfer"), against="SimCSE")
+    found, texts = compare_methods(averages(tables, "transfer"), "SimCSE"), tables.texts["transfer"]
+    found = found.reindex(texts.index)
+    texts["sd"], texts["seeds"] = found.sd.map("{:.2f}".format), found.seeds.map(str)
+    texts["average − SimCSE"] = differences(found)
+    return ordered(texts, labels_of(text))
+
+
+def averages(tables: Tables, measure: str) -> pandas.DataFrame:
+    """Rows for `compare_methods`: each run's average over the tasks of one measure."""
+    rows = tables.rows.rename(columns={"label": "method", "value": "average"})
+    rows = rows[(rows.measure == measure) & (rows.task == "average")]
+    return rows[["method", "seed", "average"]]
+
+
+def differences(found: pandas.DataFrame) -> list[str]:
+    """Differences of `compare_methods` with their intervals, as texts."""
+    return [
+        ""
+        if pandas.isna(row.difference)
+        else f"{row.difference:+.2f} [{row.low:+.2f}, {row.high:+.2f}]"
+        for row in found.itertuples()
+    ]
+
+
+def sums(text: str) -> pandas.DataFrame:
+    """The gain of a second tower, added without joint training, objective by objective; and JTCSE
+    beside the sum."""
+    pairs = summed(labels_of(text), ", I + II")
+    return second_towers(averages(main_rows(text), "test"), pairs, "JTCSE, parallel")
+
+
+def fair(text: str) -> pandas.DataFrame:
+    """The same of the papers' baselines, with one budget, beside TNCSE's Table 3, which JTCSE
+    prints again."""
+    pairs = {"simcse": "towers"} | summed(labels_of(f"baselines-{text}"), "_towers")
+    table = second_towers(averages(baseline_tables(text), "test"), pairs, "jtcse")
+    two = papers.rows("tncse", "3").query("variant == 'dual encoder'").set_index("model").value
+    one = printed_averages()
+    for name in pairs:
+        model = PRINTED[name]
+        table.loc[name, "paper: gain of the second"] = f"{two[model] - one[model]:+.2f}"
+        table.loc[name, "paper: JTCSE − the sum"] = f"{one['JTCSE'] - two[model]:+.2f}"
+    return table
+
+
+def summed(labels: list[str], suffix: str) -> dict[str, str]:
+    """Labels of single towers, each with the label of its sum, which ends in `suffix`."""
+    return {label.removesuffix(suffix): label for label in labels if label.endswith(suffix)}
+
+
+def second_towers(rows: pandas.DataFrame, pairs: dict[str, str], twin: str) -> pandas.DataFrame:
+    """A row a method: the scores of one tower and of two, and the twin's difference from the sum.
+
+    pairs: labels of single towers with those of their sums.
+    """
+    table = {}
+    for one, both in pairs.items():
+        found = compare_methods(rows[rows.method.isin([one, both])], one)
+        joint = compare_methods(rows[rows.method.isin([both, twin])], both)
+        scores = found.average.map("{:.2f}".format)
+        gain, further = differences(found.loc[[both]]), differences(joint.loc[[twin]])
+        table[one] = [*scores[[one, both]], *gain, *further]
+    columns = ["one tower", "two, summed", "gain of the second", "JTCSE − the sum"]
+    return pandas.DataFrame.from_dict(table, orient="index", columns=columns)
+
+
+def study(text: str, name: str) -> pandas.DataFrame:
+    """The scores of a study's rows."""
+    return study_tables(text, name).texts["scores"][SHOWN]
+
+
+@cache
+def study_tables(text: str, name: str) -> Tables:
+    """A study over the seeds that all its rows have; rows of the main table have more."""
+    against, only = STUDIES[name]
+    seeds = compared(text, against, tuple(only)).rows.groupby("label").seed.agg(set)
+    common = set.intersection(*seeds)
+    return read_tables(store(text), against=against, only=only, seeds=common)
+
+
+def verdicts() -> pandas.DataFrame:
+    """A row a claim: the paper's gap, and the verdict of each text."""
+    table = pandas.DataFrame(index=[claim.claim for claim in read_claims(CLAIMS)])
+    for text in recorded_texts():
+        found = evidence(text)
+        table["paper"] = found.paper
+        table[f"{text}: here"] = (found.here + " " + found["95 % interval"]).str.strip()
+        table[f"{text}: verdict"] = found.verdict
+    return table
+
+
+def evidence(text: str) -> pandas.DataFrame:
+    """Everything a text says about the claims."""
+    return everything(text).texts["claims"]
+
+
+def counts() -> pandas.DataFrame:
+    """The number of claims with each verdict."""
+    columns = {
+        text: everything(text).numbers["claims"].verdict.value_counts() for text in recorded_texts()
+    }
+    table = pandas.DataFrame(columns).fillna(0).astype(int).astype(str)
+    return ordered(table, list(VERDICTS))
+
+
+def captions(text: str, name: str = "") -> pandas.DataFrame:
+    """The rows of the main table, or of a study, over all test pairs, and without captions."""
+    found = study_tables(text, name) if name else main_rows(text)
+    table = {}
+    for part, measure in {"all pairs": "test", "no captions": "no captions"}.items():
+        scores = compare_methods(averages(found, measure), found.against)
+        table[part] = scores.average.map("{:.2f}".format)
+        table[f"{part}: − {found.against}"] = differences(scores)
+    order = list(found.texts["scores"].index) if name else labels_of(text)
+    return ordered(pandas.DataFrame(table), order)
+
+
+def changed(text: str) -> pandas.DataFrame:
+    """Claims whose verdict is another one without captions."""
+    claims = [claim for claim in read_claims(CLAIMS) if claim.measure == "test"]
+    without = [claim.model_copy(update={"measure": "no captions"}) for claim in claims]
+    columns = {}
+    for name, some in {"all pairs": claims, "no captions": without}.items():
+        found = shown_claims(check_claims(everything(text).rows, some))
+        for column in ("here", "95 % interval", "verdict"):
+            columns[f"{name}: {column}"] = found[column]
+    table = pandas.DataFrame(columns)
+    return table[table["all pairs: verdict"] != table["no captions: verdict"]]
+
+
+@cache
+def baseline_tables(text: str) -> Tables:
+    """The recorded baselines of a text, compared with SimCSE."""
+    return read_tables(store(f"baselines-{text}"), against="simcse")
+
+
+def baselines(text: str) -> pandas.DataFrame:
+    """Every method of the grid of baselines, with the cost of a step of its training
+    (`benchmarks/bench.py --only g`)."""
+    table = ordered(baseline_tables(text).texts["scores"], labels_of(f"baselines-{text}"))
+    figures = json.loads((REFERENCE / "benchmarks.json").read_text())["cpu"]["figures"]
+    costs = {
+        name.removesuffix(" step"): cost
+        for name, cost in figures.items()
+        if cost["benchmark"] == "g"
+    }
+    # SimCSE's own speed: ratios are the same from run to run, seconds are not
+    base = 64 / min(cost["peer_s"] for cost in costs.values())
+    shares = {"simcse": 1.0, **{name: cost["times"] for name, cost in costs.items()}}
+    speeds = {name: f"{share * base:.0f} ({share:.2f})" for name, share in shares.items()}
+    table["sentences/s"] = [speeds.get(name, "") for name in table.index]
+    table["paper's BERT-base"] = [printed(name) for name in table.index]
+    tasks = [task for task in STS7 if task in table]
+    return table[[*tasks, *SHOWN, "sentences/s", "paper's BERT-base"]]
+
+
+def orders() -> pandas.DataFrame:
+    """Spearman correlation of the methods' averages here and in the papers, over the trained
+    methods that the papers print."""
+    columns = {text: baseline_tables(text).numbers["scores"].average for text in TEXTS}
+    table = pandas.DataFrame(columns).drop(["flow", "whitened", "first-last average"])
+    table["papers"] = table.index.map(PRINTED).map(printed_averages())
+    found = table.dropna().corr(method="spearman").map("{:+.2f}".format)
+    return found.rename(columns={"papers": f"papers ({len(table.dropna())} methods)"})
+
+
+KINDS = {
+    "headline": headline,
+    "verdicts": verdicts,
+    "counts": counts,
+    "main": main_table,
+    "means": means,
+    "study": study,
+    "evidence": evidence,
+    "baselines": baselines,
+    "orders": orders,
+    "captions": captions,
+    "changed": changed,
+    "transfer": transfer,
+    "sums": sums,
+    "fair": fair,
+    "sources": sources,
+}
+"""The functions by the names that markers give them."""

@@ -1,0 +1,55 @@
+"""The generated pages of docs/, and the examples of the how-to pages."""
+
+import importlib.util
+import re
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from cselab.methods import registry
+from cselab.sweep.grid import expand
+
+DOCS = Path(__file__).resolve().parents[2] / "docs"
+HOW_TO = sorted((DOCS / "how-to").glob("*.md"))
+
+
+@pytest.fixture
+def pages():
+    spec = importlib.util.spec_from_file_location("docs_pages", DOCS / "pages.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.mark.parametrize("name", ["methods.md", "paper-vs-code.md"])
+def test_a_generated_page_is_up_to_date(pages, name):
+    """Prevents a page with yesterday's defaults: run `python docs/pages.py`."""
+    assert pages.PAGES[name]() == (DOCS / name).read_text(encoding="utf-8")
+
+
+def test_links_between_pages_lead_somewhere():
+    """Prevents a link to a page that was moved."""
+    root = DOCS.parent
+    for page in [root / "README.md", *DOCS.rglob("*.md"), *(root / "data").glob("*.md")]:
+        for target in re.findall(r"\]\(([^)#]+?)(?:#[^)]*)?\)", page.read_text(encoding="utf-8")):
+            if not target.startswith(("http", "<")):
+                assert (page.parent / target).exists(), f"{page.name}: {target}"
+
+
+def code_blocks(language: str) -> list[tuple[str, str]]:
+    found = []
+    for page in HOW_TO:
+        blocks = re.findall(rf"```{language}\n(.*?)```", page.read_text(encoding="utf-8"), re.S)
+        found += [(page.stem, block) for block in blocks]
+    return found
+
+
+@pytest.mark.parametrize(("page", "block"), code_blocks("toml"))
+def test_grids_of_the_how_to_pages_can_be_run(page, block, tmp_path, monkeypatch):
+    """Prevents an example with a setting that is gone."""
+    method = next(text for name, text in code_blocks("python") if name == "own-method")
+    monkeypatch.setattr(registry, "_METHODS", dict(registry._METHODS))
+    (tmp_path / "my_method.py").write_text(method)
+    modules = [tmp_path / "my_method.py"] if "my_method" in block else []
+    assert expand(tomllib.loads(block), DOCS.parent / "notebooks", modules=modules)

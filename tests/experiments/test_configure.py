@@ -1,0 +1,162 @@
+"""Runs as trees: profiles, seeds, settings for many methods or for one, methods in each other's
+place."""
+
+import pytest
+
+from cselab.errors import SettingsError
+from cselab.experiments import PROFILES, configure
+from cselab.experiments.config import check_settings
+from cselab.methods import method_names
+
+
+def schedule(profile: str, method: str, *names: str) -> tuple:
+    found = configure(method, profile).method.schedule
+    return tuple(getattr(found, name) for name in names)
+
+
+@pytest.mark.parametrize("profile", list(PROFILES))
+def test_every_method_has_a_run_of_every_profile(profile):
+    """Prevents a method file whose settings a profile cannot fill."""
+    for name in method_names():
+        run = configure(name, profile, seed=3)
+        assert (run.profile, run.seed, run.method.method) == (profile, 3, name)
+        assert {place[-1] for place, _, _ in run.leaves()} >= {"method", "sentences", "device"}
+
+
+def test_one_tower_alone_has_the_schedule_of_its_own_paper():
+    """Prevents SimCSE at the twin's rate, for two epochs."""
+    names = ("learning_rate", "steps", "eval_every")
+    assert schedule("paper", "simcse", *names) == (3e-5, 15_625, 125)
+    one, two = configure("jtcse", "paper").method.towers
+    assert (one.schedule.learning_rate, one.schedule.steps) == (1.5e-5, 31_000)
+    assert two.schedule.learning_rate == 2e-5
+    assert (one.round_trips.pivot, two.round_trips.pivot) == ("fr", "ru")
+
+
+def test_stage_two_has_the_released_optimiser():
+    names = ("decay", "weight_decay", "max_grad_norm")
+    for method in ("tncse", "jtcse"):
+        assert schedule("paper", method, *names) == ("constant", 0.01, 0.0)
+
+
+def test_the_tiny_profile_gives_one_tower_what_tower_i_has():
+    """Prevents a comparison of SimCSE with towers that had other text or longer training."""
+    tower = configure("jtcse").method.towers[0]
+    alone = configure("simcse").method
+    assert alone.model_copy(update={"seed": tower.seed}) == tower
+
+
+def seeds(method: str, seed: int) -> list[int]:
+    return [
+        v for place, v, _ in configure(method, seed=seed).method.leaves() if place[-1] == "seed"
+    ]
+
+
+def test_the_towers_of_all_seeds_differ():
+    """Prevents two towers that see the same batches, and a tower that two seeds share."""
+    found = [tower.seed for s in range(5) for tower in configure("jtcse", seed=s).method.towers]
+    assert len(set(found)) == 10
+    assert len(set(seeds("jtcse", 3))) == 3
+
+
+def test_a_seed_among_the_settings_is_the_seed_of_the_whole_tree():
+    """Prevents rows of several seeds that are all the first seed's model."""
+    assert configure("uc_d", changes={"seed": 4}) == configure("uc_d", seed=4)
+    assert configure("jtcse").changed({"seed": 4}) == configure("jtcse", seed=4)
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"method": "simcsee"}, "unknown method 'simcsee'; did you mean 'simcse'"),
+        ({"profile": "papers"}, "unknown profile 'papers'; did you mean 'paper'"),
+        ({"preset": "relesed"}, "unknown preset 'relesed'; did you mean 'released'"),
+        ({"seed": 2**31}, r"seed: .* less than 2147483648 \(got 2147483648\)"),
+        ({"changes": {"seed": "abc"}}, "seed: .*integer.*got 'abc'"),
+        ({"changes": {"batch_size": 1}}, r"batch_size: .* equal to 2 \(got 1\)"),
+        ({"changes": {"towers.temperature": 0.0}}, "temperature: .*equal to 0.0001"),
+        ({"changes": {"towers.mode": "add"}}, "mode: .*'append', 'replace', 'pair', 'none' or"),
+        ({"changes": {"stage1_steps": 3}}, "unknown setting 'stage1_steps'"),
+        ({"changes": {"bidirectional": "all"}}, "unknown setting 'bidirectional'"),
+    ],
+)
+def test_what_is_wrong_with_a_run_is_one_line(given, message):
+    """Prevents a typo from silently training with the default."""
+    with pytest.raises(SettingsError, match=message) as caught:
+        configure(**{"method": "jtcse", **given})
+    assert "\n" not in str(caught.value)
+
+
+def test_settings_for_many_methods_reach_those_that_have_them():
+    """Prevents `-p caels=2` that fails for SimCSE, or does not reach a student's teacher."""
+    usual = {"caels": 1, "towers.steps": 3, "sentences": 30}
+    assert configure("simcse", usual=usual).data.sentences == 30
+    assert configure("jtcse", usual=usual).method.caels == 1
+    student = configure("uc_d", usual=usual).method
+    assert student.teacher.twin.caels == 1
+    assert student.schedule.steps == configure("uc_d").method.schedule.steps
+    assert [tower.schedule.steps for tower in student.teacher.twin.towers] == [3, 3]
+    own = configure("jtcse", usual=usual, changes={"towers.0.steps": 5}).method
+    assert [tower.schedule.steps for tower in own.towers] == [5, 3]
+
+
+def test_a_setting_of_no_method_is_an_error_that_names_the_nearest():
+    check_settings({"caels": 2, "lora_rank": 4, "terms.arc.margin": 5, "weight": 0.3})
+    for wrong, right in {
+        "cael": "caels",
+        "arc.margn": "arc.margin",
+        "dev_pears": "dev_pairs",
+    }.items():
+        with pytest.raises(
+            SettingsError, match=f"unknown setting {wrong!r}; did you mean {right!r}"
+        ):
+            check_settings({"seed": 1, wrong: 2})
+
+
+# ----------------------------------------------------------------- methods in each other's place
+
+
+@pytest.mark.parametrize("way", ["usual", "changes"])
+@pytest.mark.parametrize("given", [{"outsider.method": "infocse"}, {"outsider": "infocse"}])
+def test_another_method_in_the_place_of_a_node_has_the_size_of_the_profile(way, given):
+    """Prevents one swapped part that trains for the paper's million sentences, or on another seed,
+    and one that is another when it is set for a whole notebook."""
+    run = configure("uc", seed=4, **{way: given})
+    assert run.method.outsider == configure("infocse", seed=4).method
+    assert run.method.twin == configure("uc", seed=4).method.twin
+
+
+def test_towers_of_another_method_keep_their_pivots_rates_and_seeds():
+    """Prevents two towers of ESimCSE that are one, and a sum of SimCSE's under another name."""
+    before, after = (
+        configure("sum", changes=changes).method.towers
+        for changes in ({}, {"towers.method": "esimcse", "towers.momentum": 0.9})
+    )
+    for old, new in zip(before, after, strict=True):
+        assert (new.method, new.momentum) == ("esimcse", 0.9)
+        assert (new.seed, new.schedule, new.round_trips) == (
+            old.seed,
+            old.schedule,
+            old.round_trips,
+        )
+
+
+def test_a_setting_of_the_new_method_is_read_by_it():
+    """Prevents a setting that is refused since the method before did not have it."""
+    changes = {"teacher.caels": 1, "teacher.method": "jtcse", "teacher.towers.steps": 3}
+    teacher = configure("distilled", changes=changes).method.teacher
+    assert (teacher.method, teacher.caels, teacher.towers[0].schedule.steps) == ("jtcse", 1, 3)
+
+
+def test_a_shared_setting_reaches_a_method_in_another_ones_place():
+    usual = {"backbone": "mine", "outsider.method": "infocse"}
+    run = configure("uc", usual=usual)
+    found = {value for place, value, _ in run.leaves() if place[-1] == "backbone"}
+    assert found == {"mine"}
+
+
+def test_an_ensemble_takes_its_pivots_as_a_list_or_as_text():
+    """Prevents `-p pivots=fr,nl` from being one language of six letters."""
+    for given in (["fr", "nl"], "fr, nl"):
+        parts = configure("edfse", changes={"pivots": given}).method.parts
+        assert [part.round_trips.pivot for part in parts] == ["fr", "nl"]

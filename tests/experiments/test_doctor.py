@@ -1,0 +1,73 @@
+"""The doctor: what it finds on a machine with something wrong, and that it never fails itself."""
+
+import importlib.metadata
+import urllib.request
+
+import pytest
+from typer.testing import CliRunner
+
+from cselab.cli import app
+from cselab.experiments import doctor
+
+
+@pytest.fixture(autouse=True)
+def no_network(monkeypatch):
+    def refused(*args, **kwargs):
+        raise OSError("no route to host")
+
+    monkeypatch.setattr(urllib.request, "urlopen", refused)
+    for variable in ("CSELAB_DATA", "HF_HUB_OFFLINE", "HF_ENDPOINT"):
+        monkeypatch.delenv(variable, raising=False)
+
+
+def found(outputs) -> dict[str, doctor.Finding]:
+    return {finding.what: finding for finding in doctor.examine(outputs)}
+
+
+def test_a_healthy_machine(tmp_path):
+    findings = found(tmp_path)
+    assert {name for name, finding in findings.items() if finding.state == "broken"} == set()
+    assert "tiny-bert, tiny-llama" in findings["embedded data"].found
+    assert findings["hub"].state == "missing"
+    assert "no route to host" in findings["hub"].found
+    assert all(finding.fix for finding in findings.values() if finding.state != "ok")
+    assert all(
+        len(f"{finding.found} {finding.fix}".splitlines()) == 1 for finding in findings.values()
+    )
+
+
+def test_a_missing_and_an_old_package(tmp_path, monkeypatch):
+    version = importlib.metadata.version
+
+    def other(name):
+        if name == "bertviz":
+            raise importlib.metadata.PackageNotFoundError(name)
+        return "1.0" if name == "transformers" else version(name)
+
+    monkeypatch.setattr(importlib.metadata, "version", other)
+    packages = found(tmp_path)["packages"]
+    assert packages.state == "broken"
+    assert "bertviz is missing" in packages.found
+    assert "transformers 1.0, needed >=" in packages.found
+    result = CliRunner().invoke(app, ["doctor", "--outputs", str(tmp_path)])
+    assert result.exit_code == 1
+    assert "BROKEN   packages" in result.stdout
+
+
+def test_a_data_folder_with_parts_missing(tmp_path, monkeypatch):
+    (tmp_path / "data" / "sts").mkdir(parents=True)
+    (tmp_path / "data" / "sts" / "sts12-test.tsv.gz").touch()
+    monkeypatch.setenv("CSELAB_DATA", str(tmp_path / "data"))
+    findings = found(tmp_path)
+    assert findings["data folder"].found.endswith("1 in sts/")
+    assert findings["data: nli/"].state == "missing"
+    assert "data: sts/" not in findings
+    monkeypatch.setenv("CSELAB_DATA", str(tmp_path / "nowhere"))
+    assert "no folder" in found(tmp_path)["data"].found
+
+
+def test_a_check_that_raises_is_a_finding(tmp_path, monkeypatch):
+    monkeypatch.setattr(doctor.shutil, "disk_usage", lambda path: 1 / 0)
+    findings = found(tmp_path)
+    assert findings["disk"].state == "broken"
+    assert findings["embedded data"].state == "ok"

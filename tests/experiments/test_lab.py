@@ -1,0 +1,193 @@
+"""The lab: seeds, settings of a notebook, rows that carry where they come from, runs of before."""
+
+import gzip
+import json
+import subprocess
+import sys
+
+import pytest
+import torch
+from quick import same_weights
+
+from cselab.data.sts import load_sts
+from cselab.errors import SettingsError
+from cselab.evaluation import StsReport
+
+
+def rows(lab) -> list[dict]:
+    lines = (lab.run_dir / "results.jsonl").read_text().splitlines()
+    return [json.loads(line) for line in lines]
+
+
+def test_rows_carry_seed_settings_and_environment(open_lab):
+    lab = open_lab(caels=1, preset="released")
+    lab.record([{"method": "m", "task": "t", "score": 1.5}])
+    lab.record([{"method": "m", "task": "u", "score": 2.5}])
+    first, second = rows(lab)
+    assert (first["task"], second["task"]) == ("t", "u")
+    assert {"torch", "transformers", "hardware", "commit", "source"} <= first.keys()
+    assert (first["seed"], first["profile"], first["notebook"]) == (3, "quick", "test")
+    settings = json.loads(first["settings"])
+    assert (settings["caels"], settings["preset"]) == (1, "released")
+
+
+def test_scores_are_recorded_with_where_they_come_from(lab):
+    reports = lab.evaluate({"untrained": lab.untrained()})
+    (row,) = (row for row in rows(lab) if row["task"] == "Synthetic")
+    assert (row["method"], row["n"]) == ("untrained", 40)
+    assert row["score"] == pytest.approx(reports["untrained"].tasks["Synthetic"].spearman)
+
+
+def test_the_seed_decides_torchs_draws(open_lab):
+    draws = []
+    for seed in (1, 1, 2):
+        open_lab(seed=seed)
+        draws.append(torch.rand(3))
+    assert torch.equal(draws[0], draws[1])
+    assert not torch.equal(draws[0], draws[2])
+
+
+def test_a_setting_reaches_the_methods_that_have_it(open_lab):
+    """Prevents a notebook's setting that one of its methods refuses, or that reaches none."""
+    lab = open_lab(caels=1, **{"towers.temperature": 0.1})
+    assert lab.config("jtcse").caels == 1
+    assert [tower.temperature for tower in lab.config("sum").towers] == [0.1, 0.1]
+    assert lab.config("simcse").temperature == 0.05
+    assert lab.config("jtcse", caels=4).caels == 4
+    with pytest.raises(SettingsError, match="unknown setting 'caels'"):
+        lab.config("simcse", caels=4)
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"cael": 1}, "unknown setting 'cael'; did you mean 'caels'"),
+        ({"caels": "many"}, "caels: .*integer.*got 'many'"),
+        ({"towers.temprature": 0.1}, "did you mean 'towers.temperature'"),
+    ],
+)
+def test_a_notebooks_settings_are_checked_when_it_opens(open_lab, given, message):
+    """Prevents a notebook that trains for an hour and then meets its typo, or never does."""
+    with pytest.raises(SettingsError, match=message):
+        open_lab(**given)
+
+
+def test_none_is_as_the_profile_has_it(open_lab):
+    assert open_lab(caels=None, data_dir=None, seed=None).config("jtcse").caels == 2
+
+
+def test_other_settings_in_one_notebook_keep_the_rest(open_lab):
+    lab = open_lab(caels=1, seed=7)
+    other = lab.with_settings(caels=4, seed=8)
+    assert (other.config("jtcse").caels, other.seed, other.profile) == (4, 8, "quick")
+    assert other.workspace is lab.workspace
+    assert (lab.config("jtcse").caels, lab.seed) == (1, 7)
+    assert lab.with_settings(temperature=0.1).config("jtcse").caels == 1
+
+
+def test_other_text_in_one_notebook_is_read(lab):
+    """Prevents a comparison of texts in which both are the first one."""
+    few = lab.with_settings(sentences=20)
+    assert (len(lab.text), len(few.text)) == (60, 20)
+    one, other = lab.train("simcse"), lab.train("simcse", sentences=20)
+    assert not same_weights(one, other)
+    assert same_weights(few.train("simcse"), other)
+
+
+def test_a_method_before_its_training(lab):
+    """Prevents figures of a twin at the start of stage 2 that show the backbone twice."""
+    twin, towers = lab.create("jtcse", caels=4), lab.towers()
+    start = twin.encoder.tower_i.state_dict()
+    for name, value in towers[0].encoder.backbone.state_dict().items():
+        assert torch.equal(start[name], value), name
+    assert twin.encoder.cael == (1, 2, 3, 4)
+
+
+# --------------------------------------------------------------------------------------- tests
+
+
+def test_only_synthetic_tests_are_thinned(open_lab, tmp_path):
+    """Prevents scores on a part of an official test, and a sample that loses a phenomenon."""
+    (some,) = open_lab(synthetic_pairs=50).session.test_data
+    whole = load_sts("Synthetic")
+    assert len(some) == 50 < len(whole)
+    assert set(some.subsets) == set(whole.subsets)
+    (tmp_path / "sts").mkdir()
+    pairs = [f"a man sits\ta man stands {i}\t{i % 6}" for i in range(1379)]
+    with gzip.open(tmp_path / "sts" / "stsb-test.tsv.gz", "wt") as file:
+        file.write("\n".join(["sentence1\tsentence2\tscore", *pairs]) + "\n")
+    lab = open_lab(synthetic_pairs=50, data_dir=tmp_path, tasks="STSBenchmark")
+    (official,) = lab.session.test_data
+    assert len(official) == 1379
+
+
+class Constant:
+    """Stands for an encoder whose score is its number."""
+
+    def __init__(self, number: float):
+        self.number = number
+
+    def encode(self, sentences, **options):
+        raise AssertionError("its score is given")
+
+
+class Report(StsReport):
+    """The report of a `Constant`."""
+
+    average = property(lambda self: self.number)
+
+    def __init__(self, number: float):
+        super().__init__({})
+        object.__setattr__(self, "number", number)
+
+    def to_rows(self):
+        return [{"score": self.average}]
+
+
+@pytest.fixture
+def constant_scores(monkeypatch):
+    def score(session, encoder):
+        return Report(encoder.number)
+
+    monkeypatch.setattr("cselab.experiments.scores.score", score)
+
+
+@pytest.mark.usefixtures("constant_scores")
+def test_each_method_is_scored_with_each_seed(lab):
+    """Prevents seeds that all score the first one's encoder, and exchanged columns."""
+    build = {"a": lambda lab: Constant(10.0 + lab.seed), "b": lambda lab: Constant(20.0 + lab.seed)}
+    table = lab.over_seeds(build, range(3, 6))
+    assert table.to_dict("index") == {s: {"a": 10.0 + s, "b": 20.0 + s} for s in (3, 4, 5)}
+    recorded = [(row["method"], row["seed"]) for row in rows(lab)]
+    assert recorded == [(m, s) for s in (4, 5) for m in "ab"]  # 3 is the lab's own
+
+
+@pytest.mark.usefixtures("constant_scores")
+def test_a_report_that_is_there_is_not_computed_again(lab):
+    """Prevents one seed's comparison from scoring everything twice, and another seed from getting
+    the first one's score."""
+    build = {"a": lambda lab: Constant(float(lab.seed))}
+    table = lab.over_seeds(build, (3, 4), known={"a": Report(99.0)})
+    assert table["a"].tolist() == [99.0, 4.0]
+
+
+# ------------------------------------------------------------------------------ finished trainings
+
+
+def test_finished_trainings_open_with_their_scores(lab):
+    """Prevents a comparer that offers steps without a training, or a training of other code."""
+    lab.train("simcse")
+    (name,) = lab.finished_runs()
+    assert name.startswith("simcse-fr, seed 3, dev ")
+    run = lab.finished_runs()[name]()
+    assert [mark["step"] for mark in run.history] == [0, 2]
+    assert run.phenomena.keys() == run.report.tasks["Synthetic"].by_subset.keys()
+    stamp = next(lab.workspace.steps_dir.glob("simcse-*/step.json"))
+    stamp.write_text(stamp.read_text().replace('"code": "', '"code": "older-'))
+    assert lab.finished_runs() == {}
+
+
+def test_importing_cselab_does_not_import_torch():
+    """Prevents `cselab --help` from taking seconds."""
+    code = "import sys, cselab, cselab.cli; sys.exit('torch' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -1,0 +1,112 @@
+"""The preset "released": a method as its own repository's code has it, and nothing of another's."""
+
+import pytest
+
+from cselab.experiments import configure
+from cselab.methods import method_names, registered
+
+ROBERTA = {"backbone": "FacebookAI/roberta-base"}
+TWINS = {
+    "terms.nce.layout": "all",
+    "terms.icnce.variant": "released",
+    "terms.ictm.variant": "released",
+}
+SWITCHES = [
+    (name, difference)
+    for name in method_names()
+    for difference in registered(name).differences
+    if difference.change is not None
+]
+
+
+def changed(method: str, **settings) -> dict:
+    """Settings that the preset changes in a method, by full path."""
+    paper, code = (
+        configure(method, "paper", preset=preset, changes=settings).method
+        for preset in (None, "released")
+    )
+    before, after = (
+        {".".join(place): value for place, value, _ in node.leaves()} for node in (paper, code)
+    )
+    return {path: value for path, value in after.items() if before.get(path) != value}
+
+
+def test_tncse_has_its_own_dropout_and_the_papers_rate():
+    """Prevents JTCSE's rate in TNCSE."""
+    assert changed("tncse") == {**TWINS, "dropout": 0.00025}
+
+
+def test_jtcse_has_its_own_rate_and_berts_dropout():
+    """Prevents TNCSE's dropout in JTCSE."""
+    assert changed("jtcse") == {**TWINS, "schedule.learning_rate": pytest.approx(1.3e-6)}
+    assert configure("jtcse", "paper", preset="released").method.dropout == 0.1
+
+
+def test_roberta_has_values_of_its_own():
+    """Prevents BERT's values from standing for RoBERTa's because the backbone is set afterwards."""
+    batch = {"schedule.batch_size": 256}
+    assert changed("tncse", **ROBERTA) == {**TWINS, "dropout": 0.0175, **batch}
+    assert changed("jtcse", **ROBERTA) == {**TWINS, **batch}
+    usual = configure("tncse", "paper", preset="released", usual=ROBERTA).method
+    assert (usual.dropout, usual.schedule.batch_size) == (0.0175, 256)
+
+
+def test_a_folder_says_itself_which_family_it_is(make_roberta, word_tokenizer, tmp_path):
+    """Prevents a RoBERTa in a folder of another name from getting BERT's values."""
+    from cselab.models import SentenceEncoder
+
+    SentenceEncoder(make_roberta(1), word_tokenizer).save_pretrained(tmp_path / "mine")
+    assert changed("tncse", backbone=str(tmp_path / "mine"))["dropout"] == 0.0175
+
+
+def test_a_released_rate_is_a_factor_of_the_profiles():
+    """Prevents a rate of BERT-base for a small backbone."""
+    rates = [
+        configure("jtcse", "tiny", preset=preset).method.schedule.learning_rate
+        for preset in ("paper", "released")
+    ]
+    assert rates[1] == pytest.approx(1.3 * rates[0])
+
+
+def test_settings_come_after_the_preset():
+    """Prevents a preset that overrides what was asked for."""
+    asked = {"learning_rate": 1e-4, "dropout": 0.2, "terms.nce.layout": "cross", "terms.ictm": 0}
+    for given in ({"changes": asked}, {"usual": asked}):
+        for name in ("tncse", "jtcse"):
+            node = configure(name, preset="released", **given).method
+            assert (node.schedule.learning_rate, node.dropout) == (1e-4, 0.2)
+            assert node.terms.keys() == {"nce", "icnce"}
+            assert (node.terms["nce"].layout, node.terms["icnce"].variant) == ("cross", "released")
+    assert configure("bellm", preset="released", usual={"lora_rank": 4}).method.lora_rank == 4
+
+
+def test_a_student_learns_from_the_released_twin():
+    """Prevents a preset that stops at the root of the tree."""
+    teacher = configure("tncse_d", preset="released").method.teacher
+    assert teacher == configure("tncse", preset="released").method
+    assert changed("uc_d")["teacher.twin.terms.ictm.variant"] == "released"
+
+
+def test_stage_one_is_the_same_in_both():
+    """Prevents towers that are trained anew for the preset."""
+    one, other = (configure("jtcse", preset=preset).method for preset in ("paper", "released"))
+    assert one.towers == other.towers
+
+
+@pytest.mark.parametrize(
+    ("method", "difference"), SWITCHES, ids=[f"{name}: {d.what}" for name, d in SWITCHES]
+)
+def test_each_difference_is_switched_alone(method, difference):
+    """Prevents a row of the page whose switch is no setting, or sets what the default is."""
+    base = configure(method, changes=difference.base or {}).method
+    for family in ("bert", "roberta"):
+        assert base.changed(difference.changes(base, family)) != base
+
+
+@pytest.mark.parametrize("method", ["tncse", "jtcse", "bellm", "imsimcse"])
+def test_the_preset_is_all_differences_of_the_preset_together(method):
+    node = configure(method).method
+    for difference in registered(method).differences:
+        if difference.preset:
+            node = node.changed(difference.changes(node))
+    assert node == configure(method, preset="released").method

@@ -1,0 +1,241 @@
+"""Training: each node once however often it is asked for, from the right towers, to the right
+weights."""
+
+import pytest
+import torch
+from quick import same_weights, weights
+
+from cselab.methods import Method, method_names, registered
+
+TEXT = ["The dog is sleeping.", "A man is playing guitar."]
+BASELINES = [
+    name
+    for name in method_names()
+    if issubclass(registered(name), Method)
+    and name not in ("simcse", "imsimcse", "simcse_noise", "bellm", "distilled")
+    and not hasattr(registered(name).Config(), "teacher")
+    and not hasattr(registered(name).Config(), "towers")
+]
+"""Trained methods of one tower that no other test here trains."""
+
+
+@pytest.fixture
+def computed(capsys):
+    """`computed()`: names of the trainings that were done since it was called last."""
+
+    def since():
+        lines = capsys.readouterr().out.splitlines()
+        found = [line.partition(": computed")[0] for line in lines if ": computed" in line]
+        return [name for name in found if not name.startswith("round-trips")]
+
+    return since
+
+
+def test_a_tower_is_trained_once_and_found_again(open_lab, computed):
+    """Prevents notebook 03 from training its own towers after notebook 02 has."""
+    first = open_lab().towers()[0]
+    assert computed() == ["simcse-fr", "simcse-ru"]
+    again = open_lab(tasks="Synthetic").towers()[0]  # what is only evaluated trains nothing
+    assert computed() == []
+    assert same_weights(first, again)
+    assert [row["step"] for row in first.fit["history"]] == [0, 2]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"temperature": 0.1},
+        {"seed": 4},
+        {"steps": 4},
+        {"pivot": "nl"},
+        {"mode": "append"},
+        {"sentences": 50},
+        {"terms.dcl": 5},
+        {"head": "mlp_train_only"},
+    ],
+    ids=lambda change: next(iter(change)),
+)
+def test_what_a_training_depends_on_makes_another(lab, change):
+    """Prevents a sweep whose every point is the first point's model."""
+    assert not same_weights(lab.train("simcse"), lab.train("simcse", **change))
+
+
+def test_the_towers_of_a_seed_differ_and_add_up(lab):
+    one, two = lab.towers()
+    both = lab.train("sum")
+    assert not same_weights(one, two)
+    torch.testing.assert_close(both.encode(TEXT), one.encode(TEXT) + two.encode(TEXT))
+
+
+@pytest.mark.parametrize("name", ["esimcse", "diffcse"])
+def test_a_sum_of_towers_of_a_baseline(open_lab, small_pretrained, name):
+    """Prevents a sum of one tower twice, one that cannot encode, and one of SimCSE's towers under
+    another name."""
+    lab = open_lab(backbone=small_pretrained)
+    both = lab.train("sum", **{"towers.method": name}).encoder
+    assert both.encode(TEXT).isfinite().all()
+    assert not same_weights(both.tower_i, both.tower_ii)
+    assert not same_weights(both.tower_i, lab.train("sum").encoder.tower_i)
+
+
+def test_stage_two_starts_from_the_towers(lab):
+    """Prevents a twin that is trained from the backbone, and the rate of stage 1 in stage 2."""
+    twin = lab.train("jtcse", learning_rate=1e-12)
+    start = lab.train("sum")
+    torch.testing.assert_close(weights(twin), weights(start), atol=1e-6, rtol=0)
+    assert twin.encoder.cael == (2, 4)
+    assert lab.train("tncse").encoder.cael == ()
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"terms": ["nce", "icnce"]},
+        {"temperature": 0.1},
+        {"caels": 4},
+        {"cross_stream": "last_only"},
+        {"preset": "released"},
+        {"dropout": 0.3},
+    ],
+    ids=lambda change: next(iter(change)),
+)
+def test_an_ablation_of_stage_two_finds_the_towers_it_has(lab, change, computed):
+    """Prevents eight loss ablations from training sixteen towers."""
+    plain = lab.train("jtcse")
+    computed()
+    other = lab.train("jtcse", **change)
+    assert computed() == ["jtcse"]
+    assert not same_weights(plain, other)
+
+
+@pytest.mark.parametrize("name", BASELINES)
+def test_every_baseline_is_trained_and_found_again(open_lab, small_pretrained, name, computed):
+    """Prevents a method that cannot be fitted, saved or opened, or that is trained each time."""
+    lab = open_lab(backbone=small_pretrained, sentences=40)
+    first = lab.train(name)
+    assert first.encode(TEXT).isfinite().all()
+    computed()
+    assert same_weights(lab.train(name), first)
+    assert computed() == []
+
+
+def test_a_shared_term_beside_triplets(lab):
+    """Prevents a term of two views that gets the three texts of a triplet."""
+    one, other = (
+        lab.train("simcse_supervised", terms={"triplet": 1, "dcl": weight}) for weight in (5, 0)
+    )
+    assert one.fit["history"][-1]["dcl"] > 0
+    assert not same_weights(one, other)
+
+
+def test_imsimcse_trains_both_of_its_terms(lab):
+    """Prevents a term that does not reach the training."""
+    one, other = lab.train("imsimcse"), lab.train("imsimcse", **{"terms.dcl": 5})
+    assert {"off_info", "dcl"} <= one.fit["history"][-1].keys()
+    assert not same_weights(one, other)
+
+
+def test_rankcse_learns_from_two_towers(open_lab, computed):
+    """Prevents other teachers that leave the student as it was."""
+    lab = open_lab(sentences=40)
+    one = lab.train("rankcse")
+    assert computed() == ["simcse-fr", "simcse-ru", "rankcse-fr"]
+    other = lab.train("rankcse", **{"teachers.1.pivot": "nl"})
+    assert not same_weights(one, other)
+
+
+@pytest.mark.parametrize("mode", ["append", "pair"])
+def test_towers_of_rankcse_learn_from_their_round_trips(open_lab, mode):
+    """Prevents a tower that takes no text longer than its teachers' targets, and two towers that
+    are one."""
+    both = open_lab(sentences=40).train("sum", **{"towers.method": "rankcse", "mode": mode})
+    assert not same_weights(both.encoder.tower_i, both.encoder.tower_ii)
+
+
+def test_a_decoder_and_the_settings_of_its_own(lab, computed):
+    """Prevents a decoder's setting that does not train it anew, and one that reaches an encoder."""
+    first = lab.train("bellm")
+    assert first.encoder.prompt == "representative"
+    assert first.encoder.backbone.config.bidirectional_layers == [6]
+    other = lab.train("bellm", bidirectional="all", pooling="mean")
+    assert not same_weights(first, other)
+    lab.train("simcse_supervised")
+    computed()
+    again = lab.with_settings(lora_rank=8, bidirectional="none").train("simcse_supervised")
+    assert computed() == []
+    assert again.encoder.prompt == ""
+
+
+@pytest.mark.parametrize("given", [("simcse", {"head": "mlp_train_only"}), ("bellm", {})])
+def test_what_a_method_draws_is_the_seeds(open_lab, tmp_path, given):
+    """Prevents a head or adapters that depend on whatever drew random numbers before, so on the
+    order of notebooks."""
+    (name, changes), found = given, []
+    for i in range(2):
+        lab = open_lab(outputs=tmp_path / str(i))
+        torch.manual_seed(i)
+        found.append(lab.train(name, **changes))
+    assert same_weights(*found)
+
+
+# ------------------------------------------------------------------- ensembles and their students
+
+
+def test_an_ensemble_has_a_tower_for_each_pivot_and_shares_the_twins(lab, computed):
+    """Prevents members that are one tower, and a tower that is trained for the ensemble again."""
+    towers = lab.towers()
+    computed()
+    ensemble = lab.train("edfse").encoder  # of French, Russian and Dutch
+    assert computed() == ["simcse-nl"]
+    one, two, three = ensemble.members
+    assert same_weights(one, towers[0])
+    assert same_weights(two, towers[1])
+    assert not same_weights(three, one)
+    total = sum(member.encode(TEXT) for member in ensemble.members)
+    torch.testing.assert_close(ensemble.encode(TEXT), total)
+
+
+def test_a_student_learns_from_its_teacher_and_not_from_anothers(open_lab):
+    """Prevents a student of the wrong teacher from being found, and targets in another order than
+    the sentences."""
+    far = {"towers.learning_rate": 1e-3, "towers.steps": 8}  # teachers that left the backbone
+    lab = open_lab(**far)
+    text = lab.sentences(50)
+    fresh = lab.untrained().encode(text)
+    found = []
+    for teacher in ("sum", "edfse"):
+        changes = {"pivots": ["nl"]} if teacher == "edfse" else {}
+        goal = lab.train(teacher, **changes).encode(text)
+        changes = {f"teacher.{name}": value for name, value in changes.items()}
+        schedule = {"steps": 60, "eval_every": 60, "learning_rate": 3e-4}
+        given = {"teacher.method": teacher, **changes, **schedule}
+        student = lab.train("distilled", **given).encode(text)
+        assert (student - goal).square().mean() < 0.95 * (fresh - goal).square().mean()
+        found.append(student)
+    assert not torch.allclose(*found)
+
+
+def test_the_terms_of_a_twin_do_not_reach_its_outsider(open_lab, computed):
+    """Prevents a term that the outsider of UC does not have, and an outsider trained twice."""
+    lab = open_lab(**{"twin.terms": {"nce": 1, "ictm": 0.1}})
+    open_lab().train("simcse_supervised")
+    computed()
+    both = lab.train("uc")
+    assert computed() == ["simcse-fr", "simcse-ru", "jtcse"]
+    assert both.encode(TEXT).isfinite().all()
+    assert both.config.twin.terms.keys() == {"nce", "ictm"}
+
+
+def test_a_whitened_encoder_is_fitted_to_the_text(open_lab):
+    """Prevents a map that is found in the cache although the text is another."""
+    one, other = (open_lab(sentences=n).train("whitened").encode(TEXT) for n in (60, 40))
+    assert one.isfinite().all()
+    assert not torch.allclose(one, other)
+
+
+def test_a_tower_that_is_not_trained_is_one_line(lab):
+    from cselab.errors import SettingsError
+
+    message = "towers: 'untrained' is not trained; give a method with one tower"
+    with pytest.raises(SettingsError, match=message):
+        lab.train("tncse", **{"towers.0.method": "untrained"})

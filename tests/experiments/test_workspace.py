@@ -1,0 +1,85 @@
+"""The workspace: steps are computed once, whole or not at all, on a device that is there."""
+
+import errno
+from pathlib import Path
+
+import pytest
+import torch
+
+from cselab.errors import CselabError, SettingsError
+from cselab.experiments import Machine, Workspace
+
+
+@pytest.fixture
+def workspace(tmp_path):
+    return Workspace(Machine(device="cpu", outputs=tmp_path))
+
+
+def unfinished(workspace) -> list[Path]:
+    return [path for path in workspace.steps_dir.iterdir() if path.suffix != ".lock"]
+
+
+def test_a_step_is_computed_once_for_the_same_inputs(workspace):
+    """Prevents a second training of what is there, and one result for two sets of inputs."""
+    calls = []
+
+    def compute(folder):
+        calls.append(folder)
+        (folder / "value").write_text("1")
+
+    first = workspace.step("name", {"a": 1}, compute)
+    assert workspace.step("name", {"a": 1}, compute) == first
+    assert workspace.step("name", {"a": 2}, compute) != first
+    assert len(calls) == 2
+    assert (first / "value").read_text() == "1"
+
+
+def test_a_failed_step_leaves_nothing(workspace):
+    """Prevents half a step that a later run takes for a whole one."""
+
+    def fail(folder):
+        (folder / "half").write_text("written")
+        raise RuntimeError("boom")
+
+    with pytest.raises(RuntimeError, match="boom"):
+        workspace.step("name", {}, fail)
+    assert not unfinished(workspace)
+
+
+def test_an_interrupted_training_finds_its_folder_again(workspace):
+    """Prevents a training that starts again from nothing although its checkpoints are there."""
+
+    def interrupted(folder):
+        (folder / "checkpoint").write_text("of step 100")
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        workspace.step("name", {}, interrupted, resumable=True)
+    seen = []
+    workspace.step("name", {}, lambda folder: seen.extend(folder.iterdir()), resumable=True)
+    assert [path.name for path in seen] == ["checkpoint"]
+
+
+def test_a_full_disk_is_one_line(workspace):
+    """Prevents a traceback, and the half-written folder that keeps the disk full."""
+
+    def fail(folder):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    message = "no space left on the disk of .*: free some, or set `outputs` elsewhere"
+    with pytest.raises(CselabError, match=message):
+        workspace.step("name", {}, fail)
+    assert not unfinished(workspace)
+
+
+def test_outputs_that_cannot_be_written_are_one_line(tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(SettingsError, match=r"outputs: cannot write to .*choose another folder"):
+        Workspace(Machine(device="cpu", outputs=tmp_path / "file"))
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="this machine has the missing device")
+def test_a_missing_device_lists_those_that_are_there(tmp_path):
+    message = r"device 'cuda' is not on this machine; use device='auto' or one of \['cpu'"
+    with pytest.raises(SettingsError, match=message):
+        Workspace(Machine(device="cuda", outputs=tmp_path))

@@ -1,0 +1,376 @@
+"""The runner on small notebooks with real kernels: order, isolation, failures, pages."""
+
+import errno
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import nbformat
+import pytest
+
+from cselab.errors import CselabError
+from cselab.headless.page import write_page
+from cselab.headless.progress import Durations, LiveLine, clock
+from cselab.headless.report import Outcome, write_index
+from cselab.headless.runner import find_notebooks
+
+PARAMETERS = 'profile: str = "tiny"\nseed: int | None = 1'
+
+
+def notebook(folder: Path, name: str, *cells: str, title: str = "# A title") -> Path:
+    folder.mkdir(exist_ok=True)
+    code = [
+        nbformat.v4.new_code_cell(PARAMETERS, metadata={"tags": ["parameters"]}),
+        *map(nbformat.v4.new_code_cell, cells),
+    ]
+    spec = {
+        "kernelspec": {"name": "somebody-elses-kernel", "display_name": "x", "language": "python"}
+    }
+    nb = nbformat.v4.new_notebook(
+        cells=[nbformat.v4.new_markdown_cell(title), *code], metadata=spec
+    )
+    nbformat.write(nb, folder / name)
+    return folder / name
+
+
+def cselab(*arguments, cwd):
+    """The command line in its own process, as a user has it."""
+    return subprocess.run(
+        [sys.executable, "-m", "cselab.cli", *map(str, arguments)],
+        cwd=cwd,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory):
+    """One run of four notebooks: two that work, one that raises between them, one whose kernel
+    dies."""
+    root = tmp_path_factory.mktemp("run")
+    record = (
+        "import json, os, sys\nrow = dict(method='<M>', task='T', score=50.0 + seed, seed=seed,"
+        " settings='s', executable=sys.executable,"
+        " pid=os.getpid())\nopen(os.environ['CSELAB_RUN_DIR'] + '/results.jsonl',"
+        " 'a').write(json.dumps(row) + '\\n')\nprint('said aloud')"
+    )
+    notebook(root / "notebooks", "01_works.ipynb", record, title="# First & <best>")
+    notebook(root / "notebooks", "02_raises.ipynb", "value = 1\nvalue / 0")
+    notebook(
+        root / "notebooks",
+        "03_dies.ipynb",
+        "import os\nos.write(2, b'last words\\n')\nos._exit(3)",
+    )
+    notebook(root / "notebooks", "04_works_too.ipynb", record.replace("<M>", "other"))
+    result = cselab("run", "-p", "seed=3", "--name", "r", "--outputs", "outputs", cwd=root)
+    return root / "outputs" / "runs" / "r", result
+
+
+def test_a_failure_is_told_and_the_rest_still_runs(finished):
+    folder, result = finished
+    assert result.returncode == 1
+    assert "[1/4] 01_works  finished" in result.stdout
+    assert "[2/4] 02_raises  FAILED: cell 3: ZeroDivisionError: division by zero" in result.stdout
+    assert "[3/4] 03_dies  FAILED: the kernel died" in result.stdout
+    assert "[4/4] 04_works_too  finished" in result.stdout
+    assert "value / 0" in result.stderr  # the traceback, in the terminal
+    assert "last words" in result.stderr  # the dead kernel's log
+    assert "unknown parameter" not in result.stderr  # what papermill says of `int | None`
+    assert str(folder / "index.html") in result.stdout
+
+
+def test_every_notebook_has_its_own_process_of_this_interpreter(finished):
+    """A user's own `python3` kernel would otherwise run another Python, with other versions."""
+    folder, _ = finished
+    rows = [json.loads(line) for line in (folder / "results.jsonl").read_text().splitlines()]
+    assert {row["executable"] for row in rows} == {sys.executable}
+    assert len({row["pid"] for row in rows}) == 2
+    assert [row["score"] for row in rows] == [53.0, 53.0]  # the parameter arrived
+
+
+def test_every_executed_notebook_has_a_page_and_a_log(finished):
+    folder, _ = finished
+    for stem in ("01_works", "02_raises", "04_works_too"):
+        assert (folder / f"{stem}.html").is_file()
+    assert "ZeroDivisionError" in (folder / "02_raises.html").read_text()
+    assert "said aloud" in (folder / "01_works.log").read_text()
+    assert not [path for path in folder.iterdir() if path.suffix == ".tmp"]
+
+
+def test_the_index_links_escapes_and_shows_scores(finished):
+    folder, _ = finished
+    page = (folder / "index.html").read_text()
+    assert "First &amp; &lt;best&gt;" in page
+    assert "<td>&lt;M&gt;</td>" in page
+    assert "53.00" in page
+    assert "2 of 4 notebooks finished, 2 failed" in page
+    for link in re.findall(r"href='([^']+)'", page):
+        if "03_dies.html" not in link:
+            assert (folder / link).exists(), link
+    assert (folder.parents[1] / "latest").resolve() == folder.resolve()
+    assert Durations(folder.parents[1] / "durations.json").seconds.keys() == {
+        "01_works:",
+        "04_works_too:",
+    }
+
+
+def test_several_at_a_time(tmp_path):
+    """Prevents notebooks that wait for one another, an index out of order, and a failure that
+    takes the others along."""
+    meet = (
+        "import pathlib, time, os\n"
+        "here = pathlib.Path(os.environ['CSELAB_RUN_DIR'])\n"
+        "(here / '<ME>').touch()\n"
+        "end = time.time() + 60\n"
+        "while not (here / '<OTHER>').exists():\n"
+        "    assert time.time() < end, 'the other never came'\n"
+        "    time.sleep(0.1)\n"
+        "print(os.environ['OMP_NUM_THREADS'])"
+    )
+    notebook(
+        tmp_path / "notebooks",
+        "01_a.ipynb",
+        meet.replace("<ME>", "a").replace("<OTHER>", "b"),
+        title="# A",
+    )
+    notebook(
+        tmp_path / "notebooks",
+        "02_b.ipynb",
+        meet.replace("<ME>", "b").replace("<OTHER>", "a"),
+        title="# B",
+    )
+    notebook(tmp_path / "notebooks", "03_c.ipynb", "1 / 0", title="# C")
+    result = cselab("run", "--jobs", "2", "--name", "r", "--outputs", "o", cwd=tmp_path)
+    assert result.returncode == 1
+    for line in (
+        "[1/3] 01_a  finished",
+        "[2/3] 02_b  finished",
+        "[3/3] 03_c  FAILED: cell 2: ZeroDivisionError",
+    ):
+        assert line in result.stdout
+    page = (tmp_path / "o" / "runs" / "r" / "index.html").read_text()
+    assert page.index("01_a.html") < page.index("02_b.html") < page.index("03_c.html")
+    assert "2 of 3 notebooks finished, 1 failed" in page
+    assert (
+        len(list((tmp_path / "notebooks").iterdir())) == 3
+    )  # no socket of a kernel is left behind
+    refused = cselab("run", "--jobs", "0", cwd=tmp_path)
+    assert (refused.returncode, refused.stderr) == (
+        2,
+        "cselab: --jobs 0: expected 1 or more notebooks at a time\n",
+    )
+
+
+def test_bad_input_is_one_line_and_nothing_runs(tmp_path):
+    notebook(tmp_path / "notebooks", "01_a.ipynb", "open('ran', 'w')")
+    cases = {
+        ("run", "-p", "sead=1"): "cselab: unknown parameter 'sead'; did you mean 'seed'",
+        ("run", "-p", "seed"): "cselab: -p 'seed': expected name=value",
+        ("run", "05"): "cselab: no notebook '05'; valid: 01_a",
+        (
+            "run",
+            "--profile",
+            "tiny",
+            "-p",
+            "seed=x",
+        ): "cselab: parameter 'seed' takes int or None, got 'x'",
+    }
+    for arguments, message in cases.items():
+        result = cselab(*arguments, cwd=tmp_path)
+        assert result.returncode == 2
+        assert result.stderr.startswith(message)
+        assert len(result.stderr.splitlines()) == 1
+    assert not (tmp_path / "notebooks" / "ran").exists()
+
+
+def test_a_cell_that_takes_too_long(tmp_path):
+    notebook(tmp_path / "notebooks", "01_slow.ipynb", "import time\ntime.sleep(60)")
+    result = cselab("run", "--timeout", "2", "--outputs", "o", cwd=tmp_path)
+    assert result.returncode == 1
+    assert "FAILED: a cell took longer than 2 s; raise --timeout" in result.stdout
+
+
+def test_a_notebook_that_takes_too_long(tmp_path):
+    """Prevents many short cells from taking for ever."""
+    notebook(tmp_path / "notebooks", "01_slow.ipynb", *["import time\ntime.sleep(2)"] * 10)
+    result = cselab("run", "--notebook-timeout", "5", "--outputs", "o", cwd=tmp_path)
+    assert result.returncode == 1
+    assert "FAILED: it took longer than 5 s; raise --notebook-timeout" in result.stdout
+
+
+def test_a_run_is_resumed(tmp_path):
+    """Prevents a failure in the last notebook from costing the hours of those before it, and a
+    resumed run with other parameters."""
+    count = "from pathlib import Path\nopen(Path.cwd().parent / 'NAME', 'a').write(f'{seed} ')"
+    notebook(tmp_path / "notebooks", "01_works.ipynb", count.replace("NAME", "first"))
+    fails = notebook(
+        tmp_path / "notebooks", "02_fails.ipynb", count.replace("NAME", "second"), "1 / 0"
+    )
+    notebook(tmp_path / "notebooks", "03_later.ipynb", count.replace("NAME", "third"))
+    assert (
+        cselab(
+            "run", "-p", "seed=5", "--name", "r", "--outputs", "o", "--fail-fast", cwd=tmp_path
+        ).returncode
+        == 1
+    )
+    notebook(tmp_path / "notebooks", fails.name, count.replace("NAME", "second"))
+    result = cselab("run", "--resume", "r", "--outputs", "o", cwd=tmp_path)
+    assert result.returncode == 0, result.stderr
+    assert "1 of 3 notebooks had finished" in result.stdout
+    assert "01_works" not in result.stdout
+    assert [(tmp_path / name).read_text() for name in ("first", "second", "third")] == [
+        "5 ",
+        "5 5 ",
+        "5 ",
+    ]
+    page = (tmp_path / "o" / "runs" / "r" / "index.html").read_text()
+    assert "3 of 3 notebooks finished" in page
+    assert page.index("01_works.html") < page.index("02_fails.html") < page.index("03_later.html")
+    for arguments, message in {
+        ("--resume", "q"): "no run to resume in",
+        (
+            "--resume",
+            "r",
+            "-p",
+            "seed=6",
+        ): "--resume takes notebooks, parameters and name from the run it goes on with",
+    }.items():
+        refused = cselab("run", *arguments, "--outputs", "o", cwd=tmp_path)
+        assert (refused.returncode, len(refused.stderr.splitlines())) == (2, 1)
+        assert message in refused.stderr
+
+
+def test_a_taken_run_folder_is_refused(tmp_path):
+    notebook(tmp_path / "notebooks", "01_a.ipynb")
+    (tmp_path / "outputs" / "runs" / "r").mkdir(parents=True)
+    (tmp_path / "outputs" / "runs" / "r" / "results.jsonl").write_text("")
+    result = cselab("run", "--name", "r", "--outputs", "outputs", cwd=tmp_path)
+    assert result.returncode == 2
+    assert "exists; choose another --name" in result.stderr
+
+
+def test_notebooks_by_number_stem_and_all(tmp_path):
+    first, second = (notebook(tmp_path / "n", name) for name in ("01_a.ipynb", "12_b.ipynb"))
+    assert find_notebooks(tmp_path / "n") == [first, second]
+    (tmp_path / "n" / "ledger.ipynb").write_text("{}")  # has no number, so it is run by name alone
+    assert find_notebooks(tmp_path / "n") == [first, second]
+    assert find_notebooks(tmp_path / "n", ["ledger"]) == [tmp_path / "n" / "ledger.ipynb"]
+    assert find_notebooks(tmp_path / "n", ["12_b", "1"]) == [second, first]
+    with pytest.raises(CselabError, match="no notebook '12_c'; did you mean '12_b'"):
+        find_notebooks(tmp_path / "n", ["12_c"])
+    with pytest.raises(CselabError, match="no notebooks in"):
+        find_notebooks(tmp_path / "empty")
+
+
+# ----------------------------------------------------------------------------------------------
+# pages
+
+
+def test_pages_ask_nothing_of_the_network_and_keep_figures_and_equations(tmp_path):
+    """nbconvert's own template loads MathJax, require.js and widget scripts from CDNs: blank
+    offline."""
+    figure = {"data": [{"type": "bar", "y": [1, 2], "name": "</script><b>"}], "layout": {}}
+    outputs = [
+        nbformat.v4.new_output("display_data", {"application/vnd.plotly.v1+json": figure}),
+        nbformat.v4.new_output(
+            "display_data",
+            {"application/vnd.jupyter.widget-view+json": {}, "text/plain": "Slider()"},
+        ),
+        nbformat.v4.new_output("stream", text="<i>plain</i>"),
+    ]
+    markdown = "# T\n$$\\frac{a}{b}$$ and $\\tau$ but `$HOME` and `$x$` and a price of $5."
+    cells = [
+        nbformat.v4.new_markdown_cell(markdown),
+        nbformat.v4.new_code_cell("show()", outputs=outputs),
+    ]
+    nbformat.write(nbformat.v4.new_notebook(cells=cells), tmp_path / "n.ipynb")
+    write_page(tmp_path / "n.ipynb", tmp_path / "n.html", "T")
+    page = (tmp_path / "n.html").read_text()
+    assert not re.findall(r"<(?:script|link|img)[^>]+(?:src|href)\s*=\s*[\"']?https?:", page)
+    assert page.count("Plotly.newPlot('figure-0'") == 1
+    assert "<\\/script><b>" in page
+    assert page.count("<math") == 2
+    assert "<mfrac>" in page
+    assert "$HOME" in page
+    assert "$x$" in page
+    assert "price of $5." in page
+    assert "Slider()" in page
+    assert "&lt;i&gt;plain" in page
+
+
+def test_a_page_without_figures_is_small(tmp_path):
+    nbformat.write(
+        nbformat.v4.new_notebook(cells=[nbformat.v4.new_markdown_cell("# T")]), tmp_path / "n.ipynb"
+    )
+    write_page(tmp_path / "n.ipynb", tmp_path / "n.html", "T")
+    assert (tmp_path / "n.html").stat().st_size < 50_000
+
+
+def test_several_seeds_become_mean_and_spread_and_a_repeated_row_counts_once(tmp_path):
+    rows = [
+        {"method": "m", "task": "T", "score": score, "seed": seed, "settings": "s"}
+        for score, seed in ((70.0, 1), (74.0, 2), (74.0, 2))
+    ]
+    (tmp_path / "results.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    write_index(tmp_path, [Outcome("01_a", "A", 61.0)], {})
+    assert "72.00 ± 2.83" in (tmp_path / "index.html").read_text()
+
+
+# ----------------------------------------------------------------------------------------------
+# progress
+
+
+def test_clock_and_the_live_line():
+    assert [clock(s) for s in (7.0, 750.0, 3723.0)] == ["0:07", "12:30", "1:02:03"]
+    line = LiveLine("[1/2] 01_a", expected=100.0)
+    line.on_cell(2, 9)
+    assert line.text() == "[1/2] 01_a  cell 3/9  0:00  about 1:40 left"
+
+
+def test_a_broken_durations_file_is_no_obstacle(tmp_path):
+    (tmp_path / "durations.json").write_text("{half")
+    durations = Durations(tmp_path / "durations.json")
+    durations.add("01_a:tiny", 3.21)
+    assert Durations(tmp_path / "durations.json").seconds == {"01_a:tiny": 3.2}
+
+
+def test_a_full_disk_is_one_line(monkeypatch, capsys):
+    from cselab import cli
+
+    def full(**_):
+        raise OSError(errno.ENOSPC, "No space left on device", "outputs/runs/x")
+
+    monkeypatch.setattr(cli, "app", full)
+    with pytest.raises(SystemExit) as caught:
+        cli.main()
+    assert caught.value.code == 2
+    assert (
+        capsys.readouterr().err
+        == "cselab: no space left on the disk while writing outputs/runs/x: free some, or set"
+        " --outputs\n"
+    )
+
+
+@pytest.mark.skipif(
+    sys.platform != "linux" or os.geteuid() != 0, reason="mounting a small disk needs root on Linux"
+)
+def test_a_really_full_disk_is_one_line(tmp_path):
+    small = tmp_path / "small"
+    small.mkdir()
+    if subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", small], check=False
+    ).returncode:
+        pytest.skip("this machine does not let root mount a tmpfs")
+    try:
+        notebook(tmp_path / "notebooks", "01_a.ipynb", "print('x' * 200_000)")
+        result = cselab("run", "--outputs", small, cwd=tmp_path)
+        assert result.returncode == 2
+        assert re.fullmatch(
+            r"cselab: no space left on the disk while writing .*\n", result.stderr
+        ), result.stderr
+    finally:
+        subprocess.run(["umount", "-l", small], check=False)

@@ -1,0 +1,137 @@
+"""What holds for every method: any shared term joins it, its batch can be computed in parts, and
+what training adds is left behind."""
+
+from dataclasses import replace
+
+import pytest
+import torch
+from method_helpers import HEADS, SENTENCES, TWO_VIEWS, build
+
+from cselab.losses import (
+    barlow_twins,
+    dimension_contrast,
+    info_nce,
+    off_dropout_info_nce,
+)
+from cselab.methods import registered
+from cselab.methods.terms import SHARED
+from cselab.models import SentenceEncoder
+from cselab.training.large_batch import cached_backward
+
+STEP = replace(HEADS, step=500)
+HINGES = ("masking", "soft_negative")
+"""Terms that are 0, with a gradient of 0, where the order is right already."""
+
+
+def small(name, folder, **changes):
+    """The method without dropout, with parts that fit a batch of four and vectors of 32
+    features."""
+    usual = {"dropout": 0.0, **({"projection": 16} if name == "scd" else {})}
+    if "whitened" in registered(name).Config().terms:
+        usual["terms.whitened.group_size"] = 2
+    return build(name, [folder], **{**usual, **changes})
+
+
+def given_to(name, batch):
+    """The batch with the ids of its sentences, and a teacher's vectors where the method has one."""
+    taught = {"target": torch.randn(len(SENTENCES), 6)} if name == "rankcse" else {}
+    return {**batch, "text_hash": torch.arange(len(SENTENCES)), **taught}
+
+
+@pytest.mark.parametrize("name", TWO_VIEWS)
+def test_any_shared_term_joins_any_method(name, small_pretrained, batch):
+    """Prevents a method whose vectors a term cannot read, a term that is left out in silence, and
+    one that teaches nothing."""
+    torch.manual_seed(0)
+    own = registered(name).Config().terms
+    terms = {**own, **{term: {} for term in SHARED if term not in own}}
+    terms["whitened"] = {"group_size": 2}
+    changes = {"projection": 16} if name == "scd" else {}
+    method = build(name, [small_pretrained], terms=terms, dropout=0.1, **changes).train()
+    losses = method.losses(given_to(name, batch), STEP)
+    assert list(losses) == list(terms)
+    weights = [p for p in method.encoder.parameters() if p.requires_grad]
+    for term, loss in losses.items():
+        found = torch.autograd.grad(loss, weights, retain_graph=True, allow_unused=True)
+        reached = [gradient for gradient in found if gradient is not None]
+        assert all(gradient.isfinite().all() for gradient in reached), term
+        moved = any(gradient.abs().sum() > 0 for gradient in reached)
+        assert moved or term in HINGES, term
+
+
+@pytest.mark.parametrize("name", TWO_VIEWS)
+def test_every_vector_is_read_and_survives_being_chunked(name, small_pretrained, batch):
+    """Prevents vectors that no term reads, and outputs whose second axis is not the sentences'."""
+    torch.manual_seed(0)
+    method, given = small(name, small_pretrained).train(), given_to(name, batch)
+    step = replace(STEP, ids=given.pop("text_hash"))
+
+    def loss_of(outputs):
+        return sum(method.compare(outputs, step).values())
+
+    assert cached_backward(method, loss_of, given, chunk=2).isfinite()
+    gradients = [p.grad for p in method.encoder.parameters() if p.grad is not None]
+    assert any(gradient.abs().sum() > 0 for gradient in gradients)
+
+
+@pytest.mark.parametrize("name", TWO_VIEWS)
+def test_the_terms_of_a_method_can_be_left_out(name, small_pretrained, batch):
+    """Prevents an ablation that fails, or that computes what no term reads any more."""
+    method = small(name, small_pretrained, terms=["nce"])
+    outputs = method(given_to(name, batch))
+    extra = {"rankcse": {"target"}, "esimcse": {"momentum"}}.get(name, set())
+    assert outputs.tensors().keys() == {"sentence", *extra}
+    assert method.compare(outputs, STEP)["nce"].isfinite()
+
+
+@pytest.mark.parametrize("name", TWO_VIEWS)
+def test_what_is_saved_encodes_as_what_was_trained(name, small_pretrained, tmp_path):
+    """Prevents an embedding that needs a head, a queue or a second encoder that is not saved."""
+    method = small(name, small_pretrained)
+    method.encoder.save_pretrained(tmp_path / "encoder")
+    again = SentenceEncoder.from_pretrained(tmp_path / "encoder")
+    torch.testing.assert_close(again.encode(SENTENCES), method.encoder.encode(SENTENCES))
+
+
+def test_a_shared_term_is_summed_over_the_towers(towers, batch):
+    """Prevents a term of another paper from seeing one tower of a twin twice."""
+    terms = {"nce": 1, "off_info": 1, "dcl": 0.1, "barlow": {"artificial_rows": 3}}
+    method = build("jtcse", towers, terms=terms)
+    losses = method.losses(batch, HEADS)
+    views = [
+        tower(**batch).last_hidden_state[:, 0].unflatten(0, (2, -1))
+        for tower in method.towers.values()
+    ]
+    expected = {
+        "nce": sum(info_nce(*pair) for pair in views),
+        "off_info": sum(off_dropout_info_nce(*pair, pair[0]) for pair in views),
+        "dcl": 0.1 * sum(dimension_contrast(*pair) for pair in views),
+        "barlow": sum(
+            barlow_twins(*pair, artificial_rows=3, generator=HEADS.generator()) for pair in views
+        ),
+    }
+    assert list(losses) == list(terms)
+    for term, value in expected.items():
+        torch.testing.assert_close(losses[term], value)
+
+
+@pytest.mark.parametrize("name", ["tncse", "jtcse"])
+def test_every_shared_term_trains_both_towers_of_a_twin(towers, batch, name):
+    """Prevents a shared term that reaches one tower only."""
+    method = build(name, towers, terms={"nce": 1, "off_info": 1, "dcl": 0.1, "barlow": 1})
+    total = sum(method.losses(batch, HEADS).values())
+    total.backward()
+    assert total.isfinite()
+    words = [tower.embeddings.word_embeddings.weight.grad for tower in method.towers.values()]
+    assert all(gradient.abs().sum() > 0 for gradient in words)
+
+
+@pytest.mark.parametrize("name", ["simcse", "tncse", "jtcse"])
+def test_equal_texts_of_a_batch_are_no_negatives(towers, batch, name):
+    """Prevents a method from dropping what the collator says of duplicates."""
+    method = build(name, towers)
+    all_differ = method.losses({**batch, "text_hash": torch.arange(4)}, HEADS)
+    two_alike = method.losses({**batch, "text_hash": torch.tensor([0, 1, 0, 2])}, HEADS)
+    for term, value in method.losses(batch, HEADS).items():
+        torch.testing.assert_close(all_differ[term], value)
+        assert (two_alike[term] < value) == (term != "ictm")

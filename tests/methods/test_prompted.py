@@ -1,0 +1,91 @@
+"""Methods with a prompt: PromptBERT, SNCSE and PromCSE."""
+
+import copy
+
+import pytest
+import torch
+from method_helpers import HEADS, SENTENCES, build, tokenised
+
+from cselab.data.augment import negate
+from cselab.errors import ModelError
+from cselab.methods.prompted import TEMPLATES
+from cselab.models.encode import evaluating
+
+FAMILIES = pytest.mark.parametrize("family", ["bert", "roberta"])
+
+
+@pytest.fixture
+def folder(family, request, word_tokenizer, tmp_path):
+    """A stock folder of a random encoder of the family."""
+    request.getfixturevalue(f"make_{family}")(1).save_pretrained(tmp_path)
+    word_tokenizer.save_pretrained(tmp_path)
+    return str(tmp_path)
+
+
+@FAMILIES
+def test_a_template_without_a_sentence_is_nothing(folder, word_tokenizer):
+    """Template denoising of the empty sentence is 0, of a sentence it is not. Prevents positions
+    that are off by one, and RoBERTa's."""
+    method = build("promptbert", [folder])
+    texts = tokenised(word_tokenizer, ["", "a dog"])
+    for template in TEMPLATES:
+        empty, sentence = method.denoised(texts, template)
+        torch.testing.assert_close(empty, torch.zeros_like(empty), atol=2e-6, rtol=0)
+        assert sentence.abs().max() > 1e-2
+
+
+@FAMILIES
+def test_promptbert_evaluates_what_it_trains(folder, word_tokenizer):
+    """Prevents a template whose mask is read elsewhere at inference, as positions of RoBERTa
+    invite: a constant dev score."""
+    method = build("promptbert", [folder])
+    trained = method.embed(tokenised(word_tokenizer, SENTENCES))
+    encoded = method.encoder.encode(SENTENCES)
+    torch.testing.assert_close(encoded, trained, atol=1e-5, rtol=1e-4)
+    assert torch.pdist(trained).min() > 1e-3
+
+
+def test_the_prompt_is_the_same_in_training_and_at_inference(towers, batch):
+    """Prevents an encoder that is trained under one template's tokens and asked under another's."""
+    method = build("promptbert", towers)
+    framed = method.encoder.prompt.replace("{sentence}", SENTENCES[0])
+    one = {key: rows[:1] for key, rows in batch.items()}
+    ids = method.framed(one)["input_ids"][0]
+    words = ids[ids != method.tokens.pad].tolist()
+    assert words == method.encoder.tokenizer(framed)["input_ids"]
+    with pytest.raises(ModelError, match="no mask token"):
+        method.encoder(**one)
+
+
+def test_clean_vectors_of_a_prompted_method_are_all_of_one_template(towers, batch):
+    """Prevents a second template for half of the negatives of "off_info"."""
+    method = build("promptbert", towers, terms=["nce", "off_info"], dropout=0.1).train()
+    clean = method(batch).clean[0]
+    with evaluating(method):
+        torch.testing.assert_close(clean, method.denoised(method.texts(batch), TEMPLATES[0]))
+
+
+def test_sncse_reads_the_negated_first_view(towers, batch):
+    """Prevents a soft negative of the second view, or of the sentence itself."""
+    method = build("sncse", towers)
+    outputs = method(batch)
+    negated = negate(method.texts(batch), method.tokens)
+    expected = method.denoised(negated, TEMPLATES[0])
+    torch.testing.assert_close(outputs.negated[0], expected)
+    assert not torch.isclose(outputs.negated[0], outputs.sentence[0]).all(dim=1).any()
+
+
+def test_promcse_trains_the_prompt_alone(towers, batch):
+    """Prevents an encoder that moves, and embeddings of old words that do."""
+    method = build("promcse", towers).train()
+    before = copy.deepcopy(method.encoder.state_dict())
+    trained = [p for p in method.parameters() if p.requires_grad]
+    optimizer = torch.optim.AdamW(trained, lr=0.1, weight_decay=0.0)
+    sum(method.losses(batch, HEADS).values()).backward()
+    optimizer.step()
+    for name, value in method.encoder.state_dict().items():
+        if "word_embeddings" in name:
+            assert torch.equal(value[:-16], before[name][:-16])
+            assert not torch.isclose(value[-16:], before[name][-16:]).all(dim=1).any()
+        else:
+            assert torch.equal(value, before[name]), name

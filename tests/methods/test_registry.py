@@ -1,0 +1,159 @@
+"""Methods by name: shipped ones, a user's own, and files that come and go."""
+
+import ast
+import itertools
+import shutil
+import subprocess
+import sys
+from collections import Counter
+
+import pytest
+import torch
+from method_helpers import HEADS, build
+from pydantic import Field
+
+from cselab.errors import SettingsError
+from cselab.experiments.code import PACKAGE
+from cselab.methods import (
+    Method,
+    StepContext,
+    Terms,
+    create,
+    load_method_file,
+    method_names,
+    register,
+    registered,
+    registry,
+    term,
+)
+
+SimCSE = registered("simcse")
+
+
+@pytest.fixture
+def own_registry(monkeypatch):
+    """The methods registered so far; what a test adds is gone after it."""
+    monkeypatch.setattr(registry, "_METHODS", dict(registry._METHODS))
+
+
+def test_an_unknown_method_and_a_wrong_number_of_towers(towers):
+    """Prevents a twin of one tower, and an error that names no way out."""
+    with pytest.raises(SettingsError, match="unknown method 'jtcs'; did you mean 'jtcse'"):
+        create("jtcs")
+    with pytest.raises(SettingsError, match="'jtcse' has 2 towers .* got 1"):
+        create("jtcse", folders=towers[:1])
+    with pytest.raises(SettingsError, match="'sum' is not trained"):
+        create("sum", folders=towers)
+
+
+def test_a_users_own_method_is_registered_by_one_decorator(own_registry, towers, batch):
+    """Prevents a method of a notebook cell that only the library can see, and a subclass's
+    configuration that is its parent's."""
+
+    @register("only_alignment")
+    class OnlyAlignment(SimCSE):
+        class Config(SimCSE.Config):
+            terms: Terms = Field({"alignment": 1})
+            power: int = 2
+
+        @term
+        def alignment(self, outputs, step):
+            a, b = outputs.sentence
+            return (a - b).norm(dim=-1).pow(self.settings.power).mean()
+
+    method = build("only_alignment", towers, power=3, dropout=0.3)
+    assert isinstance(method, Method)
+    assert method.losses(batch, HEADS)["alignment"].item() == pytest.approx(0, abs=1e-9)
+    assert method.train().losses(batch, HEADS)["alignment"] > 0
+    assert (method.settings.method, method.settings.power) == ("only_alignment", 3)
+    assert SimCSE.Config.name == "simcse"
+    assert list(SimCSE.Config().terms) == ["nce"]
+
+
+FILE = """
+from cselab.methods import register
+from cselab.methods.simcse import SimCSE
+
+@register("{name}")
+class Mine(SimCSE):
+    scale = {scale}
+"""
+
+
+def test_a_method_file_is_read_again_when_it_changes(own_registry, tmp_path):
+    """Prevents a sweep that trains the method as it was when the session began."""
+    path = tmp_path / "my_method.py"
+    path.write_text(FILE.format(name="mine", scale=1))
+    load_method_file(path)
+    first = registered("mine")
+    load_method_file(path)
+    assert registered("mine") is first
+    path.write_text(FILE.format(name="mine", scale=2))
+    load_method_file(path)
+    assert (first.scale, registered("mine").scale) == (1, 2)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (None, "no method file .*give a .py file"),
+        ("x = 1", "registers no method; put @register"),
+        ("import nothing_like_this", "ModuleNotFoundError: .*nothing_like_this.*correct the file"),
+        ("def", "SyntaxError"),
+    ],
+)
+def test_a_method_file_that_is_none_is_refused(own_registry, tmp_path, text, message):
+    """Prevents a traceback of many lines, and a sweep without the method it is about."""
+    path = tmp_path / "not_a_method.py"
+    if text is not None:
+        path.write_text(text)
+    with pytest.raises(SettingsError, match=message):
+        load_method_file(path)
+
+
+def leaves() -> list[str]:
+    """Files of cselab/methods that no other module imports, but what the registry is of."""
+    imported = set()
+    for path in PACKAGE.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("cselab"):
+                imported |= {node.module, *(f"{node.module}.{name.name}" for name in node.names)}
+    names = {path.stem for path in (PACKAGE / "methods").glob("*.py")} - {"__init__", "untrained"}
+    return sorted(name for name in names if f"cselab.methods.{name}" not in imported)
+
+
+def test_a_method_is_added_and_removed_with_its_file(tmp_path):
+    """Prevents a second place that knows a method by name. All files that no other needs are
+    removed from a copy of the library, and one is added."""
+    copied = shutil.copytree(PACKAGE, tmp_path / "cselab")
+    removed = leaves()
+    assert {"consert", "esimcse", "pcl", "rankcse"} <= set(removed)
+    for name in removed:
+        (copied / "methods" / f"{name}.py").unlink()
+    (copied / "methods" / "added.py").write_text(FILE.format(name="added", scale=1))
+    code = (
+        "from cselab.methods import method_names; from cselab.experiments import configure; "
+        "print(*(configure(name, 'tiny').method.method for name in method_names()))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+    names = set(done.stdout.split())
+    of_files = {
+        name for name in method_names() if registered(name).__module__.split(".")[-1] in removed
+    }
+    assert {"consert", "esimcse"} <= of_files
+    assert names == {*method_names(), "added"} - of_files
+
+
+def test_the_coin_is_fair_and_depends_on_seed_and_step_alone():
+    """Prevents a coin that a resumed run, another process or an extra random draw would toss
+    differently."""
+    tosses = [StepContext.at(42, step).coin for step in range(4000)]
+    torch.manual_seed(1)
+    assert tosses == [StepContext.at(42, step).coin for step in range(4000)]
+    assert 1850 < sum(tosses) < 2150
+    assert tosses[:64] != [StepContext.at(43, step).coin for step in range(64)]
+    pairs = Counter(itertools.pairwise(tosses))
+    assert min(pairs.values()) > 850  # nor does one toss say what the next is

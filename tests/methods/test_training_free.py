@@ -1,0 +1,58 @@
+"""Methods without training of their own: sums and +UC of encoders, the ensemble's members."""
+
+import pytest
+import torch
+from method_helpers import SENTENCES
+
+from cselab.methods import registered
+from cselab.methods.training_free import Materials
+from cselab.models import Ensemble, SentenceEncoder, TwinEncoder
+
+
+@pytest.fixture
+def tower(make_bert, word_tokenizer):
+    """`tower(seed, ...)`: an encoder, options as of SentenceEncoder."""
+    return lambda seed, **options: SentenceEncoder(make_bert(seed), word_tokenizer, **options)
+
+
+def encoder(name, *parts, **changes):
+    """The encoder of a method from its parts."""
+    kind = registered(name)
+    materials = Materials(parts, text=lambda count: [], folder=lambda name: None)
+    return kind.encoder(kind.Config(**changes), materials)
+
+
+@pytest.mark.parametrize(
+    ("options", "kind"),
+    [({}, TwinEncoder), ({"pooling": "mean"}, Ensemble), ({"prompt": "the {sentence}"}, Ensemble)],
+)
+def test_a_sum_adds_what_its_towers_say(tower, options, kind):
+    """Prevents towers with a prompt or another pooling from being read by their bare [CLS], and
+    two towers that differ in it from being one twin."""
+    one, two = tower(1), tower(2, **options)
+    found = encoder("sum", one, two)
+    assert isinstance(found, kind)
+    expected = one.encode(SENTENCES) + two.encode(SENTENCES)
+    torch.testing.assert_close(found.encode(SENTENCES), expected)
+
+
+def test_uc_gives_the_outsider_its_weight(tower):
+    """Prevents the weight from going to the twin."""
+    twin, outsider = encoder("sum", tower(1), tower(2)), tower(3)
+    found = encoder("uc", twin, outsider, weight=0.7).encode(SENTENCES)
+    expected = 0.3 * twin.encode(SENTENCES) + 0.7 * outsider.encode(SENTENCES)
+    torch.testing.assert_close(found, expected)
+
+
+def test_an_ensemble_shares_the_twins_towers_and_draws_its_own_for_other_pivots():
+    """Prevents an ensemble that trains the twin's towers again, and members of one seed, which
+    would share batches and dropout."""
+    config = registered("edfse").Config(pivots=("ru", "nl", "fr", "zh"))
+    twin = registered("tncse").Config()
+    ru, nl, fr, zh = config.parts
+    assert (fr, ru) == twin.towers
+    assert [part.round_trips.pivot for part in config.parts] == ["ru", "nl", "fr", "zh"]
+    assert len({part.seed for part in (nl, zh, *twin.towers)} | {ru.seed}) == 3
+    assert nl == registered("edfse").Config(pivots=("de", "nl")).parts[1]
+    assert nl != config.seeded(7).parts[1]
+    assert nl.schedule == fr.schedule

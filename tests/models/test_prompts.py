@@ -1,0 +1,71 @@
+"""Prompts: whole templates, cut sentences."""
+
+import pytest
+
+from cselab.data.sources import embedded_dir
+from cselab.errors import SettingsError
+from cselab.models import load_tokenizer
+from cselab.models.prompts import PROMPTS, fill_prompt, prompt_template
+
+
+@pytest.fixture(scope="module")
+def tokenizer():
+    return load_tokenizer(embedded_dir() / "backbones" / "tiny-llama")
+
+
+LONG = "the old man in the park was reading a very long book about the history of the town " * 3
+
+
+@pytest.mark.parametrize("prompt", ["representative", "summarize", "About {sentence}, in short:"])
+def test_a_long_sentence_is_cut_and_the_prompt_is_not(tokenizer, prompt):
+    """Prevents plain truncation from removing the very words that the representative token stands
+    behind."""
+    frame = prompt_template(prompt)
+    start, end = frame.split("{sentence}")
+    for text, length in ((LONG, 24), ("The dog.", 64), (LONG, 128)):
+        (filled,) = fill_prompt(prompt, [text], tokenizer, length)
+        assert filled.startswith(start)
+        assert filled.endswith(end)
+        ids = tokenizer(filled)["input_ids"]
+        assert len(ids) <= length
+        kept = filled.removeprefix(start).removesuffix(end)
+        assert text.startswith(kept)
+        if kept != text:
+            assert len(ids) > length - 3  # no more is cut than must be
+
+
+def test_each_sentence_has_its_own_condition(tokenizer):
+    """Prevents the first condition from being put around all sentences."""
+    filled = fill_prompt(
+        "conditional", ["A dog.", "A cat."], tokenizer, 64, conditions=["the animal", "the number"]
+    )
+    assert filled == [
+        'Given the context the animal, summarize the sentence A dog. in one word:"',
+        'Given the context the number, summarize the sentence A cat. in one word:"',
+    ]
+
+
+def test_braces_in_a_sentence_are_text(tokenizer):
+    """Prevents str.format from tripping over, or filling, what a user wrote."""
+    assert fill_prompt("representative", ["a {condition} {0} {"], tokenizer, 64) == [
+        'The representative word for a {condition} {0} { is:"'
+    ]
+
+
+def test_prompts_that_do_not_fit_are_refused(tokenizer):
+    """Prevents a mistyped name from being a template, and a sentence of no words."""
+    with pytest.raises(
+        SettingsError, match="the prompt 'represent' is none of .*write {sentence} where it goes"
+    ):
+        prompt_template("represent")
+    for prompt, conditions in [
+        ("conditional", None),
+        ("summarize", ["a"]),
+        ("conditional", ["a", "b"]),
+    ]:
+        with pytest.raises(SettingsError, match="the prompt .* and the conditions do not fit"):
+            fill_prompt(prompt, ["A dog."], tokenizer, 64, conditions=conditions)
+    with pytest.raises(SettingsError, match="leaves no room for a sentence"):
+        fill_prompt("representative", [LONG], tokenizer, 8)
+    assert fill_prompt("", ["A dog."], tokenizer, 8) == ["A dog."]
+    assert set(PROMPTS) >= {"representative", "summarize", "conditional"}

@@ -1,0 +1,51 @@
+"""What comes with the project as recorded runs, and how it is compared."""
+
+import pandas
+import pytest
+
+from cselab.errors import DataError
+from cselab.evaluation import compare_methods
+from cselab.reporting import recorded
+
+
+def test_a_difference_is_paired_by_seed_and_keeps_the_studys_order():
+    """Prevents means over different seeds, and an interval where two seeds cannot give one."""
+    rows = [
+        ("B", 1, 60.0),
+        ("B", 2, 61.0),
+        ("B", 3, 62.0),
+        ("A", 3, 63.5),
+        ("A", 1, 61.0),
+        ("A", 2, 62.5),
+        ("C", 1, 70.0),
+    ]
+    found = compare_methods(pandas.DataFrame(rows, columns=["method", "seed", "average"]), "B")
+    assert list(found.index) == ["B", "A", "C"]
+    assert found.loc["A", "difference"] == pytest.approx((1.0 + 1.5 + 1.5) / 3)
+    half = 4.302653 * 0.288675 / 3**0.5  # t of 2 degrees of freedom; sd of 1, 1.5, 1.5
+    assert found.loc["A", "high"] - found.loc["A", "low"] == pytest.approx(2 * half, rel=1e-4)
+    assert found.seeds.tolist() == [3, 3, 1]
+    assert found.loc["C", ["difference", "low", "high"]].isna().all()
+
+
+def test_names_choose_rows_and_a_wrong_baseline_is_named():
+    found = recorded.tables("SimCSE, I + II", ["TNCSE", "JTCSE*"])["synthetic text"]
+    assert {"SimCSE, I + II", "TNCSE", "JTCSE, parallel"} <= set(found.index)
+    assert not {"SimCSE", "TNCSE D"} & set(found.index)
+    with pytest.raises(DataError, match="SimCSEE.*SIF mean"):
+        recorded.tables("SimCSEE", [])
+
+
+def test_rows_come_by_what_was_asked_for_and_by_number():
+    """Prevents 128 artificial rows between none and 32."""
+    found = recorded.tables("SimCSE", ["less*", "SimCSE + Barlow*"])["synthetic text"]
+    barlow = [f"SimCSE + Barlow, M = {rows}" for rows in (0, 32, 64, 128)]
+    noise = ["less noise, negatives", "less noise, positives"]
+    assert list(found.index) == ["SimCSE", *noise, *barlow]
+
+
+def test_a_model_without_training_is_in_no_correlation():
+    """Prevents five points of one energy, a pooling each, in the plot of energy and scores."""
+    labels = set(recorded.trained("synthetic").label)
+    assert {"SimCSE", "TNCSE"} <= labels
+    assert not {"untrained (cls)", "untrained (mean)", "whitened (cls)"} & labels

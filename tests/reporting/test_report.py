@@ -1,0 +1,226 @@
+"""Reports: the right means and differences in every form, no table of what is not comparable."""
+
+import re
+from dataclasses import replace
+
+import pandas
+import pytest
+from example_result import RESULT
+
+from cselab.errors import DataError
+from cselab.evaluation.methods import holm
+from cselab.reporting.report import write_report
+from cselab.reporting.tables import read_tables
+from cselab.sweep.store import Store
+
+SCORES = {
+    "towers": [60.0, 61.0, 62.0, 63.0],
+    "jtcse": [61.0, 62.5, 63.0, 64.5],
+    "<b>": [60.0, 61.1, 61.9, 63.0],
+}
+STS7 = ("STS12", "STS13", "STS14", "STS15", "STS16", "STSBenchmark", "SICK-R")
+
+
+@pytest.fixture
+def store(tmp_path):
+    store = Store(tmp_path / "s.sqlite")
+    for label, values in SCORES.items():
+        for seed, value in enumerate(values, 1):
+            rows = [("test", task, value + i - 3, 10) for i, task in enumerate(STS7)]
+            rows += [
+                ("test", "average", value, 70),
+                ("dev", "STSBenchmark", value + 5, 5),
+                ("phenomenon", "negation", 30.0 + seed, 4),
+            ]
+            rows += [("uniformity", "STSBenchmark", -2.0, 5), ("energy", "[CLS]", 0.3, 5)]
+            what = label if label != "<b>" else "simcse"
+            store.add(
+                replace(RESULT, key=f"{label}{seed}", label=label, what=what, seed=seed, rows=rows)
+            )
+    store.add(
+        replace(RESULT, key="bad", label="simcse", seed=9, error="the loss is not finite", rows=[])
+    )
+    store.add(replace(RESULT, key="was bad", label="jtcse", seed=1, error="no such term", rows=[]))
+    return store
+
+
+def test_tables_in_three_forms(store, tmp_path):
+    """Prevents an unpaired difference, a paper's figure at the wrong row, labels that become tags,
+    and failures that vanish."""
+    page = write_report(store.path, tmp_path / "r", against="towers").read_text()
+    table = pandas.read_csv(tmp_path / "r" / "tables" / "scores.csv", index_col=0)
+    assert table.loc["jtcse", "average"] == pytest.approx(62.75)
+    assert table.loc["jtcse", "difference"] == pytest.approx((1 + 1.5 + 1 + 1.5) / 4)
+    half = 3.182446 * 0.288675 / 2  # t of 3 degrees of freedom; sd of 1, 1.5, 1, 1.5
+    assert table.loc["jtcse", "high"] - table.loc["jtcse", "low"] == pytest.approx(
+        2 * half, rel=1e-3
+    )
+    assert table.loc["jtcse", "p"] == 0.125
+    assert table.loc["jtcse", "p_holm"] == 0.25
+    assert table.loc["jtcse", "STS12"] == pytest.approx(59.75)
+    assert table.paper.to_dict() == pytest.approx(
+        {"towers": float("nan"), "jtcse": 79.70, "<b>": 76.25}, nan_ok=True
+    )
+    text = (tmp_path / "r" / "report.md").read_text()
+    assert "| jtcse | 59.75 |" in text
+    assert "+1.25 | [+0.79, +1.71] | 0.125 | 0.250" in text
+    assert "FAILED: simcse, seed 9: the loss is not finite" in text
+    assert "FAILED: jtcse" not in text  # done again since
+    assert "&lt;b&gt;" in page
+    assert "<th><b></th>" not in page
+    assert not re.findall(r"<(?:script|link|img)[^>]+(?:src|href)\s*=\s*[\"']?https?:", page)
+    assert pandas.read_csv(tmp_path / "r" / "tables" / "rows.csv").key.nunique() == 12
+
+
+def test_tables_of_some_seeds(store):
+    """Prevents a row whose mean is over other seeds than the mean of the row beside it."""
+    found = read_tables(store.path, against="towers", seeds={1, 2, 3}).numbers["scores"]
+    assert found.seeds.tolist() == [3, 3, 3]
+    assert found.loc["towers", "average"] == 61
+    assert found.loc["jtcse", "difference"] == pytest.approx((1 + 1.5 + 1) / 3)
+    with pytest.raises(DataError, match=r"no runs of the seeds \[7\], only of \[1, 2, 3, 4\]"):
+        read_tables(store.path, seeds=[7])
+
+
+def test_a_system_that_is_another_one_has_no_number_of_seeds(store, tmp_path):
+    """Prevents a number of seeds, billions of them, beside a difference that none would show."""
+    for seed, value in enumerate(SCORES["towers"], 1):
+        rows = [("test", "average", value, 70)]
+        store.add(
+            replace(RESULT, key=f"same{seed}", label="same", what="towers", seed=seed, rows=rows)
+        )
+    write_report(store.path, tmp_path / "r", against="towers")
+    row = re.search(r"\| same \|.*", (tmp_path / "r" / "report.md").read_text())[0]
+    assert "| +0.00 | [+0.00, +0.00] | 1.000 | 1.000 | no number |" in row
+
+
+def test_claims_and_energy_are_in_the_report(store, tmp_path):
+    """Prevents a verdict on other rows than the claim names."""
+    (tmp_path / "c.toml").write_text(
+        '[[claims]]\nclaim = "J beats T"\nsource = "Table 1"\nbetter = "jtcse"\nthan ='
+        ' "towers"\ngap = 0.5\n[[claims]]\nclaim = "T beats X"\nsource = "Table 2"\nbetter ='
+        ' "towers"\nthan = "x"\n'
+    )
+    page = write_report(store.path, tmp_path / "r", claims=tmp_path / "c.toml").read_text()
+    text = (tmp_path / "r" / "report.md").read_text()
+    assert "| J beats T | +0.50 | +1.25 | [+0.79, +1.71] | supported | 0.125 | 0.125 | 4 |" in text
+    assert "| jtcse − towers | Table 1 |" in text
+    assert re.search(r"\| T beats X .* \| no runs \|  \|  \| 0 \|  \|  \| .* \| Table 2 \|", text)
+    assert "3 labels, Spearman" in page
+
+
+def test_a_choice_by_the_dev_split_alone(tmp_path):
+    """Prevents a sweep that measured no test from having no table."""
+    store = Store(tmp_path / "s.sqlite")
+    for label, value in (("rate 1", 60.0), ("rate 2", 61.0)):
+        store.add(replace(RESULT, key=label, label=label, rows=[("dev", "World", value, 5)]))
+    write_report(store.path, tmp_path / "r")
+    table = pandas.read_csv(tmp_path / "r" / "tables" / "scores.csv", index_col=0)
+    assert table.average.to_dict() == {"rate 1": 60.0, "rate 2": 61.0}
+
+
+def test_rows_may_train_on_other_text_but_not_have_other_tests(tmp_path):
+    """Prevents a study of the training text that no table can show, and a table over two test
+    sets."""
+    store = Store(tmp_path / "s.sqlite")
+    rows = [("test", "average", 60.0, 70)]
+    store.add(replace(RESULT, rows=rows))
+    store.add(
+        replace(
+            RESULT,
+            key="k2",
+            label="more text",
+            data="e",
+            settings={"seed": 1, "sentences": 9},
+            rows=rows,
+        )
+    )
+    write_report(store.path, tmp_path / "r")
+    store.add(
+        replace(
+            RESULT,
+            key="k3",
+            label="less tests",
+            data="f",
+            settings={"sentences": 8},
+            rows=[("test", "average", 60.0, 69)],
+        )
+    )
+    with pytest.raises(DataError, match="has runs on 3 kinds of data"):
+        write_report(store.path, tmp_path / "r")
+
+
+def test_labels_are_chosen_and_the_baseline_is_kept(store, tmp_path):
+    write_report(store.path, tmp_path / "r", against="towers", only=["j*"])
+    assert list(pandas.read_csv(tmp_path / "r" / "tables" / "scores.csv", index_col=0).index) == [
+        "towers",
+        "jtcse",
+    ]
+    with pytest.raises(DataError, match="no runs of 'jtsce'.*did you mean 'jtcse'"):
+        write_report(store.path, tmp_path / "r", against="jtsce")
+
+
+def test_what_notebooks_recorded(tmp_path):
+    """Prevents an empty table and an empty figure where a grid had notebooks only."""
+    store = Store(tmp_path / "s.sqlite")
+    for seed in (1, 2):
+        rows = [("TNCSE", "World", 60.0 + seed, 5), ("JTCSE", "World", 62.0 + seed, 5)]
+        store.add(
+            replace(RESULT, key=f"n{seed}", label="03", what="03_jtcse", seed=seed, rows=rows)
+        )
+    page = write_report(store.path, tmp_path / "r").read_text()
+    table = pandas.read_csv(tmp_path / "r" / "tables" / "scores.csv", index_col=0)
+    assert table.average.to_dict() == {"03: TNCSE": 61.5, "03: JTCSE": 63.5}
+    assert "Every seed" not in page
+    store.add(replace(RESULT, key="m", label="jtcse", rows=[("test", "average", 70.0, 70)]))
+    write_report(store.path, tmp_path / "r", against="jtcse")
+    assert (
+        "Scores that notebooks recorded (03) are in tables/rows.csv"
+        in (tmp_path / "r" / "report.md").read_text()
+    )
+
+
+def test_what_cannot_be_compared_is_refused(store, tmp_path):
+    """Prevents a mean over two texts, and one over a label's old and new settings."""
+    store.add(
+        replace(
+            RESULT,
+            key="again",
+            label="jtcse",
+            seed=1,
+            finished="2026-02-01",
+            rows=[("test", "average", 70.0, 70)],
+        )
+    )
+    write_report(store.path, tmp_path / "r", against="towers")
+    assert (
+        "1 older runs of the same label and seed are left out"
+        in (tmp_path / "r" / "report.md").read_text()
+    )
+    store.add(
+        replace(
+            RESULT,
+            key="other",
+            label="jtcse",
+            seed=5,
+            data="other",
+            rows=[("test", "average", 70.0, 70)],
+        )
+    )
+    with pytest.raises(DataError, match="has runs on 2 kinds of data"):
+        write_report(store.path, tmp_path / "r", against="towers")
+    with pytest.raises(DataError, match="no store"):
+        write_report(tmp_path / "none.sqlite", tmp_path / "r")
+    empty = Store(tmp_path / "empty.sqlite")
+    with pytest.raises(DataError, match="has no finished run"):
+        write_report(empty.path, tmp_path / "r")
+
+
+def test_holm():
+    """Against the definition: sorted p times what is left, never falling, at most 1."""
+    import numpy as np
+
+    assert holm(np.array([0.01, 0.04, 0.03, 0.9])).tolist() == pytest.approx(
+        [0.04, 0.09, 0.09, 0.9]
+    )
+    assert holm(np.array([0.6, 0.5])).tolist() == [1.0, 1.0]
