@@ -55,10 +55,12 @@ class RunConfig(Config):
 
     def fitting(self, changes: Mapping[str, Any]) -> dict[str, Any]:
         """Those of `changes` that fit, by full path: where one fits several settings equally well
-        (the steps of both members of "uc"), each of them."""
+        (the steps of both members of "uc"), each of them. Where two of them mean the same setting,
+        the longer path counts: "towers.steps" against the "steps" of a sum."""
+        by_length = sorted(self.flattened(changes).items(), key=lambda item: item[0].count("."))
         return {
             ".".join(place): value
-            for path, value in self.flattened(changes).items()
+            for path, value in by_length
             for place in self.nearest_places(path)
         }
 

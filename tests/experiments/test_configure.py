@@ -100,6 +100,16 @@ def test_settings_for_many_methods_reach_those_that_have_them():
     assert [tower.schedule.steps for tower in own.towers] == [5, 3]
 
 
+@pytest.mark.parametrize("order", [1, -1])
+def test_of_two_settings_for_many_methods_the_longer_path_counts(order):
+    """Prevents a sum of other towers than the twin beside it starts from."""
+    usual = dict([("towers.steps", 4), ("steps", 2)][::order])
+    twin, summed = (configure(name, usual=usual).method for name in ("jtcse", "sum"))
+    assert twin.schedule.steps == 2
+    assert [tower.schedule.steps for tower in twin.towers] == [4, 4]
+    assert summed.towers == twin.towers
+
+
 def test_a_setting_of_no_method_is_an_error_that_names_the_nearest():
     check_settings({"caels": 2, "lora_rank": 4, "terms.arc.margin": 5, "weight": 0.3})
     for wrong, right in {
