@@ -1,5 +1,6 @@
 """A run: the tree of its method, its data, its machine; and how one is written down."""
 
+import functools
 import json
 from collections.abc import Mapping
 from pathlib import Path
@@ -150,28 +151,48 @@ def family(node: MethodConfig) -> str:
 
 def check_settings(settings: Mapping[str, Any], profile: str = "tiny") -> None:
     """Raises SettingsError for a setting that fits no method, with the nearest name, and for a
-    value that the first method which takes it refuses."""
-    left = dict(settings)
-    for name in method_names():
-        run = configure(name, profile)
-        fitting = {path: value for path, value in left.items() if run.takes(path)}
-        run.changed(run.fitting(fitting))
-        left = {path: value for path, value in left.items() if path not in fitting}
-        if not left:
-            return
-    path = next(iter(left))
-    known = setting_names(profile)
-    raise SettingsError(
-        f"unknown setting {path!r}; {nearest(path, known) or 'cselab settings lists them'}"
-    )
+    value that all methods which have the setting refuse."""
+    runs = _runs(profile, settings)
+    for path, value in settings.items():
+        fitting = [run for run in runs if run.takes(path)]
+        if not fitting:
+            hint = nearest(path, setting_names(profile)) or "cselab settings lists them"
+            raise SettingsError(f"unknown setting {path!r}; {hint}")
+        refused = [error for run in fitting if (error := _refusal(run, path, value))]
+        if len(refused) == len(fitting):
+            raise refused[0]
 
 
-def is_setting(path: str, profile: str = "tiny") -> bool:
-    """Whether a dotted path fits any method."""
-    return any(configure(name, profile).takes(path) for name in method_names())
+def _refusal(run: RunConfig, path: str, value: Any) -> SettingsError | None:
+    try:
+        run.changed(run.fitting({path: value}))
+    except SettingsError as error:
+        return error
+    return None
+
+
+def is_setting(path: str, profile: str = "tiny", settings: Mapping[str, Any] | None = None) -> bool:
+    """Whether a dotted path fits any method, where `settings` may put others in their places."""
+    return any(run.takes(path) for run in _runs(profile, settings or {}))
+
+
+def _runs(profile: str, settings: Mapping[str, Any]) -> list[RunConfig]:
+    """A run of each method, with the methods that `settings` put in the place of others."""
+    runs = [_default_run(name, profile) for name in method_names()]
+    return [run.changed(_methods(run.fitting(settings))) for run in runs]
 
 
 def setting_names(profile: str = "tiny") -> set[str]:
     """Names and dotted names of the settings of all methods."""
-    runs = (configure(name, profile) for name in method_names())
+    runs = (_default_run(name, profile) for name in method_names())
     return set().union(*(run.names() for run in runs)) | {"profile", "seed", "preset"}
+
+
+def _default_run(method: str, profile: str) -> RunConfig:
+    return _run_of_class(registered(method), profile)
+
+
+@functools.lru_cache(maxsize=256)
+def _run_of_class(kind: type, profile: str) -> RunConfig:
+    """Kept by the class, for a method of a notebook's cell may be registered again."""
+    return configure(kind.Config.name, profile)

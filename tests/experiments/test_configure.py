@@ -110,6 +110,16 @@ def test_of_two_settings_for_many_methods_the_longer_path_counts(order):
     assert summed.towers == twin.towers
 
 
+def test_a_setting_that_only_some_methods_can_have_is_one():
+    """Prevents JTCSE's terms, or a decoder's pooling, from being refused because another method
+    has no such value."""
+    check_settings({"terms": ["nce", "icnce"], "pooling": "last_token"})
+    check_settings({"towers": {"temperature": 0.1}, "towers.method": "esimcse"})
+    check_settings({"towers.method": "esimcse", "towers.momentum": 0.9})
+    with pytest.raises(SettingsError, match="unknown term 'icnse'; did you mean"):
+        check_settings({"terms": ["nce", "icnse"]})
+
+
 def test_a_setting_of_no_method_is_an_error_that_names_the_nearest():
     check_settings({"caels": 2, "lora_rank": 4, "terms.arc.margin": 5, "weight": 0.3})
     for wrong, right in {

@@ -83,7 +83,7 @@ def test_a_sweep(hub, tmp_path):
     store = tmp_path / "s.sqlite"
     methods = ["-m", "simcse", "-m", "edfse", "--seeds", "1-2"]
     options = [*methods, "--workers", 2, "--store", store, "--outputs", tmp_path]
-    given = {"profile": "paper", "tasks": "STS16", "pivots": '[["fr", "ru"]]', **DATA}
+    given = {"profile": "paper", "tasks": "STS16", "pivots": '["fr", "ru"]', **DATA}
     done = cselab(hub, "sweep", *options, **given, **SHORT, **TOWERS)
     assert done.returncode == 0, done.stdout + done.stderr
     with sqlite3.connect(store) as connection:

@@ -6,6 +6,9 @@ import pytest
 from cselab.errors import DataError
 from cselab.evaluation import compare_methods
 from cselab.reporting import recorded
+from cselab.reporting.tables import read_tables
+
+STORES = sorted(recorded.store("real").parent.glob("*.sqlite"))
 
 
 def test_a_difference_is_paired_by_seed_and_keeps_the_studys_order():
@@ -49,3 +52,15 @@ def test_a_model_without_training_is_in_no_correlation():
     labels = set(recorded.trained("synthetic").label)
     assert {"SimCSE", "TNCSE"} <= labels
     assert not {"untrained (cls)", "untrained (mean)", "whitened (cls)"} & labels
+
+
+@pytest.mark.parametrize("path", STORES, ids=lambda path: path.stem)
+def test_recorded_stores_stay_readable(path):
+    """Prevents recorded results that a change of the store, of a name or of the settings makes
+    unreadable, and tables that call the synthetic STS by its old name."""
+    tables = read_tables(path)
+    assert not tables.rows.empty
+    assert "World" not in set(tables.rows.task)
+    assert not [name for name, table in tables.numbers.items() if "World" in table.columns]
+    if "real" not in path.stem:
+        assert "Synthetic" in set(tables.rows.task)
