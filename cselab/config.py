@@ -188,7 +188,7 @@ def read_value(text: str) -> Any:
     try:
         return json.loads(text)
     except ValueError:
-        return {"True": True, "False": False, "None": None, "none": None}.get(text, text)
+        return {"True": True, "False": False, "None": None}.get(text, text)
 
 
 def _parts(value: Any) -> list[tuple[Path, Config]]:

@@ -144,14 +144,16 @@ def test_leaves_say_where_a_value_comes_from():
 
 
 def test_values_of_a_command_line_are_read():
-    """Prevents `-p hub=False` that is true, and a name that is read as JSON's."""
-    texts = ("0.1", "2", "true", "False", "none", "parallel", '["nce"]', "fr,ru")
+    """Prevents `-p hub=False` that is true, `-p head=none` that is left out, and a name that is
+    read as JSON's."""
+    texts = ("0.1", "2", "true", "False", "None", "none", "parallel", '["nce"]', "fr,ru")
     assert [read_value(text) for text in texts] == [
         0.1,
         2,
         True,
         False,
         None,
+        "none",
         "parallel",
         ["nce"],
         "fr,ru",

@@ -171,9 +171,11 @@ def _refusal(run: RunConfig, path: str, value: Any) -> SettingsError | None:
     return None
 
 
-def is_setting(path: str, profile: str = "tiny", settings: Mapping[str, Any] | None = None) -> bool:
-    """Whether a dotted path fits any method, where `settings` may put others in their places."""
-    return any(run.takes(path) for run in _runs(profile, settings or {}))
+def known_settings(settings: Mapping[str, Any], profile: str = "tiny") -> set[str]:
+    """Those dotted paths of `settings` that fit any method, also one that `settings` put in the
+    place of another."""
+    runs = _runs(profile, settings)
+    return {path for path in settings if any(run.takes(path) for run in runs)}
 
 
 def _runs(profile: str, settings: Mapping[str, Any]) -> list[RunConfig]:

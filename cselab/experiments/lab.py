@@ -107,8 +107,10 @@ class Lab:
         for name, encoder in encoders.items():
             reports[name] = report = scores.score(self.session, encoder)
             folder = getattr(encoder, "folder", None)
-            step = {"step": folder.name if folder else ""}
-            self.record({"method": name, **step, **row} for row in report.to_rows())
+            of = {"method": name, "step": folder.name if folder else ""}
+            if isinstance(encoder, Trained):  # a machine without bfloat16 trains in float32
+                of["precision"] = encoder.precision
+            self.record({**of, **row} for row in report.to_rows())
         return reports
 
     def over_seeds(

@@ -44,6 +44,13 @@ class Trained:
         """The encoder's vectors, (n, d)."""
         return self.encoder.encode(sentences, **options)
 
+    @property
+    def precision(self) -> str:
+        """ "bfloat16" if any node was trained in it, else "float32"."""
+        config = self.config
+        used = any(place[-1] == "bf16" and config.value_at(place) for place, _ in config.paths())
+        return "bfloat16" if used else "float32"
+
 
 def train(run: RunConfig, session: Session | None = None) -> Trained:
     """Train a run, or find it trained: the nodes that it starts from first.

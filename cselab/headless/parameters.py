@@ -210,7 +210,7 @@ def _check_settings(texts: Mapping[str, str], names: set[str], profile: str) -> 
     settings = {name: read_value(text) for name, text in texts.items() if name != "profile"}
     seed, preset = settings.pop("seed", None), settings.pop("preset", None)
     config.configure("untrained", profile, seed=seed, preset=preset)
-    valid = {name for name in settings if config.is_setting(name, profile, settings)}
+    valid = config.known_settings(settings, profile)
     for name in settings.keys() - valid - names:
         hint = nearest(name, names | config.setting_names(profile))
         raise SettingsError(f"unknown parameter {name!r}; {hint or '`cselab settings` lists them'}")

@@ -32,7 +32,7 @@ from pathlib import Path
 from typing import Any
 
 from cselab.errors import SettingsError, nearest, suggest
-from cselab.experiments.config import RunConfig, configure, is_setting, setting_names
+from cselab.experiments.config import RunConfig, configure, known_settings, setting_names
 from cselab.headless.parameters import SETTINGS, read_parameters
 from cselab.headless.runner import find_notebooks
 from cselab.methods import load_method_file, registered
@@ -193,10 +193,11 @@ def _own_keys(block: Mapping[str, Any], top: Mapping[str, Any]) -> dict[str, Any
 
 def _check_keys(keys: Sequence[str], profile: str) -> None:
     """That each fits some method, where it need not fit a certain one."""
+    known = known_settings(dict.fromkeys(keys), profile)
     for key in keys:
-        if not is_setting(key, profile):
-            known = [*setting_names(profile), *OWN, "measures", "modules", "runs"]
-            hint = nearest(key, known) or "cselab settings lists them"
+        if key not in known:
+            names = [*setting_names(profile), *OWN, "measures", "modules", "runs"]
+            hint = nearest(key, names) or "cselab settings lists them"
             raise SettingsError(f"grid: unknown key {key!r}; {hint}")
 
 

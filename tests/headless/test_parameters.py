@@ -1,12 +1,17 @@
 """Strict parameters: what papermill lets through, and what it misreads."""
 
+import json
 from pathlib import Path
 
 import nbformat
 import pytest
 
 from cselab.errors import CselabError, SettingsError
+from cselab.experiments import configure
 from cselab.headless.parameters import assign, read_parameters
+from cselab.methods import method_names
+
+NOTEBOOKS = sorted((Path(__file__).parents[2] / "notebooks").glob("[0-9]*.ipynb"))
 
 CELL = '''
 """A docstring is no parameter."""
@@ -146,3 +151,20 @@ def test_settings_are_checked_before_a_kernel_starts(given, message, tmp_path):
     takes = notebook(tmp_path, 'profile: str = "tiny"\nsettings: dict = {}')
     with pytest.raises(SettingsError, match=message):
         assign(given, [takes])
+
+
+def test_every_notebook_takes_every_setting_of_every_method(capsys):
+    """Prevents a setting that one notebook knows and another refuses, drops or cannot read, as it
+    once dropped `head=none`."""
+    texts = {
+        place[-1]: value if isinstance(value, str) else json.dumps(value, default=str)
+        for method in method_names()
+        for place, value, _ in configure(method).leaves()
+        if value is not None and place[-1] not in ("profile", "weight")
+    }
+    assert {"head", "caels", "corpus", "lora_rank", "outputs"} <= texts.keys()
+    values = assign(texts, NOTEBOOKS)
+    assert len(values) >= 13
+    for given in values.values():
+        assert {*given, *given.get("settings", {})} - {"settings"} == set(texts)
+    assert not capsys.readouterr().out

@@ -10,6 +10,7 @@ import pytest
 
 import cselab
 from cselab.experiments import workspace
+from cselab.experiments.train import Trained
 from cselab.training import precision
 
 
@@ -29,7 +30,7 @@ def test_without_fast_bfloat16_float32_is_used_and_one_line_says_so(
     fast, machine, tmp_path, capsys
 ):
     """Prevents minutes of standing still at 0.3 GFLOP/s, a twin whose towers still ask for it, a
-    line for each method, and a change of precision in silence."""
+    line for each method, and a change of precision in silence or in the rows of results."""
     machine(fast)
     lab = cselab.open_lab("test", outputs=tmp_path, device="cpu", bf16=True)
     for name in ("jtcse", "simcse"):
@@ -37,6 +38,8 @@ def test_without_fast_bfloat16_float32_is_used_and_one_line_says_so(
         asked = [run.value_at(place) for place, _ in run.paths() if place[-1] == "bf16"]
         assert len(asked) == (3 if name == "jtcse" else 1)
         assert set(asked) == {fast}
+        made = Trained(lab.untrained(), run.method)
+        assert made.precision == ("bfloat16" if fast else "float32")
     said = capsys.readouterr().err
     message = "bf16=True: this machine has no fast bfloat16, so float32 is used"
     assert (said.count("\n"), message in said) == ((0, False) if fast else (1, True))
