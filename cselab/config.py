@@ -68,7 +68,7 @@ class Config(BaseModel):
         """
         found = self
         flat = self.flattened(changes)
-        for path in sorted(flat, key=lambda path: path.split(".")[-1] != "method"):
+        for path in sorted(flat, key=_order):
             value = flat[path]
             for place in found.places(path):
                 found = found.with_value(place, value)
@@ -189,6 +189,12 @@ def read_value(text: str) -> Any:
         return json.loads(text)
     except ValueError:
         return {"True": True, "False": False, "None": None}.get(text, text)
+
+
+def _order(path: str) -> tuple[bool, int]:
+    """Methods first, for other settings depend on them; of each, what is nearer to the root."""
+    steps = path.split(".")
+    return steps[-1] != "method", len(steps)
 
 
 def _parts(value: Any) -> list[tuple[Path, Config]]:

@@ -4,22 +4,10 @@ import functools
 import hashlib
 from pathlib import Path
 
-import torch
-
 MODEL_SUFFIXES = (".json", ".txt", ".model", ".spm", ".safetensors", ".bin")
 """Suffixes of configuration, tokenizer and weights."""
 NOTES = ("card.json", "step.json")
 """Files that describe a model and do not change it; excluded from its hash."""
-
-
-def weights_hash(*models: torch.nn.Module) -> str:
-    """Fingerprint of model weights: sixteen hex digits of parameters and buffers, on any device."""
-    digest = hashlib.sha256()
-    for model in models:
-        for name, values in model.state_dict().items():
-            data = values.detach().cpu().reshape(-1).view(torch.uint8).numpy().tobytes()
-            digest.update(name.encode() + data)
-    return digest.hexdigest()[:16]
 
 
 def folder_hash(folder: str | Path) -> str:

@@ -8,7 +8,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 PACKAGE = Path(__file__).resolve().parents[1]
-TRAINING = ("cselab.training.fit", "cselab.experiments.rows", "cselab.evaluation.sts")
+TRAINING = (
+    "cselab.training.fit",
+    "cselab.experiments.rows",
+    "cselab.data.nli",
+    "cselab.data.targets",
+    "cselab.evaluation.sts",
+)
 """What every training runs besides its method: the loop, the rows, the score of the dev split."""
 
 

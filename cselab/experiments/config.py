@@ -42,12 +42,18 @@ class RunConfig(Config):
     machine: Machine = Machine()
 
     def flattened(self, changes: Mapping[str, Any], before: tuple[str, ...] = ()) -> dict[str, Any]:
-        """Also a method's name in the place of a node: `teacher="tncse"` is `teacher.method`."""
-        flat = super().flattened(changes, before)
-        return {
-            f"{path}.method" if isinstance(value, str) and self._is_node(path) else path: value
-            for path, value in flat.items()
-        }
+        """Also a method's name in the place of a node: `teacher="tncse"` is `teacher.method`, and a
+        list of them is those of its members."""
+        flat: dict[str, Any] = {}
+        for path, value in super().flattened(changes, before).items():
+            names = value if isinstance(value, (list, tuple)) else [value]
+            if not all(isinstance(name, str) for name in names) or not self._is_node(path):
+                flat[path] = value
+            elif names is value:  # towers=["simcse", "esimcse"]
+                flat |= {f"{path}.{i}.method": name for i, name in enumerate(names)}
+            else:
+                flat[f"{path}.method"] = value
+        return flat
 
     def _is_node(self, path: str) -> bool:
         values = (self.value_at(place) for place in self.present(tuple(path.split("."))))
@@ -57,13 +63,18 @@ class RunConfig(Config):
     def fitting(self, changes: Mapping[str, Any]) -> dict[str, Any]:
         """Those of `changes` that fit, by full path: where one fits several settings equally well
         (the steps of both members of "uc"), each of them. Where two of them mean the same setting,
-        the longer path counts: "towers.steps" against the "steps" of a sum."""
+        the longer path counts: "towers.steps" against the "steps" of a sum. A hyperparameter is of
+        a term that is there: it adds none."""
         by_length = sorted(self.flattened(changes).items(), key=lambda item: item[0].count("."))
-        return {
-            ".".join(place): value
-            for path, value in by_length
-            for place in self.nearest_places(path)
-        }
+        found: dict[str, Any] = {}
+        for path, value in by_length:
+            for place in self.nearest_places(path):
+                *term, field = place
+                adds = field == "weight" or term[-1:] == ["terms"]
+                given = {".".join(term), ".".join(term[:-1])} & found.keys()
+                if adds or given or self.present(place):
+                    found[".".join(place)] = value
+        return found
 
     def with_value(self, place: tuple[str, ...], value: Any) -> "RunConfig":
         """A new seed is that of the whole tree."""
@@ -97,6 +108,8 @@ def configure(
     if preset not in (None, *PRESETS):
         raise SettingsError(f"unknown preset {preset!r}; {suggest(preset, PRESETS)}")
     usual, changes = dict(usual or {}), dict(changes or {})
+    if of_run := {"profile", "preset"} & {*usual, *changes}:
+        raise SettingsError(f"{min(of_run)!r} is of a whole run; give it beside the settings")
     try:
         seed = 42 if seed is None else seed
         node = registered(method).Config() if isinstance(method, str) else method
@@ -114,10 +127,11 @@ def configure(
         run = run.changed(_methods({**run.fitting(usual), **given}))
         node = PROFILES[profile].apply(run.method).seeded(seed)
         run = run.model_copy(update={"method": node})
-    found = run.changed({**run.fitting(usual), **given})
+    run = run.changed(given)  # terms that are added take the usual hyperparameters
+    found = run.changed(run.fitting(usual)).changed(given)
     if isinstance(method, str) and preset == "released":  # which depends on the backbone
         found = found.model_copy(update={"method": released(found.method)})
-        found = found.changed({**found.fitting(usual), **given})
+        found = found.changed(found.fitting(usual)).changed(given)
     return found
 
 
@@ -136,7 +150,9 @@ def released(node: MethodConfig) -> MethodConfig:
     node = node.model_copy(update=changes)
     for difference in registered(node.method).differences:
         if difference.preset:
-            node = node.changed(difference.changes(node, family(node)))
+            changes = difference.changes(node, family(node)).items()
+            there = {path: value for path, value in changes if node.present(tuple(path.split(".")))}
+            node = node.changed(there)  # a method without a term has none of its differences
     return node
 
 
@@ -165,7 +181,10 @@ def check_settings(settings: Mapping[str, Any], profile: str = "tiny") -> None:
 
 def _refusal(run: RunConfig, path: str, value: Any) -> SettingsError | None:
     try:
-        run.changed(run.fitting({path: value}))
+        given = run.flattened({path: value})
+        run.changed(
+            {".".join(place): v for p, v in given.items() for place in run.nearest_places(p)}
+        )
     except SettingsError as error:
         return error
     return None

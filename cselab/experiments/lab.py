@@ -81,7 +81,8 @@ class Lab:
     def towers(self, method: str = "sum", **changes: Any) -> list[Trained]:
         """The trained towers that a sum or a twin starts from, in order."""
         run = self.workspace.with_fast_precision(self.run(method, **changes))
-        return [train_node(self.session, tower) for tower in run.method.towers]
+        session = Session(self.workspace, run.data)
+        return [train_node(session, tower) for tower in run.method.towers]
 
     def untrained(self, pooling: str = "cls") -> Any:
         """The backbone before training, as a sentence encoder."""
@@ -89,12 +90,13 @@ class Lab:
 
     def create(self, method: str | MethodConfig, **changes: Any) -> Method:
         """A method before its training, from its backbone or its trained towers, on the device."""
-        config = self.config(method, **changes)
-        towers = [train_node(self.session, tower) for tower in getattr(config, "towers", ())]
+        run = self.workspace.with_fast_precision(self.run(method, **changes))
+        config, session = run.method, Session(self.workspace, run.data)
+        towers = [train_node(session, tower) for tower in getattr(config, "towers", ())]
         folders = [str(tower.folder / "encoder") for tower in towers]
         if not folders:
             model = getattr(config, "backbone", None) or config.decoder
-            folders = [str(self.session.model_folder(model))]
+            folders = [str(session.model_folder(model))]
         return create(config, folders=folders).to(self.device)
 
     def check(self, *methods: str) -> None:

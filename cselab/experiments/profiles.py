@@ -15,7 +15,7 @@ from cselab.methods import MethodConfig
 
 
 class Profile(NamedTuple):
-    """data: of the run. everywhere: values of fields wherever they occur in a tree. roles: changes
+    """data: of the run. everywhere: values of paths wherever they end one in a tree. roles: changes
     of a node by its role; members of a tuple are "tower_i", the second "tower_ii"."""
 
     data: DataConfig
@@ -29,18 +29,20 @@ class Profile(NamedTuple):
             if isinstance(value, MethodConfig):
                 changes[name] = self.apply(value)
             elif isinstance(value, tuple) and value and isinstance(value[0], MethodConfig):
-                changes[name] = tuple(
-                    self.apply(part, "tower_ii" if i == 1 else "tower_i")
-                    for i, part in enumerate(value)
-                )
+                changes[name] = tuple(self._member(part, i) for i, part in enumerate(value))
         node = node.model_copy(update=changes)
         for path, value in self.roles.get(role or node.role, {}).items():
             if path.split(".")[0] in type(node).model_fields:
                 node = node.with_value(tuple(path.split(".")), value)
         for place in [place for place, _ in node.paths()]:
-            if place[-1] in self.everywhere:
-                node = node.with_value(place, self.everywhere[place[-1]])
+            for path, value in self.everywhere.items():
+                if place[-len(path.split(".")) :] == tuple(path.split(".")):
+                    node = node.with_value(place, value)
         return node
+
+    def _member(self, part: MethodConfig, place: int) -> MethodConfig:
+        """A tower; one with a budget of its own, such as a decoder, keeps it."""
+        return self.apply(part, ("tower_ii" if place == 1 else "tower_i") * (part.role == "single"))
 
 
 def _schedule(**changes: Any) -> dict[str, Any]:
@@ -59,7 +61,7 @@ PROFILES: dict[str, Profile] = {
     # gain +1 to +1.6.
     "tiny": Profile(
         data=DataConfig(sentences=2_000, dev_pairs=150, synthetic_pairs=500, triplets=2_000),
-        everywhere={**SMALL_MODEL, "mode": "pair"},
+        everywhere={**SMALL_MODEL, "round_trips.mode": "pair"},
         roles={
             "single": {
                 **_schedule(steps=16, learning_rate=2e-4, eval_every=8),
@@ -90,7 +92,7 @@ PROFILES: dict[str, Profile] = {
     ),
     "paper": Profile(
         data=DataConfig(hub=True, triplets=275_601),
-        everywhere={"bf16": True, "translator": "opus-mt"},
+        everywhere={"bf16": True, "round_trips.translator": "opus-mt"},
         roles={},  # the defaults of every Config are the paper's
     ),
 }

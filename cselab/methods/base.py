@@ -90,7 +90,7 @@ class Method(nn.Module, ABC):
         super().__init_subclass__(**options)
         own = {name: item.term for name, item in vars(cls).items() if hasattr(item, "term")}
         cls.own_terms = {**cls.own_terms, **own}
-        if "Config" not in vars(cls):
+        if "Config" not in vars(cls) or "offered" in vars(cls.Config):  # another method's
             where = {"__module__": cls.__module__, "__qualname__": f"{cls.__qualname__}.Config"}
             cls.Config = type("Config", (cls.Config,), where)
         shared = SHARED if cls.views > 1 else {}  # they compare the views of a sentence

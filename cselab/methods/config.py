@@ -159,15 +159,18 @@ class Pooled(Config):
         return "fresh" if self.pooler == "fresh" else "required"
 
 
+def _names(given: Any) -> Any:
+    return tuple(part.strip() for part in given.split(",")) if isinstance(given, str) else given
+
+
+Names = Annotated[tuple[str, ...], BeforeValidator(_names)]
+"""Names, also in one text with commas."""
+
+
 class TwoViews(Config):
     """Where the second view of a sentence comes from, besides dropout."""
 
-    augment: tuple[str, ...] = ()
+    augment: Names = ()
     """What changes the text of each view: a name of `cselab.data.augment` a view, or nothing."""
     round_trips: RoundTrips | None = None
     """None: the text alone, as SimCSE has it."""
-
-    @field_validator("augment", mode="before")
-    @classmethod
-    def _one_text(cls, given: Any) -> Any:
-        return tuple(part.strip() for part in given.split(",")) if isinstance(given, str) else given

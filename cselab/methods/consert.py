@@ -7,6 +7,7 @@ from torch import Tensor
 
 from cselab.losses import info_nce
 from cselab.methods.base import SentenceOutputs
+from cselab.methods.config import Names
 from cselab.methods.context import StepContext
 from cselab.methods.registry import register
 from cselab.methods.simcse import SimCSE
@@ -33,7 +34,7 @@ class ConSERT(SimCSE):
         """ConSERT's settings; the schedule is SimCSE's."""
 
         terms: Terms = {"nt_xent": 1}
-        augment: tuple[str, ...] = ("shuffle", "cutoff")
+        augment: Names = ("shuffle", "cutoff")
         pooling: Literal["cls", "mean", "first_last", "last_two", "pooler"] = "mean"
 
     paper_row = "ConSERT"

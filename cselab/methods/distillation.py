@@ -55,7 +55,6 @@ class Distilled(SimCSE):
 
     views = 1
     keeps_apart = False
-    paper_row = ""
     differences = ()
 
     @classmethod

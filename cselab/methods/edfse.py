@@ -3,9 +3,9 @@
 import zlib
 from typing import Any
 
-from pydantic import Field, field_validator
+from pydantic import Field, model_validator
 
-from cselab.methods.config import AnyMethod, MethodConfig
+from cselab.methods.config import AnyMethod, MethodConfig, Names
 from cselab.methods.differences import Difference
 from cselab.methods.distillation import Distilled
 from cselab.methods.registry import register
@@ -26,17 +26,19 @@ class EDFSE(TrainingFree):
     class Config(MethodConfig):
         """The pivots, and the towers that the members are."""
 
-        pivots: tuple[str, ...] = Field(("fr", "ru", "nl", "zh", "de", "es"), min_length=1)
+        pivots: Names = Field(("fr", "ru", "nl", "zh", "de", "es"), min_length=1)
         """The paper has six encoders."""
         towers: tuple[AnyMethod, AnyMethod] = Field(default_factory=twin_towers)
         """The twins'; a member with another pivot is as the first of them."""
         seed: int = 42
 
-        @field_validator("pivots", mode="before")
-        @classmethod
-        def _one_text(cls, given: Any) -> Any:
-            """Names with commas, from a command line."""
-            return tuple(p.strip() for p in given.split(",")) if isinstance(given, str) else given
+        @model_validator(mode="after")
+        def _members(self) -> "EDFSE.Config":
+            if len(set(self.pivots)) < len(self.pivots):
+                raise ValueError(f"pivots: {self.pivots} names one twice; name each once")
+            if not all(getattr(tower, "round_trips", None) for tower in self.towers):
+                raise ValueError("towers: an ensemble of pivots is of towers with round trips")
+            return self
 
         @property
         def parts(self) -> tuple[MethodConfig, ...]:

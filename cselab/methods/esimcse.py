@@ -8,6 +8,7 @@ from torch import Tensor
 
 from cselab.losses import info_nce
 from cselab.methods.base import Batch, SentenceOutputs
+from cselab.methods.config import Names
 from cselab.methods.context import StepContext
 from cselab.methods.memory import Momentum, Projected, Queue
 from cselab.methods.registry import register
@@ -33,7 +34,7 @@ class ESimCSE(SimCSE):
         """ESimCSE's settings; the schedule is SimCSE's."""
 
         terms: Terms = {"queue": 1}
-        augment: tuple[str, ...] = ("same", "repeat")
+        augment: Names = ("same", "repeat")
         momentum: float = Field(0.995, ge=0, le=1)
         """ESimCSE section 4.2."""
         queue_batches: float = Field(2.5, gt=0)

@@ -21,7 +21,7 @@ def register(name: str) -> Callable[[type], type]:
     """
 
     def add(method: type) -> type:
-        if "Config" not in vars(method):
+        if "Config" not in vars(method) or vars(method.Config).get("name", name) != name:
             method.Config = type("Config", (method.Config,), _of(method))
         method.Config.name = name
         _METHODS[name] = method
@@ -34,11 +34,11 @@ def _of(method: type) -> dict[str, Any]:
     return {"__module__": method.__module__, "__qualname__": f"{method.__qualname__}.Config"}
 
 
-def registered(name: str) -> Any:
+def registered(name: Any) -> Any:
     """The class of a method. Raises SettingsError for an unknown name, with the nearest."""
     _find_shipped()
-    if name not in _METHODS:
-        raise SettingsError(f"unknown method {name!r}; {suggest(name, _METHODS)}")
+    if not isinstance(name, str) or name not in _METHODS:
+        raise SettingsError(f"unknown method {name!r}; {suggest(str(name), _METHODS)}")
     return _METHODS[name]
 
 
@@ -60,6 +60,7 @@ def load_method_file(path: str | Path) -> None:
     known = sys.modules.get(name)
     if known is not None and known.__source__ == source:
         return
+    _find_shipped()  # which would replace a method of the same name later
     before = dict(_METHODS)
     spec = importlib.util.spec_from_file_location(name, path)
     module = importlib.util.module_from_spec(spec)
@@ -71,6 +72,7 @@ def load_method_file(path: str | Path) -> None:
         del sys.modules[name]
         raise SettingsError(f"{path}: {type(error).__name__}: {error}; correct the file") from error
     if before == _METHODS:
+        del sys.modules[name]
         raise SettingsError(f'{path} registers no method; put @register("name") above its class')
 
 

@@ -40,7 +40,6 @@ class SupervisedSimCSE(SimCSE):
 
     views = 3
     reads = "triplets"
-    paper_row = ""
     differences = ()
 
     @term

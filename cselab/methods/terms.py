@@ -56,7 +56,9 @@ def read_terms(given: Any, offered: Mapping[str, type[TermConfig]]) -> dict[str,
     if isinstance(given, Sequence):
         if doubled := [name for name in given if list(given).count(name) > 1]:
             raise ValueError(f"the term {doubled[0]!r} is named twice; name it once, with a weight")
-        given = {name: {} for name in given}
+        given = {str(name): {} for name in given}
+    if not isinstance(given, Mapping):
+        raise ValueError(f'expected names or weights, such as {{"nce": 1}}, got {given!r}')
     found = {}
     for name, value in given.items():
         if name not in offered:
@@ -84,8 +86,8 @@ def kept(given: Any, before: Mapping[str, TermConfig]) -> Any:
             else weight
             for name, weight in given.items()
         }
-    if isinstance(given, Sequence) and len(set(given)) == len(given):
-        return {name: before.get(name, {}) for name in given}
+    if isinstance(given, Sequence) and len(set(map(str, given))) == len(given):
+        return {str(name): before.get(str(name), {}) for name in given}
     return given
 
 

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from cselab.config import shared
 from cselab.losses import icnce, ictm
 from cselab.methods.base import Batch, Method, Outputs
-from cselab.methods.config import AnyMethod, Schedule, TrainedConfig
+from cselab.methods.config import AnyMethod, Names, Schedule, TrainedConfig
 from cselab.methods.context import StepContext
 from cselab.methods.differences import Difference
 from cselab.methods.distillation import Distilled
@@ -81,7 +81,7 @@ class TNCSE(Method):
         """Of stage 2; `towers.temperature` is stage 1's."""
         layer_norms_removed: int = Field(0, ge=0)
         """Of the last layers: 0 to 6 in TNCSE Figure 5 and JTCSE Figure 8."""
-        augment: tuple[str, ...] = ()
+        augment: Names = ()
         """What changes the text of each view: a name of `cselab.data.augment` a view."""
         terms: Terms = {"nce": 1, "icnce": 1, "ictm": 1}
         schedule: Schedule = Schedule(

@@ -15,7 +15,7 @@ from cselab.reporting.tables import read_tables
 from cselab.sweep.store import Store
 
 TEXTS = ("synthetic", "real")
-UNTRAINED = ("sif", "untrained", "whitened")
+UNTRAINED = ("flow", "sif", "untrained", "whitened")
 
 
 def file_name(text: str) -> str:

@@ -93,6 +93,8 @@ def expand(grid: Mapping[str, Any], notebooks: Path, *, modules: Sequence[Path] 
     top = {key: value for key, value in grid.items() if key != "modules"}
     blocks, measures = top.pop("runs", [{}]), _listed(top.pop("measures", DEFAULT))
     measures = tuple(part.strip() for measure in measures for part in str(measure).split(","))
+    if not measures:
+        raise SettingsError('measures is empty; leave it out, or give measures = ["sts"]')
     for measure in measures:
         if measure not in MEASURES:
             raise SettingsError(f"unknown measure {measure!r}; {suggest(measure, MEASURES)}")
@@ -124,7 +126,7 @@ def parse_seeds(given: Any) -> list[int]:
     seeds: list[int] = []
     for part in parts:
         first, dash, last = str(part).partition("-")
-        if not first.isdigit() or (dash and not last.isdigit()):
+        if not first.isdecimal() or (dash and not last.isdecimal()):
             raise SettingsError(f'seeds: expected numbers such as [1, 2] or "1-4", got {given!r}')
         if int(last or first) < int(first):
             raise SettingsError(f'seeds: {part!r} runs backwards; write it as "{last}-{first}"')
@@ -150,8 +152,8 @@ def _block(
 ) -> list[Run]:
     own = _own_keys(block, top)
     profile, preset = own["profile"] or "tiny", own["preset"]
-    usual = {key: _axis(value) for key, value in top.items() if key not in (*OWN, *block)}
-    axes = {key: _axis(value) for key, value in block.items() if key not in OWN}
+    usual = {key: _listed(value) for key, value in top.items() if key not in (*OWN, *block)}
+    axes = {key: _listed(value) for key, value in block.items() if key not in OWN}
     _check_keys([*usual, *(axes if own["notebooks"] else ())], profile)
     varied = [key for key, values in (axes | usual).items() if len(values) > 1]
     named = [str(name) for name in _listed(own["notebooks"] or ())]
@@ -179,6 +181,9 @@ def _block(
 def _own_keys(block: Mapping[str, Any], top: Mapping[str, Any]) -> dict[str, Any]:
     """What a block says of its runs besides settings; None where neither it nor the top does."""
     own = {key: block.get(key, top.get(key)) for key in OWN}
+    for one, other in (("seed", "seeds"), ("seeds", "seed")):
+        if one in block and other not in block:
+            own[other] = None
     for key in ("label", "profile", "preset"):
         if not isinstance(own[key] or "", str):
             raise SettingsError(f"grid: {key} takes one text, got {own[key]!r}; write it in quotes")
@@ -249,10 +254,6 @@ def _notebook_parameters(notebook: Path, given: Mapping[str, Any]) -> tuple[tupl
                 f"notebook {notebook.stem} has no parameter {name!r}; {suggest(name, declared)}"
             )
     return tuple((n, v if isinstance(v, str) else json.dumps(v)) for n, v in given.items())
-
-
-def _axis(value: Any) -> list:
-    return list(value) if isinstance(value, (list, tuple)) else [value]
 
 
 def _listed(given: Any) -> list:

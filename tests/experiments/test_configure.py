@@ -180,3 +180,49 @@ def test_an_ensemble_takes_its_pivots_as_a_list_or_as_text():
     for given in (["fr", "nl"], "fr, nl"):
         parts = configure("edfse", changes={"pivots": given}).method.parts
         assert [part.round_trips.pivot for part in parts] == ["fr", "nl"]
+
+
+@pytest.mark.parametrize(
+    ("method", "changes", "message"),
+    [
+        ("simcse", {"terms": 5}, "terms: expected names or weights"),
+        ("simcse", {"terms": [["nce"]]}, "terms: unknown term"),
+        ("distilled", {"teacher.method": 5}, "unknown method 5"),
+        ("simcse", {"preset": "released"}, "'preset' is of a whole run"),
+        ("edfse", {"pivots": "fr,fr"}, "names one twice"),
+        ("edfse", {"towers.method": "bellm"}, "towers with round trips"),
+    ],
+)
+def test_values_of_another_kind_are_one_line(method, changes, message):
+    """Prevents a traceback, a label of a preset that was not applied, a member counted twice."""
+    with pytest.raises(SettingsError, match=message):
+        configure(method, changes=changes)
+
+
+def test_towers_by_name_are_of_the_profile_and_have_their_own_seeds():
+    """Prevents `towers=["simcse", "simcse"]` from training at the paper's size, twice alike."""
+    named = configure("jtcse", changes={"towers": ["simcse", "esimcse"]}).method.towers
+    assert named[0] == configure("jtcse").method.towers[0]
+    assert (named[1].method, named[1].schedule.steps) == ("esimcse", named[0].schedule.steps)
+    assert named[0].seed != named[1].seed
+
+
+def test_a_usual_hyperparameter_adds_no_term():
+    """Prevents a baseline that trains with DCL because DCL's temperature was set beside it."""
+    usual = {"terms.dcl.temperature": 2}
+    assert set(configure("simcse", usual=usual).method.terms) == {"nce"}
+    both = configure("simcse", usual=usual, changes={"terms": ["nce", "dcl"]}).method.terms
+    assert both["dcl"].temperature == 2
+
+
+@pytest.mark.parametrize("order", [1, -1])
+def test_the_order_of_settings_does_not_matter(order):
+    """Prevents a tree that depends on which of two settings was typed first."""
+    nested = [("teacher.twin.method", "tncse"), ("teacher.method", "uc")]
+    student = configure("distilled", changes=dict(nested[::order])).method
+    assert student.teacher.twin.method == "tncse"
+    seeds = [("seed", 7), ("towers.seed", 5)]
+    assert [t.seed for t in configure("jtcse", changes=dict(seeds[::order])).method.towers] == [
+        5,
+        5,
+    ]

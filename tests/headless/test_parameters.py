@@ -160,7 +160,7 @@ def test_every_notebook_takes_every_setting_of_every_method(capsys):
         place[-1]: value if isinstance(value, str) else json.dumps(value, default=str)
         for method in method_names()
         for place, value, _ in configure(method).leaves()
-        if value is not None and place[-1] not in ("profile", "weight")
+        if value is not None and place[-1] not in ("profile", "method", "weight")
     }
     assert {"head", "caels", "corpus", "lora_rank", "outputs"} <= texts.keys()
     values = assign(texts, NOTEBOOKS)
