@@ -46,19 +46,20 @@ class RunConfig(Config):
         list of them is those of its members."""
         flat: dict[str, Any] = {}
         for path, value in super().flattened(changes, before).items():
-            names = value if isinstance(value, (list, tuple)) else [value]
-            if not all(isinstance(name, str) for name in names) or not self._is_node(path):
-                flat[path] = value
-            elif names is value:  # towers=["simcse", "esimcse"]
-                flat |= {f"{path}.{i}.method": name for i, name in enumerate(names)}
-            else:
+            members = self._members(path)
+            if members and isinstance(value, str):
                 flat[f"{path}.method"] = value
+            elif members and _names_each_of(members, value):  # towers=["simcse", "esimcse"]
+                flat |= {f"{path}.{i}.method": name for i, name in enumerate(value)}
+            else:
+                flat[path] = value
         return flat
 
-    def _is_node(self, path: str) -> bool:
+    def _members(self, path: str) -> list[tuple[Any, ...]]:
+        """Nodes and tuples of nodes that a path means, a node as a tuple of one."""
         values = (self.value_at(place) for place in self.present(tuple(path.split("."))))
-        members = (value if isinstance(value, tuple) else (value,) for value in values)
-        return any(isinstance(node, MethodConfig) for some in members for node in some)
+        found = [value if isinstance(value, tuple) else (value,) for value in values]
+        return found if any(isinstance(n, MethodConfig) for some in found for n in some) else []
 
     def fitting(self, changes: Mapping[str, Any]) -> dict[str, Any]:
         """Those of `changes` that fit, by full path: where one fits several settings equally well
@@ -135,6 +136,16 @@ def configure(
     return found
 
 
+def _names_each_of(members: list[tuple[Any, ...]], value: Any) -> bool:
+    """Whether `value` is a list of one name for each member; another list is for pydantic to
+    refuse."""
+    return (
+        isinstance(value, (list, tuple))
+        and all(isinstance(name, str) for name in value)
+        and all(len(value) == len(some) for some in members)
+    )
+
+
 def _methods(changes: Mapping[str, Any]) -> dict[str, Any]:
     return {path: value for path, value in changes.items() if path.split(".")[-1] == "method"}
 
@@ -150,8 +161,8 @@ def released(node: MethodConfig) -> MethodConfig:
     node = node.model_copy(update=changes)
     for difference in registered(node.method).differences:
         if difference.preset:
-            changes = difference.changes(node, family(node)).items()
-            there = {path: value for path, value in changes if node.present(tuple(path.split(".")))}
+            wanted = difference.changes(node, family(node)).items()
+            there = {path: value for path, value in wanted if node.present(tuple(path.split(".")))}
             node = node.changed(there)  # a method without a term has none of its differences
     return node
 
@@ -199,21 +210,17 @@ def known_settings(settings: Mapping[str, Any], profile: str = "tiny") -> set[st
 
 def _runs(profile: str, settings: Mapping[str, Any]) -> list[RunConfig]:
     """A run of each method, with the methods that `settings` put in the place of others."""
-    runs = [_default_run(name, profile) for name in method_names()]
+    runs = [_default_run(registered(name), profile) for name in method_names()]
     return [run.changed(_methods(run.fitting(settings))) for run in runs]
 
 
 def setting_names(profile: str = "tiny") -> set[str]:
     """Names and dotted names of the settings of all methods."""
-    runs = (_default_run(name, profile) for name in method_names())
+    runs = (_default_run(registered(name), profile) for name in method_names())
     return set().union(*(run.names() for run in runs)) | {"profile", "seed", "preset"}
 
 
-def _default_run(method: str, profile: str) -> RunConfig:
-    return _run_of_class(registered(method), profile)
-
-
 @functools.lru_cache(maxsize=256)
-def _run_of_class(kind: type, profile: str) -> RunConfig:
+def _default_run(kind: type, profile: str) -> RunConfig:
     """Kept by the class, for a method of a notebook's cell may be registered again."""
     return configure(kind.Config.name, profile)

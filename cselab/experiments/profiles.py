@@ -42,7 +42,9 @@ class Profile(NamedTuple):
 
     def _member(self, part: MethodConfig, place: int) -> MethodConfig:
         """A tower; one with a budget of its own, such as a decoder, keeps it."""
-        return self.apply(part, ("tower_ii" if place == 1 else "tower_i") * (part.role == "single"))
+        if part.role != "single":
+            return self.apply(part)
+        return self.apply(part, "tower_ii" if place == 1 else "tower_i")
 
 
 def _schedule(**changes: Any) -> dict[str, Any]:

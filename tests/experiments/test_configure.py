@@ -222,7 +222,12 @@ def test_the_order_of_settings_does_not_matter(order):
     student = configure("distilled", changes=dict(nested[::order])).method
     assert student.teacher.twin.method == "tncse"
     seeds = [("seed", 7), ("towers.seed", 5)]
-    assert [t.seed for t in configure("jtcse", changes=dict(seeds[::order])).method.towers] == [
-        5,
-        5,
-    ]
+    towers = configure("jtcse", changes=dict(seeds[::order])).method.towers
+    assert [tower.seed for tower in towers] == [5, 5]
+
+
+@pytest.mark.parametrize("names", [[], ["simcse"], ["simcse"] * 3])
+def test_names_of_another_number_of_towers_are_refused(names):
+    """Prevents a list of no names that is left out, and one name that is for the first tower."""
+    with pytest.raises(SettingsError, match="towers"):
+        configure("jtcse", changes={"towers": names})

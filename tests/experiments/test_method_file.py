@@ -77,7 +77,7 @@ def trained(lab, capsys):
     return trained
 
 
-def test_a_file_is_a_method_like_any_other(load, trained, lab, capsys):
+def test_a_file_is_a_method_like_any_other(load, trained, lab):
     """Prevents a method that trains and cannot be configured, checked, summed or distilled."""
     load()
     changes = {"depth": 1, "terms.pull": 0.5, "terms.pull.length": 4}

@@ -5,7 +5,6 @@ import sys
 
 import pytest
 
-from cselab.methods import registry
 from cselab.sweep.store import Store
 
 METHOD = """
@@ -39,22 +38,17 @@ QUICK = {
 }
 
 
-@pytest.fixture
-def file(tmp_path, monkeypatch):
-    monkeypatch.setattr(registry, "_METHODS", dict(registry._METHODS))
-    (tmp_path / "my_method.py").write_text(METHOD)
-    return tmp_path / "my_method.py"
-
-
 def options(backbone: str) -> list[str]:
     settings = {**QUICK, "backbone": backbone}
     return [part for name, value in settings.items() for part in ("-p", f"{name}={value}")]
 
 
 @pytest.mark.slow
-def test_a_sweep_on_two_workers_and_its_report(file, tmp_path, small_backbone):
+def test_a_sweep_on_two_workers_and_its_report(tmp_path, small_backbone):
     """Prevents workers that do not have the method, a key without its source, a report without an
     interval against a baseline, and runs that are done again after an edited comment."""
+    file = tmp_path / "my_method.py"
+    file.write_text(METHOD)
 
     def cselab(*arguments: str) -> str:
         command = [sys.executable, "-m", "cselab", *arguments]
