@@ -46,7 +46,7 @@ class RunConfig(Config):
         list of them is those of its members."""
         flat: dict[str, Any] = {}
         for path, value in super().flattened(changes, before).items():
-            members = self._members(path)
+            members = self._members(path) if isinstance(value, (str, list, tuple)) else []
             if members and isinstance(value, str):
                 flat[f"{path}.method"] = value
             elif members and _names_each_of(members, value):  # towers=["simcse", "esimcse"]
@@ -71,9 +71,9 @@ class RunConfig(Config):
         for path, value in by_length:
             for place in self.nearest_places(path):
                 *term, field = place
-                adds = field == "weight" or term[-1:] == ["terms"]
+                of_term = field != "weight" and term[-2:-1] == ["terms"]
                 given = {".".join(term), ".".join(term[:-1])} & found.keys()
-                if adds or given or self.present(place):
+                if not of_term or given or self.present(place):
                     found[".".join(place)] = value
         return found
 
@@ -128,12 +128,16 @@ def configure(
         run = run.changed(_methods({**run.fitting(usual), **given}))
         node = PROFILES[profile].apply(run.method).seeded(seed)
         run = run.model_copy(update={"method": node})
-    run = run.changed(given)  # terms that are added take the usual hyperparameters
-    found = run.changed(run.fitting(usual)).changed(given)
+    found = _with(run, usual, given)
     if isinstance(method, str) and preset == "released":  # which depends on the backbone
-        found = found.model_copy(update={"method": released(found.method)})
-        found = found.changed(found.fitting(usual)).changed(given)
+        found = _with(found.model_copy(update={"method": released(found.method)}), usual, given)
     return found
+
+
+def _with(run: RunConfig, usual: Mapping[str, Any], given: Mapping[str, Any]) -> RunConfig:
+    """What is given counts; terms that it adds take the usual hyperparameters."""
+    run = run.changed(given)
+    return run.changed(run.fitting(usual)).changed(given) if usual else run
 
 
 def _names_each_of(members: list[tuple[Any, ...]], value: Any) -> bool:
