@@ -116,7 +116,7 @@ def doctor(
 
     marks, broken = {"ok": "ok     ", "missing": "missing", "broken": "BROKEN "}, False
     for finding in examine(outputs):
-        print(f"{marks[finding.state]}  {finding.what:14} {finding.found}", flush=True)
+        print(f"{marks[finding.state]}  {finding.subject:14} {finding.found}", flush=True)
         if finding.fix:
             print(f"         {'':14} → {finding.fix}")
         broken |= finding.state == "broken"

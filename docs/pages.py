@@ -81,7 +81,7 @@ def paper_vs_code_page() -> str:
         '`lab.train("jtcse", preset="released")`, `cselab train jtcse -p preset=released`. Each '
         "difference is a setting or two, so it can be switched alone.",
         "",
-        "| what | of | paper | released | here | switch |",
+        "| difference | of | paper | released | here | switch |",
         "|---|---|---|---|---|---|",
     ]
     for row in rows():
@@ -89,7 +89,7 @@ def paper_vs_code_page() -> str:
         changes = d.changes(configure(row.method, "paper").method)
         switch = "; ".join(f"`{path}={value}`" for path, value in changes.items())
         of = d.of or registered(row.method).__name__
-        cells = [d.what, of, d.paper, d.released, d.here, switch]
+        cells = [d.name, of, d.paper, d.released, d.here, switch]
         lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
     lines += ["", '## What the preset "released" changes']
     for name in method_names():

@@ -96,7 +96,9 @@ def transfer(text: str) -> pandas.DataFrame:
 
 def averages(tables: Tables, measure: str) -> pandas.DataFrame:
     """Rows for `compare_methods`: each run's average over the tasks of one measure."""
-    rows = tables.rows.rename(columns={"label": "method", "value": "average"})
+    rows = tables.rows.drop(columns="method").rename(
+        columns={"label": "method", "value": "average"}
+    )
     rows = rows[(rows.measure == measure) & (rows.task == "average")]
     return rows[["method", "seed", "average"]]
 

@@ -5,7 +5,7 @@ from cselab.sweep.store import Result
 RESULT = Result(
     key="k1",
     label="simcse",
-    what="simcse",
+    method="simcse",
     seed=1,
     profile="tiny",
     settings={"seed": 1},

@@ -55,10 +55,6 @@ class StsReport:
         """Mean over tasks; over STS7 it is the papers' "Avg."."""
         return float(np.mean(list(self.scores.values())))
 
-    def by_phenomenon(self, task: str = "Synthetic") -> dict[str, float]:
-        """Spearman x100 in each subset of `task`; Synthetic has one subset per phenomenon."""
-        return self.tasks[task].by_subset
-
     def without_captions(self) -> "StsReport":
         """Scores over the pairs that are not captions (`StsData.captions`), without intervals.
 

@@ -11,7 +11,6 @@ PACKAGE = Path(__file__).resolve().parents[1]
 TRAINING = (
     "cselab.training.fit",
     "cselab.experiments.rows",
-    "cselab.data.nli",
     "cselab.data.targets",
     "cselab.evaluation.sts",
 )

@@ -156,13 +156,7 @@ def _methods(changes: Mapping[str, Any]) -> dict[str, Any]:
 
 def released(node: MethodConfig) -> MethodConfig:
     """The tree with every node as its own repository's code has it."""
-    changes: dict[str, Any] = {}
-    for name, value in node:
-        if isinstance(value, MethodConfig):
-            changes[name] = released(value)
-        elif isinstance(value, tuple) and value and isinstance(value[0], MethodConfig):
-            changes[name] = tuple(map(released, value))
-    node = node.model_copy(update=changes)
+    node = node.with_parts(lambda part, _: released(part))
     for difference in registered(node.method).differences:
         if difference.preset:
             wanted = difference.changes(node, family(node)).items()
@@ -173,7 +167,7 @@ def released(node: MethodConfig) -> MethodConfig:
 
 def family(node: MethodConfig) -> str:
     """ "roberta" or "bert": whose released settings a backbone takes."""
-    name = next((n.backbone for n in (node, *node.parts) if hasattr(n, "backbone")), "")
+    name = next((n.pretrained_model for n in (node, *node.parts) if n.pretrained_model), "")
     for folder in (embedded_dir() / "backbones" / name, Path(name).expanduser()):
         if name and (folder / "config.json").is_file():
             name = json.loads((folder / "config.json").read_text())["model_type"]

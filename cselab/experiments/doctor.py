@@ -25,9 +25,10 @@ PIECES = {
 
 
 class Finding(NamedTuple):
-    """state: "ok", "missing" (something optional) or "broken"; fix: what to do, "" for ok."""
+    """subject: of the check. state: "ok", "missing" (something optional) or "broken". fix: what to
+    do, "" for ok."""
 
-    what: str
+    subject: str
     state: str
     found: str
     fix: str = ""

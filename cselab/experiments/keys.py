@@ -9,18 +9,15 @@ from cselab.data.translation.round_trip import RoundTrip
 from cselab.experiments.code import code_of, code_of_modules
 from cselab.experiments.session import Session
 from cselab.methods import Method, MethodConfig, registered
-from cselab.methods.config import TrainedConfig
-
-MODELS = ("backbone", "decoder")
-"""Fields that name a model; its content is in the key, its name is not."""
+from cselab.methods.config import MODEL, TrainedConfig
 
 
 def key_inputs(session: Session, node: MethodConfig) -> dict[str, Any]:
     """All that the result of a node depends on: its settings, the content of the data and models it
     reads, the code it runs, and the keys of the nodes before it."""
-    kind, own = registered(node.method), {}
+    kind, own, fields = registered(node.method), {}, type(node).model_fields
     for name, value in node:
-        if name in MODELS:
+        if MODEL in fields[name].metadata:
             own[name] = session.model_hash(value)
         elif isinstance(value, RoundTrips):
             own[name] = {
@@ -29,7 +26,7 @@ def key_inputs(session: Session, node: MethodConfig) -> dict[str, Any]:
                 "translator": session.translator(value).fingerprint,
                 "code": code_of_modules(RoundTrip.__module__),
             }
-        elif not _is_node(value):
+        elif name not in node.part_fields:
             own[name] = node.model_dump(mode="json", include={name})[name]
     parts = [node_key(session, part) for part in node.parts]
     return {"config": own, "parts": parts, "data": data_read(session, node), "code": code_of(kind)}
@@ -58,8 +55,3 @@ def trained_parts(node: MethodConfig) -> list[MethodConfig]:
     for part in node.parts:
         found += [part] if isinstance(part, TrainedConfig) else trained_parts(part)
     return found
-
-
-def _is_node(value: Any) -> bool:
-    members = value if isinstance(value, tuple) else (value,)
-    return any(isinstance(member, MethodConfig) for member in members)

@@ -22,7 +22,7 @@ from cselab.experiments import finished, scores
 from cselab.experiments.check import check
 from cselab.experiments.config import RunConfig, check_settings, configure
 from cselab.experiments.session import Session
-from cselab.experiments.train import Trained, dev_score, train, train_node
+from cselab.experiments.train import Trained, dev_score, start_folders, train, train_node
 from cselab.experiments.workspace import Workspace
 from cselab.methods import Method, MethodConfig, create
 from cselab.models.encode import Encoder
@@ -92,12 +92,7 @@ class Lab:
         """A method before its training, from its backbone or its trained towers, on the device."""
         run = self.workspace.with_fast_precision(self.run(method, **changes))
         config, session = run.method, Session(self.workspace, run.data)
-        towers = [train_node(session, tower) for tower in getattr(config, "towers", ())]
-        folders = [str(tower.folder / "encoder") for tower in towers]
-        if not folders:
-            model = getattr(config, "backbone", None) or config.decoder
-            folders = [str(session.model_folder(model))]
-        return create(config, folders=folders).to(self.device)
+        return create(config, folders=start_folders(session, config)).to(self.device)
 
     def check(self, *methods: str) -> None:
         """Find all that training and measuring `methods` will read before the first step of any."""

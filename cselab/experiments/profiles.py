@@ -24,13 +24,7 @@ class Profile(NamedTuple):
 
     def apply(self, node: MethodConfig, role: str | None = None) -> MethodConfig:
         """The tree of a method at this profile's size."""
-        changes: dict[str, Any] = {}
-        for name, value in node:
-            if isinstance(value, MethodConfig):
-                changes[name] = self.apply(value)
-            elif isinstance(value, tuple) and value and isinstance(value[0], MethodConfig):
-                changes[name] = tuple(self._member(part, i) for i, part in enumerate(value))
-        node = node.model_copy(update=changes)
+        node = node.with_parts(self._part)
         for path, value in self.roles.get(role or node.role, {}).items():
             if path.split(".")[0] in type(node).model_fields:
                 node = node.with_value(tuple(path.split(".")), value)
@@ -40,9 +34,9 @@ class Profile(NamedTuple):
                     node = node.with_value(place, value)
         return node
 
-    def _member(self, part: MethodConfig, place: int) -> MethodConfig:
+    def _part(self, part: MethodConfig, place: int | None) -> MethodConfig:
         """A tower; one with a budget of its own, such as a decoder, keeps it."""
-        if part.role != "single":
+        if place is None or part.role != "single":
             return self.apply(part)
         return self.apply(part, "tower_ii" if place == 1 else "tower_i")
 

@@ -1,12 +1,14 @@
 """Training rows: tokens of the text alone, with its round trips, or of triplets."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Literal
 
 import datasets
 
 from cselab.data.corpus import Corpus, load_corpus, tokenize_corpus
+from cselab.data.nli import Triplet, tokenize_triplets
+from cselab.models.prompts import fill_prompt
 
 Widen = Callable[[datasets.Dataset, Corpus], datasets.Dataset]
 
@@ -39,6 +41,20 @@ def text_rows(
     back = load_corpus([str(trips())])
     other = tokenised(back)
     return combine(rows, other if mode == "pair" else widen(other, back), mode)
+
+
+def triplet_rows(
+    triplets: Sequence[Triplet], tokenizer, *, max_length: int, path: Path, prompt: str = ""
+) -> datasets.Dataset:
+    """Tokenised triplets, each side in the prompt if there is one; kept in the file `path`."""
+
+    def add_prompt(side) -> list[str]:
+        return fill_prompt(prompt, side, tokenizer, max_length) if prompt else list(side)
+
+    path.parent.mkdir(exist_ok=True)
+    return tokenize_triplets(
+        triplets, tokenizer, path, max_length=max_length, add_prompt=add_prompt
+    )
 
 
 def combine(

@@ -10,13 +10,12 @@ from typing import Any
 import datasets
 import torch
 
-from cselab.data.nli import tokenize_triplets
 from cselab.data.targets import with_targets
 from cselab.errors import DataError, SettingsError
 from cselab.evaluation import score_data
 from cselab.experiments.config import RunConfig
 from cselab.experiments.keys import key_inputs, node_key
-from cselab.experiments.rows import text_rows
+from cselab.experiments.rows import text_rows, triplet_rows
 from cselab.experiments.session import Session
 from cselab.experiments.workspace import Workspace
 from cselab.methods import Method, MethodConfig, create, registered
@@ -25,7 +24,6 @@ from cselab.methods.training_free import Materials
 from cselab.models import TwinEncoder, load, load_tokenizer, longest_input
 from cselab.models.encode import Encoder
 from cselab.models.folder import CARD, write_card
-from cselab.models.prompts import fill_prompt
 from cselab.training import fit
 from cselab.training.distributed import rank_and_world
 
@@ -91,13 +89,7 @@ def _backbone(session: Session, node: MethodConfig) -> Encoder:
 
 def _folder(session: Session, node: TrainedConfig) -> Path:
     """The finished step of a trained node: encoder and history."""
-    towers = getattr(node, "towers", ())
-    if alone := [tower.method for tower in towers if not isinstance(tower, TrainedConfig)]:
-        raise SettingsError(f"towers: {alone[0]!r} is not trained; give a method with one tower")
-    starts = [str(train_node(session, tower).folder / "encoder") for tower in towers]
-    if not starts:
-        model = getattr(node, "backbone", None) or node.decoder
-        starts = [str(session.model_folder(model))]
+    starts = start_folders(session, node)
     name, schedule = step_name(node), node.schedule
     if session.rehearsal is not None:
         teach(session, node)
@@ -124,6 +116,19 @@ def _folder(session: Session, node: TrainedConfig) -> Path:
     return session.workspace.step(name, key_inputs(session, node), compute, resumable=True)
 
 
+def start_folders(session: Session, node: TrainedConfig) -> list[str]:
+    """The folders that a method is built from: its towers, trained or found, or its model.
+
+    Raises SettingsError for a tower that is not trained.
+    """
+    towers = getattr(node, "towers", ())
+    if alone := [tower.method for tower in towers if not isinstance(tower, TrainedConfig)]:
+        raise SettingsError(f"towers: {alone[0]!r} is not trained; give a method with one tower")
+    if not towers:
+        return [str(session.model_folder(node.pretrained_model))]
+    return [str(train_node(session, tower).folder / "encoder") for tower in towers]
+
+
 def step_name(node: TrainedConfig) -> str:
     """The method's name and, where there is one, the pivot of its round trips."""
     trips = getattr(node, "round_trips", None)
@@ -137,31 +142,24 @@ def dev_score(session: Session, encoder: Encoder) -> float:
 
 def rows_of(session: Session, node: TrainedConfig, tokenizer) -> datasets.Dataset:
     """The training rows of a node: what its method reads."""
+    length, cache_dir = node.schedule.max_length, session.workspace.cache_dir
     if registered(node.method).reads == "triplets":
-        return _triplet_rows(session, node, tokenizer)
+        return triplet_rows(
+            session.triplets,
+            tokenizer,
+            max_length=length,
+            path=cache_dir / "triplets" / f"{node_key(session, node)}.arrow",
+            prompt=getattr(node, "prompt", ""),
+        )
     teach_rows, trips = teach(session, node), getattr(node, "round_trips", None)
     return text_rows(
         session.text,
         tokenizer,
-        max_length=node.schedule.max_length,
-        cache_dir=session.workspace.cache_dir / "tokenised",
+        max_length=length,
+        cache_dir=cache_dir / "tokenised",
         mode=trips.mode if trips else "none",
         trips=trips and (lambda: session.round_trip_file(trips)),
         widen=teach_rows or (lambda rows, corpus: rows),
-    )
-
-
-def _triplet_rows(session: Session, node: TrainedConfig, tokenizer) -> datasets.Dataset:
-    prompt, length = getattr(node, "prompt", ""), node.schedule.max_length
-    folder = session.workspace.cache_dir / "triplets"
-    folder.mkdir(exist_ok=True)
-
-    def add_prompt(side) -> list[str]:
-        return fill_prompt(prompt, side, tokenizer, length) if prompt else list(side)
-
-    path = folder / f"{node_key(session, node)}.arrow"
-    return tokenize_triplets(
-        session.triplets, tokenizer, path, max_length=length, add_prompt=add_prompt
     )
 
 

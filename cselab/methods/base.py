@@ -218,7 +218,7 @@ def create(
     config = config or kind.Config()
     if folders is None:
         starts = getattr(config, "towers", (config,))
-        folders = [getattr(start, "backbone", None) or start.decoder for start in starts]
+        folders = [start.pretrained_model for start in starts]
     if len(folders) != len(kind.tower_names):
         raise SettingsError(
             f"method {config.method!r} has {len(kind.tower_names)} towers {kind.tower_names}, got "

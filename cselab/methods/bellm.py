@@ -8,7 +8,7 @@ import torch
 from pydantic import Field, field_validator
 
 from cselab.config import shared
-from cselab.methods.config import Schedule, TrainedConfig
+from cselab.methods.config import ModelName, Schedule, TrainedConfig
 from cselab.methods.differences import Difference
 from cselab.methods.registry import register
 from cselab.methods.supervised import SupervisedSimCSE
@@ -35,7 +35,7 @@ class BeLLM(SupervisedSimCSE):
         """BeLLM's settings; defaults are the paper's but for the model, LLaMA2-7B there."""
 
         role: ClassVar[str] = "decoder"
-        decoder: str = shared("tiny-llama")
+        decoder: ModelName = shared("tiny-llama")
         """A shipped name, a folder, or a name on the hub."""
         bidirectional: Literal["none", "last", "all", "addition"] = "last"
         """BeLLM Table 4."""
@@ -72,14 +72,14 @@ class BeLLM(SupervisedSimCSE):
 
     differences = (
         Difference(
-            what="LoRA",
+            name="LoRA",
             paper="rank 32, α 32",
             released="rank 64, α 128 in stage 1",
             here="paper",
             change={"lora_rank": 64, "lora_alpha": 128.0},
         ),
         Difference(
-            what="prompt",
+            name="prompt",
             paper='The representative word for {sentence} is:"',
             released='The representative word for sentence {sentence} is:"',
             here="paper",
@@ -87,7 +87,7 @@ class BeLLM(SupervisedSimCSE):
             change={"prompt": "representative_released"},
         ),
         Difference(
-            what="pooling",
+            name="pooling",
             paper="the last token",
             released="the flag says mean, but for an LLM its pooler takes the last token",
             here="paper",
@@ -97,7 +97,7 @@ class BeLLM(SupervisedSimCSE):
             preset=False,
         ),
         Difference(
-            what="the last layer's mask under last-token pooling",
+            name="the last layer's mask under last-token pooling",
             paper="the causal mask of the last layer is removed; padding is not mentioned",
             released="billm 0.1.3 (the pinned version) replaces the mask by "
             '`zeros_like(causal_mask)`, which unmasks padding too; in a padded batch "last" then '
@@ -111,14 +111,14 @@ class BeLLM(SupervisedSimCSE):
             preset=False,
         ),
         Difference(
-            what="objective",
+            name="objective",
             paper="InfoNCE on triplets (Eq. 6)",
             released="two stages: first in-batch weight 20 and angle weight 1, batch 256, 4-bit "
             'weights, warm-up 80; then in-batch weight 1 and LoRA rank 32; evaluation appends "."',
             here="paper",
         ),
         Difference(
-            what="queries of caption retrieval",
+            name="queries of caption retrieval",
             paper="the first of five captions; all other captions are candidates",
             released="the same",
             here="paper",

@@ -1,11 +1,13 @@
 """Nodes of a run: what a method, trained or not, depends on, and the nodes it starts from."""
 
-from typing import Annotated, Any, ClassVar, Literal
+from collections.abc import Callable
+from typing import Annotated, Any, ClassVar, Literal, get_args
 
 from pydantic import BeforeValidator, Field, SerializeAsAny, field_validator, model_validator
 
 from cselab.config import Config, Path, shared
 from cselab.data.translation.config import RoundTrips
+from cselab.errors import SettingsError, suggest
 from cselab.methods import registry
 from cselab.methods.terms import TermConfig, Terms, kept, read_terms
 
@@ -32,6 +34,13 @@ class Schedule(Config):
     """Sentences whose graph is kept at a time, by cached gradients; 0 is the whole batch."""
 
 
+Role = Literal["single", "twin", "triplets", "decoder", "student"]
+"""Which of a profile's budgets is a method's."""
+MODEL = "a model"
+ModelName = Annotated[str, MODEL]
+"""A shipped name, a folder, or a name on the hub; keys hold the content of the model."""
+
+
 class MethodConfig(Config):
     """A node: everything a method depends on besides the data, and nothing else.
 
@@ -39,8 +48,7 @@ class MethodConfig(Config):
     """
 
     name: ClassVar[str] = ""
-    role: ClassVar[str] = "single"
-    """Which of a profile's budgets is the method's: single, twin, triplets, decoder, student."""
+    role: ClassVar[Role] = "single"
     carried: ClassVar[tuple[str, ...]] = ("seed", "schedule", "round_trips")
     """What stays when a path replaces the method of a node, besides shared fields; the schedule
     only where the role is the same."""
@@ -60,25 +68,55 @@ class MethodConfig(Config):
             raise ValueError(f"this is the configuration of {cls.name!r}")
         return given
 
+    @classmethod
+    def __pydantic_init_subclass__(cls, **options: Any) -> None:
+        super().__pydantic_init_subclass__(**options)
+        if cls.role not in get_args(Role):
+            raise SettingsError(f"{cls.__qualname__}.role: {suggest(cls.role, get_args(Role))}")
+
+    @property
+    def pretrained_model(self) -> str:
+        """The model that the node starts from; "" where it starts from other nodes."""
+        fields = type(self).model_fields.items()
+        return next((getattr(self, name) for name, field in fields if MODEL in field.metadata), "")
+
+    @property
+    def part_fields(self) -> dict[str, "MethodConfig | tuple[MethodConfig, ...]"]:
+        """The fields that hold nodes, which come before this one: towers, members, teachers."""
+        return {
+            name: value
+            for name, value in self
+            if isinstance(
+                value[:1][0] if isinstance(value, tuple) and value else value, MethodConfig
+            )
+        }
+
     @property
     def parts(self) -> tuple["MethodConfig", ...]:
-        """The nodes that come before this one: towers, members, teachers."""
-        found: list[MethodConfig] = []
-        for _, value in self:
-            members = value if isinstance(value, tuple) else (value,)
-            found += [member for member in members if isinstance(member, MethodConfig)]
-        return tuple(found)
+        """The nodes that come before this one."""
+        fields = self.part_fields.values()
+        return tuple(
+            n for value in fields for n in (value if isinstance(value, tuple) else [value])
+        )
+
+    def with_parts(
+        self, change: Callable[["MethodConfig", int | None], "MethodConfig"]
+    ) -> "MethodConfig":
+        """The node with `change(part, i)` in the place of each part; i is its place in a tuple of
+        nodes, None outside of one."""
+        changed = {
+            name: tuple(change(part, i) for i, part in enumerate(value))
+            if isinstance(value, tuple)
+            else change(value, None)
+            for name, value in self.part_fields.items()
+        }
+        return self.model_copy(update=changed)
 
     def seeded(self, seed: int) -> "MethodConfig":
         """The tree with its seeds: member i of a tuple of towers has 2 * seed + i, so that the
         towers of one seed never share batches or dropout masks; all others have `seed`."""
-        changes: dict[str, Any] = {"seed": seed} if "seed" in type(self).model_fields else {}
-        for name, value in self:
-            if isinstance(value, MethodConfig):
-                changes[name] = value.seeded(seed)
-            elif isinstance(value, tuple) and value and isinstance(value[0], MethodConfig):
-                changes[name] = tuple(part.seeded(2 * seed + i) for i, part in enumerate(value))
-        return self.model_copy(update=changes)
+        node = self.with_parts(lambda part, i: part.seeded(seed if i is None else 2 * seed + i))
+        return node.model_copy(update={"seed": seed}) if "seed" in type(self).model_fields else node
 
     def with_value(self, place: Path, value: Any) -> "MethodConfig":
         if place != ("method",) or value == self.method:
@@ -139,17 +177,15 @@ class TrainedConfig(MethodConfig):
 class BackboneConfig(TrainedConfig):
     """A node that is trained from a pretrained encoder."""
 
-    backbone: str = shared("google-bert/bert-base-uncased")
+    backbone: ModelName = shared("google-bert/bert-base-uncased")
     """A shipped name, a folder, or a name on the hub."""
     dropout: float = Field(0.1, ge=0, lt=1)
     """BERT's."""
 
 
-class Pooled(Config):
-    """How one vector is read from a backbone."""
+class WithPooler(Config):
+    """A method that may read the pooler of its backbone."""
 
-    pooling: Literal["cls", "mean", "first_last", "last_two", "pooler"] = "cls"
-    """SimCSE and the twins: [CLS]."""
     pooler: Literal["trained", "fresh"] = shared("trained")
     """"fresh" draws a new one where the checkpoint has none (RoBERTa of the hub)."""
 
@@ -157,6 +193,13 @@ class Pooled(Config):
     def required_pooler(self) -> Literal["required", "fresh"]:
         """How `load_backbone` gets the pooler of a method that reads it."""
         return "fresh" if self.pooler == "fresh" else "required"
+
+
+class Pooled(WithPooler):
+    """How one vector is read from a backbone."""
+
+    pooling: Literal["cls", "mean", "first_last", "last_two", "pooler"] = "cls"
+    """SimCSE and the twins: [CLS]."""
 
 
 def _names(given: Any) -> Any:

@@ -11,7 +11,7 @@ Changes = Mapping[str, Any] | Callable[[Any], Mapping[str, Any]]
 
 
 class Difference(NamedTuple):
-    """One difference. `here` says which wording is the default.
+    """One difference, by `name`. `here` says which wording is the default.
 
     change: settings that turn the default into the other wording, by dotted path, or a function of
     the configuration that gives them. roberta: those for RoBERTa where they differ. term: the term
@@ -21,7 +21,7 @@ class Difference(NamedTuple):
     base: settings of both sides where the difference shows.
     """
 
-    what: str
+    name: str
     paper: str
     released: str
     here: str

@@ -53,21 +53,21 @@ class EDFSE(TrainingFree):
     paper_row = "EDFSE"
     differences = (
         Difference(
-            what="members of the ensemble",
+            name="members of the ensemble",
             of="EDFSE",
             paper="six encoders, a pivot each; the twins use two pivots",
             released="no difference known",
             here="six in profile `paper`, four in the others (setting `pivots`)",
         ),
         Difference(
-            what="translator of the round trips",
+            name="translator of the round trips",
             of="EDFSE, TNCSE, JTCSE",
             paper="Google Translate",
             released="no code",
             here="Marian (opus-mt) from the hub, one trained here, or an offline stand-in",
         ),
         Difference(
-            what="unlabelled SICK-R in the training text",
+            name="unlabelled SICK-R in the training text",
             of="TNCSE, JTCSE",
             paper="used, split not stated; SICK-R is also a test (transductive)",
             released="the file is not released",

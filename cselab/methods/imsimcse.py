@@ -25,7 +25,7 @@ class ImSimCSE(SimCSE):
     paper_row = "ImSimCSE"
     differences = (
         Difference(
-            what="negatives and positives without dropout",
+            name="negatives and positives without dropout",
             paper="m = 0.9 weighs the negatives",
             released="pos_ratio = 0.9 (one script) or 1 (the combined one) scales the positive "
             "similarity; no m",
@@ -34,7 +34,7 @@ class ImSimCSE(SimCSE):
             change={"terms.off_info.negative_weight": 1.0, "terms.off_info.positive_scale": 0.9},
         ),
         Difference(
-            what="DCL",
+            name="DCL",
             paper="unbiased deviation, a sum over dimensions",
             released="batch norm's deviation, divided by N, a mean over dimensions; commented out "
             "in the combined script",
@@ -45,7 +45,7 @@ class ImSimCSE(SimCSE):
             preset=False,
         ),
         Difference(
-            what="head in training",
+            name="head in training",
             paper="an MLP head in training (section 5.1)",
             released='`run_re_vicreg.sh` never sets `--sampling_strategy` (default "None"), so the '
             "command of the README trains plain SimCSE with DCL commented out; the script for DCL "
@@ -57,7 +57,7 @@ class ImSimCSE(SimCSE):
             preset=False,
         ),
         Difference(
-            what="Barlow Twins' weight and sign",
+            name="Barlow Twins' weight and sign",
             paper="λ_BT without a value, a leading minus (a misprint)",
             released="0.012, no minus",
             here="released",

@@ -34,7 +34,7 @@ class JTCSE(TNCSE):
     differences = (
         *TNCSE.both,
         Difference(
-            what="learning rate of stage 2",
+            name="learning rate of stage 2",
             of="JTCSE",
             paper="as TNCSE, 1e-6",
             released="1.3e-6, with BERT's dropout of 0.1; these are JTCSE's values alone",
@@ -43,7 +43,7 @@ class JTCSE(TNCSE):
             roberta={"schedule.batch_size": 256},
         ),
         Difference(
-            what="dropout in stage 2 of JTCSE",
+            name="dropout in stage 2 of JTCSE",
             of="JTCSE",
             paper="not stated, so BERT's 0.1",
             released="BERT's 0.1",
@@ -51,7 +51,7 @@ class JTCSE(TNCSE):
             "its own repository, never TNCSE's dropout with JTCSE's rate",
         ),
         Difference(
-            what="cross stream between the cross-attention layers",
+            name="cross stream between the cross-attention layers",
             of="JTCSE",
             paper='not stated in full; section VI-B says that the mixture is "propagated forward '
             'to the next EncoderLayer of the current encoder", which speaks against `last_only`',
@@ -63,7 +63,7 @@ class JTCSE(TNCSE):
             preset=False,
         ),
         Difference(
-            what="pooling study",
+            name="pooling study",
             of="JTCSE",
             paper="pools finished checkpoints at inference (Table XI)",
             released="the same",
@@ -71,7 +71,7 @@ class JTCSE(TNCSE):
             "pooling",
         ),
         Difference(
-            what="GMACs",
+            name="GMACs",
             of="JTCSE",
             paper='"inference complexity"',
             released="THOP, which does not count the products inside attention",

@@ -55,7 +55,7 @@ class NoiseStudy(SimCSE):
 
     differences = (
         Difference(
-            what="more noise in the noise study",
+            name="more noise in the noise study",
             of="ImSimCSE",
             paper="variance 0.1, on both views",
             released="standard deviation 0.1, on one view",
@@ -65,7 +65,7 @@ class NoiseStudy(SimCSE):
             change={"terms.split.noise_std": 0.1, "terms.split.noisy_views": 1},
         ),
         Difference(
-            what="noise study, head",
+            name="noise study, head",
             of="ImSimCSE",
             paper="noise is added to the output of the MLP head; on the shipped backbone "
             "cos(z, z + noise) is then 0.82, without the head 0.95",

@@ -12,7 +12,7 @@ from transformers import PreTrainedTokenizerBase
 
 from cselab.config import shared
 from cselab.data.token_rows import Rows
-from cselab.methods.config import MethodConfig
+from cselab.methods.config import MethodConfig, ModelName
 from cselab.methods.registry import register
 from cselab.methods.training_free import Materials, TrainingFree
 from cselab.methods.word_vectors import cooccurrence, ppmi_vectors, sif_weights
@@ -92,7 +92,7 @@ class SIF(TrainingFree):
     class Config(MethodConfig):
         """The backbone, for its vocabulary and width, and the length of sentences."""
 
-        backbone: str = shared("google-bert/bert-base-uncased")
+        backbone: ModelName = shared("google-bert/bert-base-uncased")
         """A shipped name, a folder, or a name on the hub."""
         max_length: int = Field(32, ge=4)
 

@@ -51,7 +51,7 @@ class SimCSE(Method):
     paper_row = "SimCSE"
     differences = (
         Difference(
-            what="SimCSE in the papers' tables",
+            name="SimCSE in the papers' tables",
             of="TNCSE, JTCSE, ImSimCSE",
             paper="rate 3e-5, batch 64, one epoch, dev score every 125 steps",
             released="the same scripts",

@@ -9,10 +9,9 @@ from jaxtyping import Float
 from pydantic import Field
 from torch import Tensor
 
-from cselab.config import shared
 from cselab.losses import ictm
 from cselab.methods.base import Batch, Method, SentenceOutputs
-from cselab.methods.config import BackboneConfig, Schedule, TwoViews
+from cselab.methods.config import BackboneConfig, Schedule, TwoViews, WithPooler
 from cselab.methods.context import StepContext
 from cselab.methods.registry import register
 from cselab.methods.simcse import SimCSE
@@ -39,19 +38,16 @@ class SingleTowerTNCSE(Method):
     """SimCSE plus `L_TN` between the two views (https://arxiv.org/abs/2503.12739, Table 5):
     `-log sim(h, h+) * ||p - p+|| / (||p|| + ||p+||)`, p the pooler's output."""
 
-    class Config(BackboneConfig, TwoViews):
+    class Config(BackboneConfig, TwoViews, WithPooler):
         """The settings of TNCSE on one tower; the schedule is SimCSE's."""
 
-        pooler: Literal["trained", "fresh"] = shared("trained")
-        """"fresh" draws a new one where the checkpoint has none (RoBERTa of the hub)."""
         temperature: float = Field(0.05, ge=1e-4, le=1e4)
         terms: Terms = {"nce": 1, "modulus": 1}
         schedule: Schedule = SimCSE.Config().schedule
 
     @classmethod
     def build(cls, config: Config, folders: Sequence[str | Path]) -> "SingleTowerTNCSE":
-        pooler = "fresh" if config.pooler == "fresh" else "required"
-        backbone = load_backbone(folders[0], dropout=config.dropout, pooler=pooler)
+        backbone = load_backbone(folders[0], dropout=config.dropout, pooler=config.required_pooler)
         return cls(SentenceEncoder(backbone, load_tokenizer(folders[0]), pooling="cls"), config)
 
     def rows(self, batch: Batch) -> PooledOutputs:

@@ -132,7 +132,8 @@ SHARED: dict[str, tuple[type[TermConfig], SharedTerm]] = {}
 
 
 def shared_term(name: str, config: type[TermConfig] = TermConfig) -> Callable:
-    """Function decorator: offer a term of (space, its configuration) to every method as `name`."""
+    """Function decorator: offer a term of (space, its configuration) as `name` to every method
+    with two views that is defined after it."""
 
     def add(function: SharedTerm) -> SharedTerm:
         SHARED[name] = (config, function)

@@ -10,10 +10,9 @@ from jaxtyping import Float
 from pydantic import Field
 from torch import Tensor, nn
 
-from cselab.config import shared
 from cselab.losses import icnce, ictm
 from cselab.methods.base import Batch, Method, Outputs
-from cselab.methods.config import AnyMethod, Names, Schedule, TrainedConfig
+from cselab.methods.config import AnyMethod, Names, Schedule, TrainedConfig, WithPooler
 from cselab.methods.context import StepContext
 from cselab.methods.differences import Difference
 from cselab.methods.distillation import Distilled
@@ -66,7 +65,7 @@ class TNCSE(Method):
     """`L = sum_i L_NCE(i) + L_ICNCE + L_ICTN` over a twin (https://arxiv.org/abs/2503.12739, last
     equation of its method section)."""
 
-    class Config(TrainedConfig):
+    class Config(TrainedConfig, WithPooler):
         """Stage 2's settings, and the towers of stage 1; defaults are the paper's of BERT-base."""
 
         role: ClassVar[str] = "twin"
@@ -75,8 +74,6 @@ class TNCSE(Method):
         """What stage 2 starts from: trained once, shared by all that hold equal ones."""
         dropout: float = Field(0.1, ge=0, lt=1)
         """Not stated, so BERT's."""
-        pooler: Literal["trained", "fresh"] = shared("trained")
-        """"fresh" draws a new one where the checkpoint has none (RoBERTa of the hub)."""
         temperature: float = Field(0.05, ge=1e-4, le=1e4)
         """Of stage 2; `towers.temperature` is stage 1's."""
         layer_norms_removed: int = Field(0, ge=0)
@@ -100,7 +97,7 @@ class TNCSE(Method):
     paper_row = "TNCSE"
     both = (
         Difference(
-            what="InfoNCE layout",
+            name="InfoNCE layout",
             of=TWINS,
             paper="one positive, the other sentences' other views are negatives",
             released="2N × 2N, both views of the others are negatives",
@@ -109,7 +106,7 @@ class TNCSE(Method):
             change={"terms.nce.layout": "all"},
         ),
         Difference(
-            what="ICNCE candidates",
+            name="ICNCE candidates",
             of=TWINS,
             paper="the towers' vectors crossed, view by view",
             released="2N × 2N; the same view of the sentence in the other tower is masked out",
@@ -118,7 +115,7 @@ class TNCSE(Method):
             change={"terms.icnce.variant": "released"},
         ),
         Difference(
-            what="L_TN, scale and similarity",
+            name="L_TN, scale and similarity",
             of=TWINS,
             paper="ratio; the similarity is of the same view of both towers; −log is undefined "
             "from 0 down (here its tangent below 0.05)",
@@ -128,14 +125,14 @@ class TNCSE(Method):
             change={"terms.ictm.variant": "released"},
         ),
         Difference(
-            what="optimiser of stage 2",
+            name="optimiser of stage 2",
             of=TWINS,
             paper="not stated",
             released="AdamW, weight decay 0.01 on all parameters, constant rate, no clipping",
             here="released",
         ),
         Difference(
-            what="weight of ICTM and ICTN",
+            name="weight of ICTM and ICTN",
             of=TWINS,
             paper="1 (JTCSE Eq. 8 and 15; the last equation of TNCSE)",
             released="1",
@@ -145,7 +142,7 @@ class TNCSE(Method):
     differences = (
         *both,
         Difference(
-            what="dropout in stage 2",
+            name="dropout in stage 2",
             of="TNCSE",
             paper="not stated, so BERT's 0.1",
             released="0.00025 (BERT), 0.0175 (RoBERTa), with the paper's rate of 1e-6; RoBERTa "
@@ -156,7 +153,7 @@ class TNCSE(Method):
             roberta={"dropout": 0.0175, "schedule.batch_size": 256},
         ),
         Difference(
-            what="TNCSE-D on STS15",
+            name="TNCSE-D on STS15",
             of="TNCSE",
             paper="74.92 (Table 1)",
             released="84.92 (README; 74.92 is a misprint)",
@@ -167,7 +164,7 @@ class TNCSE(Method):
     @classmethod
     def build(cls, config: Config, folders: Sequence[str | Path]) -> "TNCSE":
         reads_pooler = "ictm" in config.terms and config.terms["ictm"].measured_on == "pooler"
-        wanted = "fresh" if config.pooler == "fresh" else "required"
+        wanted = config.required_pooler
         pooler = wanted if reads_pooler else "if_present"
         tower_i, tower_ii = (
             load_backbone(folder, dropout=config.dropout, pooler=pooler) for folder in folders

@@ -30,14 +30,14 @@ class UC(TrainingFree):
     paper_row = "JTCSE+UC"
     differences = (
         Difference(
-            what="+UC",
+            name="+UC",
             of="JTCSE",
             paper="sum",
             released="(1 − w) twin + w other, w = 0.7",
             here="released (`Ensemble.uc`); the sum is `Ensemble`",
         ),
         Difference(
-            what="outsider of +UC and its weight",
+            name="outsider of +UC and its weight",
             of="TNCSE, JTCSE",
             paper="unsupervised InfoCSE; TNCSE adds it to RankCSE in the same way",
             released="w = 0.7 for BERT, 0.75 for the RoBERTa twin of TNCSE",

@@ -3,7 +3,7 @@
 from typing import Any, Literal
 
 from cselab.config import shared
-from cselab.methods.config import MethodConfig
+from cselab.methods.config import MethodConfig, ModelName
 from cselab.methods.registry import register
 from cselab.methods.training_free import Materials, TrainingFree
 from cselab.models import SentenceEncoder, load_backbone, load_tokenizer
@@ -16,7 +16,7 @@ class Untrained(TrainingFree):
     class Config(MethodConfig):
         """The backbone and how it is pooled."""
 
-        backbone: str = shared("google-bert/bert-base-uncased")
+        backbone: ModelName = shared("google-bert/bert-base-uncased")
         """A shipped name, a folder, or a name on the hub."""
         pooling: Literal["cls", "mean", "first_last", "last_two", "pooler"] = "cls"
 

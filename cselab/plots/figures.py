@@ -141,7 +141,7 @@ def energy_chart(scores: pandas.DataFrame) -> go.Figure:
     is_energy = scores.measure == "energy"
     is_average = (scores.measure == "test") & (scores.task == "average")
     columns = {
-        "method": scores.groupby("label", sort=False).what.first(),
+        "method": scores.groupby("label", sort=False)["method"].first(),
         "energy": scores[is_energy].groupby("label").value.mean(),
         "test": scores[is_average].groupby("label").value.mean(),
     }

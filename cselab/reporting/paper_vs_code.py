@@ -33,13 +33,13 @@ class Row(NamedTuple):
     difference: Difference
 
     @property
-    def what(self) -> str:
-        return self.difference.what
+    def name(self) -> str:
+        return self.difference.name
 
     @property
     def sides(self) -> tuple[str, str]:
         """Names of the two wordings, in the order of their columns."""
-        return tuple(f"{self.what}: {label}" for label in self.difference.labels)
+        return tuple(f"{self.name}: {label}" for label in self.difference.labels)
 
 
 class Effect(NamedTuple):
@@ -55,8 +55,8 @@ def rows() -> list[Row]:
     found = {}
     for name in sorted(method_names(), key=_in_order):
         for difference in vars(registered(name)).get("differences", ()):
-            found.pop(difference.what, None)
-            found[difference.what] = Row(name, difference)
+            found.pop(difference.name, None)
+            found[difference.name] = Row(name, difference)
     return list(found.values())
 
 
@@ -68,10 +68,12 @@ def table() -> pandas.DataFrame:
     """Every row's wordings, for a reader."""
     columns = ["of", "paper", "released", "here"]
     cells = {
-        row.what: [_of(row), *(getattr(row.difference, name) for name in columns[1:])]
+        row.name: [_of(row), *(getattr(row.difference, name) for name in columns[1:])]
         for row in rows()
     }
-    return pandas.DataFrame.from_dict(cells, orient="index", columns=columns).rename_axis("what")
+    return pandas.DataFrame.from_dict(cells, orient="index", columns=columns).rename_axis(
+        "difference"
+    )
 
 
 def _of(row: Row) -> str:
@@ -89,7 +91,7 @@ def loss_effects(lab: Lab) -> pandas.DataFrame:
     for row in rows():
         if row.difference.term:
             one, other = (loss_effect(lab, row, changed=side) for side in (False, True))
-            found[row.what] = {
+            found[row.name] = {
                 "of": _of(row),
                 "term": row.difference.term,
                 "sides": " / ".join(row.difference.labels),
@@ -138,7 +140,7 @@ def _batch(lab: Lab, method: Method) -> Batch:
 
 
 def score_effects(lab: Lab, seeds: Iterable[int], some: Iterable[Row]) -> pandas.DataFrame:
-    """Average test score of each row's two wordings (columns "what: paper", "what: released") by
+    """Average test score of each row's two wordings (columns "name: paper", "name: released") by
     seed; trainings are kept."""
 
     def trained(row: Row, side: int):
@@ -151,19 +153,19 @@ def score_effects(lab: Lab, seeds: Iterable[int], some: Iterable[Row]) -> pandas
 def page(effects: pandas.DataFrame, scores: pandas.DataFrame | None = None) -> str:
     """The page as Markdown: every row, what `loss_effects` measured, and mean ± sd over seeds of
     the difference in score."""
-    heads = ["what", "of", "paper", "released", "here", "loss", "gradient", "score"]
+    heads = ["difference", "of", "paper", "released", "here", "loss", "gradient", "score"]
     lines = [*PAGE_HEAD.splitlines(), f"| {' | '.join(heads)} |", "|---" * len(heads) + "|"]
     for row in rows():
         loss = gradient = score = ""
-        if row.what in effects.index:
-            one = effects.loc[row.what]
+        if row.name in effects.index:
+            one = effects.loc[row.name]
             loss = f"{one['term']}: {one['loss']:.4g} → {one['loss, other']:.4g}"
             gradient = f"× {one['gradient, other'] / one['gradient']:.3g}"
         if scores is not None and set(row.sides) <= set(scores.columns):
             found = scores[row.sides[1]] - scores[row.sides[0]]
             score = f"{found.mean():+.2f} ± {found.std():.2f} (n = {len(found)})"
         d = row.difference
-        cells = (d.what, _of(row), d.paper, d.released, d.here, loss, gradient, score)
+        cells = (d.name, _of(row), d.paper, d.released, d.here, loss, gradient, score)
         lines.append("| " + " | ".join(cell.strip().replace("|", "\\|") for cell in cells) + " |")
     return "\n".join(lines) + "\n"
 

@@ -68,4 +68,4 @@ def trained(text: str) -> pandas.DataFrame:
     would distort a correlation of the two.
     """
     rows = read_tables(store(text)).rows
-    return rows[~rows.what.isin(UNTRAINED)]
+    return rows[~rows["method"].isin(UNTRAINED)]

@@ -198,7 +198,7 @@ def _scores(scores: pandas.DataFrame, against: str) -> pandas.DataFrame:
         averages = means.rename("average").reset_index()
     else:
         averages = test[test.task == "average"].rename(columns={"value": "average"})
-    averages = averages.rename(columns={"label": "method"})[["method", "seed", "average"]]
+    averages = averages[["label", "seed", "average"]].rename(columns={"label": "method"})
     table = compare_methods(averages, against)
     tasks = [task for task in dict.fromkeys(test.task) if task != "average"]
     means = test.pivot_table(index="label", columns="task", values="value", sort=False)
@@ -207,7 +207,7 @@ def _scores(scores: pandas.DataFrame, against: str) -> pandas.DataFrame:
     dev = scores[scores.measure == "dev"].groupby("label").value.mean()
     table.insert(table.columns.get_loc("seeds") + 1, "dev", dev.reindex(table.index))
     if set(tasks) == set(STS7):
-        methods = scores.groupby("label").what.first()
+        methods = scores.groupby("label")["method"].first()
         methods = methods[~methods.duplicated(keep=False)]  # which variant is the paper's is open
         table["paper"] = methods.map(paper_rows()).map(printed_averages()).reindex(table.index)
     return table.reindex(list(dict.fromkeys(test.label)))

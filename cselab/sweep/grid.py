@@ -46,11 +46,12 @@ OWN = ("methods", "notebooks", "seeds", "seed", "label", "profile", "preset")
 class Run:
     """One run: a method's configuration, or a notebook with parameters.
 
-    given: of a notebook, its parameters. config: of a notebook, that of the data it reads.
+    method: a registered name, or the path of a notebook. given: of a notebook, its parameters.
+    config: of a notebook, that of the data it reads.
     """
 
     label: str
-    what: str
+    method: str
     seed: int
     config: RunConfig
     given: tuple[tuple[str, str], ...] = ()
@@ -59,7 +60,7 @@ class Run:
     @property
     def notebook(self) -> Path | None:
         """The notebook's path, if the run is one."""
-        return Path(self.what) if self.what.endswith(".ipynb") else None
+        return Path(self.method) if self.method.endswith(".ipynb") else None
 
 
 def read_grid(path: Path) -> dict[str, Any]:
@@ -157,24 +158,26 @@ def _block(
     _check_keys([*usual, *(axes if own["notebooks"] else ())], profile)
     varied = [key for key, values in (axes | usual).items() if len(values) > 1]
     named = [str(name) for name in _listed(own["notebooks"] or ())]
-    whats = [*_listed(own["methods"] or ())]
-    whats += map(str, find_notebooks(notebooks, named) if named else ())
+    methods = [*_listed(own["methods"] or ())]
+    methods += map(str, find_notebooks(notebooks, named) if named else ())
     seeds = parse_seeds(next((own[key] for key in ("seeds", "seed") if own[key] is not None), 42))
     runs = []
-    for what, *values in itertools.product(whats, *usual.values(), *axes.values()):
-        chosen, name = dict(zip((*usual, *axes), values, strict=True)), Path(what).stem
+    for method, *values in itertools.product(methods, *usual.values(), *axes.values()):
+        chosen, name = dict(zip((*usual, *axes), values, strict=True)), Path(method).stem
         shared, changes = ({key: chosen[key] for key in keys} for keys in (usual, axes))
         for seed in seeds:
             label = _called(own["label"], name, {**chosen, "seed": seed})
             label = label or ", ".join([name, *(f"{k}={_shown(chosen[k])}" for k in varied)])
             options = {"seed": seed, "preset": preset}
-            if what.endswith(".ipynb"):
-                given = _notebook_parameters(Path(what), {**chosen, **options, "profile": profile})
+            if method.endswith(".ipynb"):
+                given = _notebook_parameters(
+                    Path(method), {**chosen, **options, "profile": profile}
+                )
                 config = configure("untrained", profile, seed=seed, usual=chosen)
             else:
                 given = ()
-                config = configure(what, profile, **options, usual=shared, changes=changes)
-            runs.append(Run(label, what, seed, config, given, measures))
+                config = configure(method, profile, **options, usual=shared, changes=changes)
+            runs.append(Run(label, method, seed, config, given, measures))
     return runs
 
 

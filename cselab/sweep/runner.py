@@ -106,7 +106,7 @@ def _planned(client: Client, jobs: Sequence[Job], place: Place) -> dict[Job, Pla
 
 def _checked(client: Client, jobs: Sequence[Job], place: Place) -> None:
     """One run for each of its seeds is enough. On a worker, which has the data."""
-    distinct = {(job.label, job.what): job for job in jobs}
+    distinct = {(job.label, job.method): job for job in jobs}
     found = client.submit(task.problems, list(distinct.values()), place, pure=False).result()
     if found:
         lines = [f"{error} ({', '.join(labels)})" for error, labels in found.items()]

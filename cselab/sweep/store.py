@@ -1,6 +1,6 @@
 """The store of a sweep: one SQLite file, a row a run and a row a number, written by the workers.
 
-    runs(key, label, what, seed, profile, settings, source, data, state, error, seconds, attempts,
+    runs(key, label, method, seed, profile, settings, source, data, state, error, seconds, attempts,
          worker, finished, environment)
     scores(key, measure, task, value, n)
 
@@ -20,15 +20,16 @@ import pandas
 
 from cselab.errors import CselabError, DataError
 
-VERSION = 1
-"""Of the tables; kept in the file as `PRAGMA user_version`."""
+VERSION = 2
+"""Of the tables; kept in the file as `PRAGMA user_version`. Version 1 has another name for the
+column `method`."""
 OLD_TASKS = {"World": "Synthetic"}
 """Names that stores of the first edition have."""
 PATIENCE = 120
 """Seconds to wait for another writer."""
 TABLES = (
     """CREATE TABLE runs (
-        key TEXT PRIMARY KEY, label TEXT NOT NULL, what TEXT NOT NULL, seed INTEGER NOT NULL,
+        key TEXT PRIMARY KEY, label TEXT NOT NULL, method TEXT NOT NULL, seed INTEGER NOT NULL,
         profile TEXT NOT NULL, settings TEXT NOT NULL, source TEXT NOT NULL, data TEXT NOT NULL,
         state TEXT NOT NULL CHECK (state IN ('done', 'failed')), error TEXT NOT NULL,
         seconds REAL NOT NULL, attempts INTEGER NOT NULL, worker TEXT NOT NULL,
@@ -48,7 +49,7 @@ class Result:
 
     key: str
     label: str
-    what: str
+    method: str
     seed: int
     profile: str
     settings: dict
@@ -71,6 +72,8 @@ class Store:
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
             version = self._version() or self._made()
+            if version == 1:
+                version = self._renamed()
         except sqlite3.OperationalError as error:
             raise CselabError(
                 f"cannot open the store {self.path} ({error}); choose another --store"
@@ -99,6 +102,15 @@ class Store:
                 for statement in TABLES:
                     db.execute(statement)
                 db.execute(f"PRAGMA user_version = {VERSION}")
+        return self._version()
+
+    def _renamed(self) -> int:
+        """A store of version 1 as one of version 2, unless another process was first."""
+        with self._open() as db:
+            db.execute("BEGIN IMMEDIATE")
+            if db.execute("PRAGMA user_version").fetchone()[0] == 1:
+                db.execute("ALTER TABLE runs RENAME COLUMN what TO method")
+                db.execute("PRAGMA user_version = 2")
         return self._version()
 
     @contextmanager
@@ -163,7 +175,7 @@ class Store:
     def scores(self) -> pandas.DataFrame:
         """A row a number of every finished run, with its label and seed."""
         query = (
-            "SELECT label, seed, what, profile, data, source, measure, task, value, n, "
+            "SELECT label, seed, method, profile, data, source, measure, task, value, n, "
             "runs.key AS key FROM scores JOIN runs USING (key) "
             "WHERE state = 'done' ORDER BY finished, scores.rowid"
         )

@@ -51,7 +51,7 @@ class Job(NamedTuple):
     the worker has."""
 
     label: str
-    what: str
+    method: str
     seed: int
     config: str
     given: tuple
@@ -61,12 +61,12 @@ class Job(NamedTuple):
     def of(cls, run: Run) -> "Job":
         """The run's plain values."""
         text = run.config.model_dump_json()
-        return cls(run.label, run.what, run.seed, text, run.given, run.measures)
+        return cls(run.label, run.method, run.seed, text, run.given, run.measures)
 
     def run(self) -> Run:
         """The run again; its method has to be registered."""
         config = RunConfig.model_validate_json(self.config)
-        return Run(self.label, self.what, self.seed, config, self.given, self.measures)
+        return Run(self.label, self.method, self.seed, config, self.given, self.measures)
 
 
 class Training(NamedTuple):
@@ -106,8 +106,8 @@ def _plan(run: Run, outputs: str) -> Plan:
     session = session_of(run.config, outputs)
     data = data_fingerprint(session)
     if run.notebook:
-        what = hashlib.sha256(run.notebook.read_bytes()).hexdigest()
-        parts = [what, run.given, library_hash(), data]
+        content = hashlib.sha256(run.notebook.read_bytes()).hexdigest()
+        parts = [content, run.given, library_hash(), data]
         return Plan(_hash(parts), data, (), ())
     node = session.workspace.with_fast_precision(run.config).method
     measures = [run.measures, code_of_modules("cselab.sweep.measures"), data]
@@ -152,7 +152,7 @@ def problems(jobs: Sequence[Job], place: Place) -> dict[str, list[str]]:
             try:
                 check_run(run, session_of(run.config, place.outputs))
             except CselabError as error:
-                reason = str(error).removeprefix(f"{run.what}: ")
+                reason = str(error).removeprefix(f"{run.method}: ")
                 found.setdefault(reason, []).append(run.label)
     return found
 
@@ -219,11 +219,11 @@ def result(
 ) -> Result:
     """A run's row of the store."""
     config = json.loads(job.config)
-    what = Path(job.what).stem if job.what.endswith(".ipynb") else job.what
+    method = Path(job.method).stem if job.method.endswith(".ipynb") else job.method
     return Result(
         key=plan.key,
         label=job.label,
-        what=what,
+        method=method,
         seed=job.seed,
         profile=config["profile"],
         settings=config,

@@ -231,7 +231,7 @@ def test_the_report_as_rows_table_and_page(tasks):
         "split",
     } <= rows[0].keys()
     json.dumps(rows)
-    assert report.by_phenomenon() == rows[0]["by_subset"]
+    assert report.tasks["Synthetic"].by_subset == rows[0]["by_subset"]
     frame = report.to_frame()
     assert frame.loc["average", "score"] == report.average
     assert frame.loc["average", "n"] == 9

@@ -21,7 +21,7 @@ def no_network(monkeypatch):
 
 
 def found(outputs) -> dict[str, doctor.Finding]:
-    return {finding.what: finding for finding in doctor.examine(outputs)}
+    return {finding.subject: finding for finding in doctor.examine(outputs)}
 
 
 def test_a_healthy_machine(tmp_path):

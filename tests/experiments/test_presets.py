@@ -94,7 +94,7 @@ def test_stage_one_is_the_same_in_both():
 
 
 @pytest.mark.parametrize(
-    ("method", "difference"), SWITCHES, ids=[f"{name}: {d.what}" for name, d in SWITCHES]
+    ("method", "difference"), SWITCHES, ids=[f"{name}: {d.name}" for name, d in SWITCHES]
 )
 def test_each_difference_is_switched_alone(method, difference):
     """Prevents a row of the page whose switch is no setting, or sets what the default is."""

@@ -18,8 +18,8 @@ ROWS = paper_vs_code.rows()
 MEASURED = [row for row in ROWS if row.difference.change is not None]
 
 
-def by_name(what):
-    return next(row for row in ROWS if row.what == what)
+def by_name(name):
+    return next(row for row in ROWS if row.name == name)
 
 
 def test_the_committed_page_has_the_rows_of_the_methods():
@@ -36,7 +36,7 @@ def test_the_committed_page_has_the_rows_of_the_methods():
 
 def test_a_row_that_methods_share_stands_once():
     """Prevents the twins' rows from being listed for TNCSE and again for JTCSE."""
-    assert len({row.what for row in ROWS}) == len(ROWS) >= 30
+    assert len({row.name for row in ROWS}) == len(ROWS) >= 30
 
 
 @pytest.fixture(scope="module")
@@ -55,7 +55,7 @@ def lab(tmp_path_factory, small_backbone):
         )
 
 
-@pytest.mark.parametrize("row", MEASURED, ids=lambda row: row.what)
+@pytest.mark.parametrize("row", MEASURED, ids=lambda row: row.name)
 def test_the_sides_of_a_row_are_configurations_that_differ(lab, row):
     """Prevents a row that measures the default against itself."""
     one, other = paper_vs_code.configs(lab, row)
@@ -63,7 +63,7 @@ def test_the_sides_of_a_row_are_configurations_that_differ(lab, row):
 
 
 @pytest.mark.parametrize(
-    "row", [row for row in MEASURED if row.difference.term], ids=lambda row: row.what
+    "row", [row for row in MEASURED if row.difference.term], ids=lambda row: row.name
 )
 def test_a_row_changes_the_loss_unless_it_says_that_it_does_not(lab, row):
     """Prevents a wording that is named but not computed.
@@ -75,7 +75,7 @@ def test_a_row_changes_the_loss_unless_it_says_that_it_does_not(lab, row):
         pytest.approx(other.loss, rel=1e-5),
         pytest.approx(other.gradient, rel=1e-4),
     )
-    assert same == (row.what == "the last layer's mask under last-token pooling")
+    assert same == (row.name == "the last layer's mask under last-token pooling")
 
 
 def test_unmasked_padding_distinguishes_last_from_none(lab, monkeypatch):

@@ -33,9 +33,11 @@ def store(tmp_path):
                 ("phenomenon", "negation", 30.0 + seed, 4),
             ]
             rows += [("uniformity", "STSBenchmark", -2.0, 5), ("energy", "[CLS]", 0.3, 5)]
-            what = label if label != "<b>" else "simcse"
+            method = label if label != "<b>" else "simcse"
             store.add(
-                replace(RESULT, key=f"{label}{seed}", label=label, what=what, seed=seed, rows=rows)
+                replace(
+                    RESULT, key=f"{label}{seed}", label=label, method=method, seed=seed, rows=rows
+                )
             )
     store.add(
         replace(RESULT, key="bad", label="simcse", seed=9, error="the loss is not finite", rows=[])
@@ -87,7 +89,7 @@ def test_a_system_that_is_another_one_has_no_number_of_seeds(store, tmp_path):
     for seed, value in enumerate(SCORES["towers"], 1):
         rows = [("test", "average", value, 70)]
         store.add(
-            replace(RESULT, key=f"same{seed}", label="same", what="towers", seed=seed, rows=rows)
+            replace(RESULT, key=f"same{seed}", label="same", method="towers", seed=seed, rows=rows)
         )
     write_report(store.path, tmp_path / "r", against="towers")
     row = re.search(r"\| same \|.*", (tmp_path / "r" / "report.md").read_text())[0]
@@ -166,7 +168,7 @@ def test_what_notebooks_recorded(tmp_path):
     for seed in (1, 2):
         rows = [("TNCSE", "World", 60.0 + seed, 5), ("JTCSE", "World", 62.0 + seed, 5)]
         store.add(
-            replace(RESULT, key=f"n{seed}", label="03", what="03_jtcse", seed=seed, rows=rows)
+            replace(RESULT, key=f"n{seed}", label="03", method="03_jtcse", seed=seed, rows=rows)
         )
     page = write_report(store.path, tmp_path / "r").read_text()
     table = pandas.read_csv(tmp_path / "r" / "tables" / "scores.csv", index_col=0)

@@ -39,7 +39,7 @@ def runs():
         cosines = gold + noise * random.normal(size=60)
         report = StsReport({"Synthetic": score_pairs(data, cosines, resamples=0)})
         history = [{"step": 0, "dev": 10.0}, {"step": 5, "dev": dev}]
-        return FinishedRun(history, report, report.by_phenomenon())
+        return FinishedRun(history, report, report.tasks["Synthetic"].by_subset)
 
     made, opened = {"base": run(0.5, 20.0), "other": run(2.0, 30.0)}, []
 
