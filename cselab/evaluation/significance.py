@@ -12,6 +12,8 @@ from cselab.evaluation.sts import TaskScore
 
 EXACT_UP_TO = 16
 """Up to so many seeds, all 2^n sign patterns are counted; above, 100,000 random ones."""
+FEWEST_SEEDS = 3
+"""Of a comparison: two have an interval too wide to say anything."""
 
 
 @dataclass(frozen=True)
@@ -66,7 +68,7 @@ def compare_seeds(a: ArrayLike, b: ArrayLike) -> SeedComparison:
     Raises DataError for different lengths, fewer than three seeds, or values that are not finite.
     """
     a, b = np.asarray(a, np.float64), np.asarray(b, np.float64)
-    if a.shape != b.shape or a.ndim != 1 or len(a) < 3 or not np.isfinite([a, b]).all():
+    if a.shape != b.shape or a.ndim != 1 or len(a) < FEWEST_SEEDS or not np.isfinite([a, b]).all():
         raise DataError(
             "a comparison over seeds needs two equally long lists of at least 3 finite scores; "
             f"got {a.shape} and {b.shape}"

@@ -62,8 +62,15 @@ class Session:
 
     @cached_property
     def test_data(self) -> list[StsData]:
-        """The pairs of `test_tasks`. Raises DataError for two tests of one name."""
+        """The pairs of `test_tasks`. Raises DataError for two tests of one name, and for a file of
+        dev pairs that is also a test."""
         data = self.data
+        dev_file = _file(self.dev_task)
+        if dev_file and dev_file in [_file(task) for task in data.tasks]:
+            raise DataError(
+                f"dev_task: {self.dev_task} is also a test, and a test must not pick checkpoints; "
+                "give other pairs, or none for the default"
+            )
         tests = [
             self.synthetic_pairs
             if task == "Synthetic"
@@ -166,3 +173,9 @@ class Session:
         """Estimated seconds of the whole `round_trip_file`, from its first hundred sentences."""
         some = self.first_sentences(SAMPLE)
         return RoundTrip(trips.pivot, self.translator(trips)).seconds_for(some, len(self.text))
+
+
+def _file(task: str) -> Path | str:
+    """The file that a task's pairs are in, if it is named by path; the splits of a benchmark are
+    different pairs under one name."""
+    return Path(task).expanduser().resolve() if Path(task).expanduser().is_file() else ""

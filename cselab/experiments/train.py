@@ -1,7 +1,6 @@
 """Training a run: its nodes from the leaves up, each once."""
 
 import json
-import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -11,19 +10,19 @@ import datasets
 import torch
 
 from cselab.data.targets import with_targets
-from cselab.errors import DataError, SettingsError
+from cselab.errors import SettingsError
 from cselab.evaluation import score_data
 from cselab.experiments.config import RunConfig
 from cselab.experiments.keys import key_inputs, node_key
+from cselab.experiments.rehearsal import rehearsed
 from cselab.experiments.rows import text_rows, triplet_rows
 from cselab.experiments.session import Session
 from cselab.experiments.workspace import Workspace
-from cselab.methods import Method, MethodConfig, create, registered
+from cselab.methods import MethodConfig, create, registered
 from cselab.methods.config import TrainedConfig
 from cselab.methods.training_free import Materials
-from cselab.models import TwinEncoder, load, load_tokenizer, longest_input
+from cselab.models import load, load_tokenizer
 from cselab.models.encode import Encoder
-from cselab.models.folder import CARD, write_card
 from cselab.training import fit
 from cselab.training.distributed import rank_and_world
 
@@ -92,8 +91,8 @@ def _folder(session: Session, node: TrainedConfig) -> Path:
     starts = start_folders(session, node)
     name, schedule = step_name(node), node.schedule
     if session.rehearsal is not None:
-        teach(session, node)
-        return _rehearsed(session, name, create(node, folders=starts), starts)
+        method = create(node, folders=starts)
+        return rehearsed(session, name, method, starts, _teacher(session, node))
 
     def compute(folder: Path) -> None:
         torch.manual_seed(node.seed)  # of what the method draws: a head's weights, LoRA's
@@ -163,14 +162,22 @@ def rows_of(session: Session, node: TrainedConfig, tokenizer) -> datasets.Datase
     )
 
 
+def _teachers(node: TrainedConfig) -> list[MethodConfig]:
+    towers = getattr(node, "towers", ())
+    return [part for part in node.parts if part not in towers]
+
+
+def _teacher(session: Session, node: TrainedConfig) -> Callable | None:
+    """What gives sentences their teachers' vectors; None without a teacher."""
+    encoders = [train_node(session, teacher).encoder for teacher in _teachers(node)]
+    return registered(node.method).targets(encoders) if encoders else None
+
+
 def teach(session: Session, node: TrainedConfig) -> Callable | None:
     """What gives training rows their teachers' vectors, the column `target`; None without any."""
-    towers = getattr(node, "towers", ())
-    teachers = [part for part in node.parts if part not in towers]
-    if not teachers:
+    teachers, encode = _teachers(node), _teacher(session, node)
+    if encode is None:
         return None
-    encoders = [train_node(session, teacher).encoder for teacher in teachers]
-    encode = registered(node.method).targets(encoders)
     key = "-".join(node_key(session, teacher) for teacher in teachers)
     folder = session.workspace.cache_dir / "targets"
 
@@ -178,44 +185,3 @@ def teach(session: Session, node: TrainedConfig) -> Callable | None:
         return with_targets(rows, corpus, encode, folder / f"{key}-{corpus.fingerprint}.arrow")
 
     return widen
-
-
-def _rehearsed(session: Session, name: str, method: Method, starts: list[str]) -> Path:
-    """What training would leave, of the weights it would start from, so that all that follows can
-    be built before any training.
-
-    Raises DataError for less text than a batch, SettingsError for more tokens than the backbone
-    reads; building `method` has raised whatever else is wrong with it.
-    """
-    node = method.settings
-    triplets = method.reads == "triplets"
-    found = len(session.triplets if triplets else session.text)
-    if found < node.schedule.batch_size:
-        raise DataError(
-            f"{found} {'triplets' if triplets else 'sentences'} are fewer than one batch of "
-            f"{node.schedule.batch_size}; give more, or a smaller batch"
-        )
-    length, longest = node.schedule.max_length, longest_input(method.encoder.backbones[0])
-    if length > longest:
-        raise SettingsError(
-            f"max_length={length}: the backbone reads at most {longest} tokens; give less"
-        )
-    if trips := getattr(node, "round_trips", None):
-        session.translator(trips)
-    folder = Path(tempfile.mkdtemp(dir=session.rehearsal, prefix=f"{name}-"))
-    encoder, target = method.encoder, folder / "encoder"
-    (folder / "fit.json").write_text("{}")
-    if getattr(node, "pooler", "") == "fresh" or getattr(encoder, "prompt", ""):
-        encoder.save_pretrained(target)  # what was added is in no file yet
-        return folder
-    target.mkdir()
-    if isinstance(encoder, TwinEncoder):
-        for tower, start in zip(("tower_i", "tower_ii"), starts, strict=True):
-            (target / tower).symlink_to(Path(start).resolve(), target_is_directory=True)
-        write_card(target, "twin", cael=encoder.cael, cross_stream=encoder.cross_stream)
-    else:
-        for path in Path(starts[0]).iterdir():
-            if path.name != CARD:
-                (target / path.name).symlink_to(path.resolve())
-        write_card(target, "sentence", pooling=encoder.pooling, prompt=encoder.prompt)
-    return folder

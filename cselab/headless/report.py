@@ -33,7 +33,7 @@ def write_index(folder: Path, outcomes: Sequence[Outcome], parameters: dict[str,
     no_scores = ["<p class='soft'>No notebook of this run recorded a score.</p>"]
     body = [
         f"<main><h1>cselab run {html.escape(folder.name)}</h1>",
-        f"<p>{head}, {total} in all.</p>",
+        f"<p>{head}; their times add up to {total}.</p>",
         _notebooks(outcomes),
         "<h2>Scores</h2>",
         *(_scores(rows) if rows else no_scores),

@@ -171,7 +171,14 @@ class Method(nn.Module, ABC):
         self, name: str, config: TermConfig, outputs: Outputs, step: StepContext
     ) -> Float[Tensor, ""]:
         if name in self.own_terms:
-            return getattr(self, name)(outputs, step)
+            value = getattr(self, name)(outputs, step)
+            if not isinstance(value, Tensor) or value.ndim:
+                found = tuple(value.shape) if isinstance(value, Tensor) else type(value).__name__
+                raise SettingsError(
+                    f"term {name!r} gives {found}, expected one number: a tensor without "
+                    "dimensions, such as a mean"
+                )
+            return value
         total = 0.0
         for space in self.spaces(outputs, step):
             total = total + SHARED[name][1](space, config)

@@ -28,7 +28,7 @@ class JTCSE(TNCSE):
         caels: int = Field(6, ge=0)
         """Table IX: 6 of BERT-base's 12 layers is best, every second."""
         cross_stream: Literal["parallel", "last_only", "fused"] = "parallel"
-        """A reading (METHODS 4): the released layer code is missing."""
+        """A reading of JTCSE's section on the layer: the released code of it is missing."""
 
     paper_row = "JTCSE"
     differences = (

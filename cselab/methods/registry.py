@@ -18,9 +18,16 @@ def register(name: str) -> Callable[[type], type]:
     """Class decorator: make a method known as `name` to `create`, runs, sweeps and notebooks.
 
     The class has a `Config`, inherited or its own. Registering a name again replaces the method.
+
+    Raises SettingsError for another class under the name of a method of cselab, which sweeps would
+    take for it.
     """
 
     def add(method: type) -> type:
+        if not _is_shipped(method):
+            _find_shipped()
+            if name in _METHODS and _is_shipped(_METHODS[name]):
+                raise SettingsError(f"{name!r} is a method of cselab; give yours another name")
         if "Config" not in vars(method) or vars(method.Config).get("name", name) != name:
             method.Config = type("Config", (method.Config,), _of(method))
         method.Config.name = name
@@ -34,11 +41,18 @@ def _of(method: type) -> dict[str, Any]:
     return {"__module__": method.__module__, "__qualname__": f"{method.__qualname__}.Config"}
 
 
+def _is_shipped(method: type) -> bool:
+    return method.__module__.startswith("cselab.")
+
+
 def registered(name: Any) -> Any:
     """The class of a method. Raises SettingsError for an unknown name, with the nearest."""
     _find_shipped()
     if not isinstance(name, str) or name not in _METHODS:
-        raise SettingsError(f"unknown method {name!r}; {suggest(str(name), _METHODS)}")
+        raise SettingsError(
+            f"unknown method {name!r}; {suggest(str(name), _METHODS)}; a method of "
+            "your own needs its file (-m my_method.py, load_method_file)"
+        )
     return _METHODS[name]
 
 
@@ -60,7 +74,6 @@ def load_method_file(path: str | Path) -> None:
     known = sys.modules.get(name)
     if known is not None and known.__source__ == source:
         return
-    _find_shipped()  # which would replace a method of the same name later
     before = dict(_METHODS)
     spec = importlib.util.spec_from_file_location(name, path)
     module = importlib.util.module_from_spec(spec)
@@ -70,7 +83,10 @@ def load_method_file(path: str | Path) -> None:
         spec.loader.exec_module(module)
     except Exception as error:
         del sys.modules[name]
-        raise SettingsError(f"{path}: {type(error).__name__}: {error}; correct the file") from error
+        reason = (
+            str(error) if isinstance(error, SettingsError) else f"{type(error).__name__}: {error}"
+        )
+        raise SettingsError(f"{path}: {reason}; correct the file") from error
     if before == _METHODS:
         del sys.modules[name]
         raise SettingsError(f'{path} registers no method; put @register("name") above its class')

@@ -167,7 +167,7 @@ class DCL(TermConfig):
     temperature: float = Field(5.0, ge=1e-4, le=1e4)
     """ImSimCSE: 5."""
     variant: Literal["paper", "released"] = "released"
-    """What weight 0.1 and temperature 5 belong to (METHODS 5)."""
+    """What weight 0.1 and temperature 5 belong to: ImSimCSE's text and its code differ."""
 
 
 class Barlow(TermConfig):

@@ -85,7 +85,7 @@ def cross_stream(
     other_inputs: dict[int, States],
     mask: Tensor | None,
 ) -> States:
-    """The running cross stream of `tower`: its output at the last CAEL (METHODS 4, "parallel").
+    """The running cross stream of `tower`: its output at the last CAEL ("parallel").
 
     inputs, other_inputs: HD^{j-1} of both towers at each CAEL j.
 

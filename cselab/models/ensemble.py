@@ -41,7 +41,7 @@ class Ensemble:
 
     @classmethod
     def uc(cls, twin: TwinEncoder, other: SentenceEncoder, *, weight: float = 0.7) -> "Ensemble":
-        """The "+UC" ensemble `(1 - w) twin + w other`; the released JTCSE has w = 0.7 (METHODS 4).
+        """The "+UC" ensemble `(1 - w) twin + w other`; the released JTCSE has w = 0.7.
 
         Raises ModelError for a weight outside 0..1.
         """

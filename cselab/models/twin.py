@@ -48,7 +48,7 @@ class TwinEncoder(nn.Module):
     cross_stream: "parallel": each tower has a running cross stream beside it; the towers themselves
         do not change. "last_only": the output of the last CAEL only, without a running stream.
         "fused": the cross context is added to each tower's context, so that both towers must run
-        together at inference too. The paper does not say which (METHODS 4).
+        together at inference too. The paper does not say which.
 
     Raises ModelError for towers that differ in type, width, depth, heads or vocabulary, for a
     decoder, for CAELs outside the depth, and for a tokenizer that does not belong to the towers.

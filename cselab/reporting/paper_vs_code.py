@@ -11,10 +11,10 @@ import torch
 
 from cselab.experiments.config import configure
 from cselab.experiments.lab import Lab
-from cselab.methods import Batch, Method, StepContext, method_names, registered
+from cselab.experiments.rehearsal import example_batch
+from cselab.methods import StepContext, method_names, registered
 from cselab.methods.config import TrainedConfig
 from cselab.methods.differences import Difference
-from cselab.models.prompts import fill_prompt
 
 SENTENCES = 64
 PAGE_HEAD = """# Paper versus released code
@@ -114,7 +114,8 @@ def loss_effect(lab: Lab, row: Row, *, changed: bool, seed: int = 0) -> Effect:
     config = configs(lab, row)[changed]
     torch.manual_seed(seed)  # of what the method draws: LoRA's, a head's
     method = lab.create(config).train()
-    batch = _batch(lab, method)
+    batch = example_batch(lab.session, method, SENTENCES)
+    batch = {name: tensor.to(lab.device) for name, tensor in batch.items()}
     torch.manual_seed(seed)
     losses = method.losses(batch, StepContext(seed=seed, step=0, coin=True))
     loss = losses[row.difference.term]
@@ -122,21 +123,6 @@ def loss_effect(lab: Lab, row: Row, *, changed: bool, seed: int = 0) -> Effect:
     gradients = [p.grad for p in method.encoder.parameters() if p.grad is not None]
     length = torch.stack([gradient.square().sum() for gradient in gradients]).sum().sqrt()
     return Effect(loss.item(), length.item())
-
-
-def _batch(lab: Lab, method: Method) -> Batch:
-    tokenizer = method.encoder.tokenizer
-    if method.reads == "triplets":
-        triplets = lab.session.triplets[:SENTENCES]
-        sides = zip(*((t.anchor, t.entailed, t.contradicted) for t in triplets), strict=True)
-        text = [line for side in sides for line in side]
-        if prompt := getattr(method.settings, "prompt", ""):
-            text = fill_prompt(prompt, text, tokenizer, method.settings.schedule.max_length)
-    else:
-        text = lab.sentences(SENTENCES) * method.views
-    options = {"padding": True, "truncation": True, "max_length": 64, "return_tensors": "pt"}
-    tokens = tokenizer(text, return_token_type_ids=False, **options)
-    return dict(tokens.to(lab.device))
 
 
 def score_effects(lab: Lab, seeds: Iterable[int], some: Iterable[Row]) -> pandas.DataFrame:

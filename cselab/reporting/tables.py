@@ -12,6 +12,8 @@ import pandas
 from cselab.data.sts import STS7
 from cselab.errors import DataError, suggest
 from cselab.evaluation import compare_methods
+from cselab.evaluation.significance import FEWEST_SEEDS
+from cselab.headless.progress import clock
 from cselab.methods import method_names, registered
 from cselab.reporting import papers
 from cselab.reporting.claims import check_claims, read_claims, shown_claims
@@ -84,6 +86,10 @@ def read_tables(
     if others and (scores.measure == "test").any():
         recorded = ", ".join(others)
         notes.append(f"Scores that notebooks recorded ({recorded}) are in tables/rows.csv.")
+    if few := [label for label, seeds in numbers["scores"].seeds.items() if seeds < FEWEST_SEEDS]:
+        notes.append(
+            f"{', '.join(few)}: fewer than {FEWEST_SEEDS} seeds, so no difference, interval or p."
+        )
     notes += _conditions(runs[runs.key.isin(scores.key)]) + _failures(runs)
     texts = {name: as_texts(table, DIGITS[name]) for name, table in numbers.items()}
     if claims:
@@ -230,10 +236,9 @@ def _conditions(runs: pandas.DataFrame) -> list[str]:
         key: ", ".join(sorted({str(found[key]) for found in environments if found.get(key)}))
         for key in ("hardware", "python", "torch", "transformers", "cselab", "commit", "source")
     }
-    hours, data = runs.seconds.sum() / 3600, ", ".join(runs.data.unique())
+    time, data = clock(runs.seconds.sum()), ", ".join(runs.data.unique())
     versions = "; ".join(f"{key} {value}" for key, value in facts.items() if value)
     return [
         f"{versions}; data {data}.",
-        f"{len(runs)} runs, {hours:.1f} hours of one worker in total, without the trainings that "
-        "runs share.",
+        f"{len(runs)} runs, {time} of one worker in total, without the trainings that runs share.",
     ]

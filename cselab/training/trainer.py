@@ -144,7 +144,7 @@ class ContrastiveTrainer(Trainer):
         )
 
     def get_decay_parameter_names(self, model) -> list[str]:
-        """All parameters: the released code decays biases and LayerNorms too (METHODS 3)."""
+        """All parameters: the released code decays biases and LayerNorms too."""
         return [name for name, _ in model.named_parameters()]
 
     def evaluate(

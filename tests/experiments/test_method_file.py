@@ -97,6 +97,31 @@ def test_a_file_is_a_method_like_any_other(load, trained, lab):
     assert student.config.teacher.depth == 3
 
 
+@pytest.mark.parametrize(
+    ("after", "message"),
+    [
+        (
+            "away.sqare().mean()",
+            r"mine: my_method\.py, line 25: AttributeError: .*'sqare'.*; correct",
+        ),
+        ("away.square()", r"mine: term 'pull' gives \(2, 4\), expected one number"),
+        ("[away]", r"mine: term 'pull' gives list, expected one number"),
+    ],
+)
+def test_a_mistake_in_a_term_is_found_before_any_training(load, lab, after, message):
+    """Prevents a traceback after the hours in which the nodes before this one were trained."""
+    load("away.square().mean() / self.settings.depth", after)
+    with pytest.raises(SettingsError, match=message):
+        lab.check("mine")
+
+
+def test_a_shipped_method_is_not_replaced(load):
+    """Prevents a sweep whose baseline is the class of a user's file."""
+    with pytest.raises(SettingsError, match=r"my_method\.py: 'simcse' is a method of cselab"):
+        load('"mine"', '"simcse"')
+    assert registry.registered("simcse") is SimCSE
+
+
 def test_every_profile_has_it(load):
     load()
     steps = {name: configure("mine", name).method.schedule.steps for name in PROFILES}

@@ -44,6 +44,13 @@ def test_a_text_by_path_is_what_is_trained_on(open_lab, corpus):
     assert not same_weights(lab.train("simcse"), open_lab().train("simcse"))
 
 
+def test_a_test_does_not_pick_checkpoints(open_lab, pairs):
+    """Prevents a selection on the test by one's own file, in a report that says there was none."""
+    lab = open_lab(tasks=pairs("mine.tsv"), dev_task=pairs("mine.tsv"))
+    with pytest.raises(DataError, match=r"dev_task: .*mine\.tsv is also a test.*give other pairs"):
+        lab.check("simcse")
+
+
 def test_pairs_by_path_are_the_tests_and_the_dev_split(open_lab, pairs, corpus):
     """Prevents scores of synthetic pairs in a table of one's own, and checkpoints picked by
     them."""

@@ -119,6 +119,7 @@ def test_a_choice_by_the_dev_split_alone(tmp_path):
     write_report(store.path, tmp_path / "r")
     table = pandas.read_csv(tmp_path / "r" / "tables" / "scores.csv", index_col=0)
     assert table.average.to_dict() == {"rate 1": 60.0, "rate 2": 61.0}
+    assert "rate 2: fewer than 3 seeds, so no difference" in (tmp_path / "r/report.md").read_text()
 
 
 def test_rows_may_train_on_other_text_but_not_have_other_tests(tmp_path):

@@ -11,7 +11,7 @@ class RoundTrips(Config):
     pivot: str = "fr"
     """TNCSE's table of hyperparameters: en-fr-en for BERT I, en-ru-en for BERT II."""
     mode: Literal["append", "replace", "pair", "none", "twice"] = shared("append")
-    """How round trips are used; the papers' wording is ambiguous (METHODS 3). "append": they are
+    """How round trips are used; the papers' wording is ambiguous. "append": they are
     further sentences. "replace": they replace the sentences. "pair": a sentence's round trip is its
     second view. "none" and "twice" are controls: the text alone, and the text twice, with as many
     rows as "append"."""

@@ -1,0 +1,103 @@
+"""Standing in for a training: what it would leave, without a step of it."""
+
+import inspect
+import tempfile
+import traceback
+from collections.abc import Callable
+from pathlib import Path
+
+from torch import Tensor
+
+from cselab.errors import CselabError, DataError, SettingsError
+from cselab.experiments.session import Session
+from cselab.methods import Batch, Method, StepContext
+from cselab.models import TwinEncoder, longest_input
+from cselab.models.folder import CARD, write_card
+from cselab.models.prompts import fill_prompt
+
+SENTENCES_TRIED = 4
+"""Of a batch that tries a user's own terms before any training."""
+Teacher = Callable[[list[str]], Tensor]
+
+
+def rehearsed(
+    session: Session, name: str, method: Method, starts: list[str], teacher: Teacher | None
+) -> Path:
+    """What training would leave, of the weights it would start from, so that all that follows can
+    be built before any training.
+
+    Raises DataError for less text than a batch, SettingsError for more tokens than the backbone
+    reads and for a term of a user's own that fails; building `method` has raised whatever else is
+    wrong with it.
+    """
+    node = method.settings
+    triplets = method.reads == "triplets"
+    found = len(session.triplets if triplets else session.text)
+    if found < node.schedule.batch_size:
+        raise DataError(
+            f"{found} {'triplets' if triplets else 'sentences'} are fewer than one batch of "
+            f"{node.schedule.batch_size}; give more, or a smaller batch"
+        )
+    length, longest = node.schedule.max_length, longest_input(method.encoder.backbones[0])
+    if length > longest:
+        raise SettingsError(
+            f"max_length={length}: the backbone reads at most {longest} tokens; give less"
+        )
+    if trips := getattr(node, "round_trips", None):
+        session.translator(trips)
+    if not type(method).__module__.startswith("cselab."):
+        _try_terms(session, method, teacher)
+    folder = Path(tempfile.mkdtemp(dir=session.rehearsal, prefix=f"{name}-"))
+    encoder, target = method.encoder, folder / "encoder"
+    (folder / "fit.json").write_text("{}")
+    if getattr(node, "pooler", "") == "fresh" or getattr(encoder, "prompt", ""):
+        encoder.save_pretrained(target)  # what was added is in no file yet
+        return folder
+    target.mkdir()
+    if isinstance(encoder, TwinEncoder):
+        for tower, start in zip(("tower_i", "tower_ii"), starts, strict=True):
+            (target / tower).symlink_to(Path(start).resolve(), target_is_directory=True)
+        write_card(target, "twin", cael=encoder.cael, cross_stream=encoder.cross_stream)
+    else:
+        for path in Path(starts[0]).iterdir():
+            if path.name != CARD:
+                (target / path.name).symlink_to(path.resolve())
+        write_card(target, "sentence", pooling=encoder.pooling, prompt=encoder.prompt)
+    return folder
+
+
+def _try_terms(session: Session, method: Method, teacher: Teacher | None) -> None:
+    """Compute the terms of a user's own method on a few sentences.
+
+    Raises SettingsError, with the line of the user's file.
+    """
+    batch = example_batch(session, method, SENTENCES_TRIED)
+    if teacher:
+        batch["target"] = teacher(session.first_sentences(SENTENCES_TRIED))
+    try:
+        method.losses(batch, StepContext(seed=0, step=0, coin=True))
+    except CselabError:
+        raise
+    except Exception as error:  # whatever a user's code may raise
+        file = inspect.getfile(type(method))
+        frames = traceback.extract_tb(error.__traceback__)
+        line = next((frame.lineno for frame in reversed(frames) if frame.filename == file), None)
+        raise SettingsError(
+            f"{Path(file).name}, line {line}: {type(error).__name__}: {error}; correct the method"
+        ) from error
+
+
+def example_batch(session: Session, method: Method, count: int) -> Batch:
+    """The first `count` sentences or triplets of the session as a batch of `method`, on the
+    processor and without teachers' vectors."""
+    tokenizer = method.encoder.tokenizer
+    if method.reads == "triplets":
+        triplets = session.triplets[:count]
+        sides = zip(*((t.anchor, t.entailed, t.contradicted) for t in triplets), strict=True)
+        text = [line for side in sides for line in side]
+        if prompt := getattr(method.settings, "prompt", ""):
+            text = fill_prompt(prompt, text, tokenizer, method.settings.schedule.max_length)
+    else:
+        text = session.first_sentences(count) * method.views
+    options = {"padding": True, "truncation": True, "max_length": 64, "return_tensors": "pt"}
+    return dict(tokenizer(text, return_token_type_ids=False, **options))
