@@ -104,7 +104,24 @@ class Config(BaseModel):
 
     def present(self, path: Path) -> dict[Path, FieldInfo | None]:
         """Fields of the tree that a path fits, by their full paths."""
-        return {place: field for place, field in self.paths() if _fits(path, place)}
+        last, found = path[-1], {}
+        for place, config, is_member in self._configs():
+            if is_member and place[-1] == last and _fits(path, place):
+                found[place] = None
+            field = type(config).model_fields.get(last)
+            if field is not None and _fits(path, (*place, last)):
+                found[(*place, last)] = field
+        return found
+
+    def _configs(
+        self, place: Path = (), *, is_member: bool = False
+    ) -> Iterator[tuple[Path, "Config", bool]]:
+        """This configuration and all inside of it, by their full paths; of each, whether it is a
+        member of a tuple or of a mapping."""
+        yield place, self, is_member
+        for name, value in self:
+            for key, part in _parts(value):
+                yield from part._configs((*place, name, *key), is_member=bool(key))
 
     def _matches(self, path: Path) -> dict[Path, FieldInfo | None]:
         found = self.present(path)
@@ -203,7 +220,7 @@ def _parts(value: Any) -> list[tuple[Path, Config]]:
         return [((), value)]
     if isinstance(value, tuple):
         return [((str(i),), item) for i, item in enumerate(value) if isinstance(item, Config)]
-    if isinstance(value, Mapping):
+    if isinstance(value, dict):  # of an abstract Mapping, this takes ten times as long
         return [((key,), item) for key, item in value.items() if isinstance(item, Config)]
     return []
 

@@ -110,7 +110,9 @@ def seeds_needed(effect: float, *, power: float = 0.8, most: int = 100_000) -> i
     """Smallest number of seeds, from 3 to `most`, for which `paired_t_power` reaches `power`."""
     if paired_t_power(effect, most) < power:
         return most
-    low, high = 2, most
+    low, high = 2, 4
+    while high < most and paired_t_power(effect, high) < power:  # few are usually enough
+        low, high = high, min(2 * high, most)
     while high - low > 1:
         middle = (low + high) // 2
         low, high = (low, middle) if paired_t_power(effect, middle) >= power else (middle, high)

@@ -1,5 +1,6 @@
 """Tables of a store: over seeds, with paired tests, the papers' figures beside ours."""
 
+import functools
 import json
 import re
 from collections.abc import Collection, Sequence
@@ -113,6 +114,7 @@ def paper_rows() -> dict[str, str]:
     return {name: row for name, row in own.items() if row}
 
 
+@functools.cache
 def printed_averages() -> dict[str, float]:
     """The averages that JTCSE's Table I prints for BERT-base and, for methods it lacks, ImSimCSE's
     Table 3; by the tables' own names."""

@@ -26,7 +26,7 @@ written in quotes, `"terms.ictm" = 0.1`: to TOML, `terms.ictm = 0.1` is the tabl
 import itertools
 import json
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -102,6 +102,7 @@ def expand(grid: Mapping[str, Any], notebooks: Path, *, modules: Sequence[Path] 
     if not isinstance(blocks, list) or not all(isinstance(block, dict) for block in blocks):
         raise SettingsError("runs: expected blocks that begin with [[runs]]")
     shared = _flat(top)
+    _check_keys([key for key in shared if key not in OWN], shared.get("profile") or "tiny")
     runs = [run for block in blocks for run in _block(_flat(block), shared, measures, notebooks)]
     if not runs:
         raise SettingsError(
@@ -155,7 +156,8 @@ def _block(
     profile, preset = own["profile"] or "tiny", own["preset"]
     usual = {key: _listed(value) for key, value in top.items() if key not in (*OWN, *block)}
     axes = {key: _listed(value) for key, value in block.items() if key not in OWN}
-    _check_keys([*usual, *(axes if own["notebooks"] else ())], profile)
+    if own["notebooks"]:
+        _check_keys(axes, profile)
     varied = [key for key, values in (axes | usual).items() if len(values) > 1]
     named = [str(name) for name in _listed(own["notebooks"] or ())]
     methods = [*_listed(own["methods"] or ())]
@@ -199,7 +201,7 @@ def _own_keys(block: Mapping[str, Any], top: Mapping[str, Any]) -> dict[str, Any
     return own
 
 
-def _check_keys(keys: Sequence[str], profile: str) -> None:
+def _check_keys(keys: Collection[str], profile: str) -> None:
     """That each fits some method, where it need not fit a certain one."""
     known = known_settings(dict.fromkeys(keys), profile)
     for key in keys:
