@@ -14,7 +14,7 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from cselab.analysis.batches import token_batches
 from cselab.models import evaluating
-from cselab.models.cross_attention import embed_tokens
+from cselab.models.layers import embed_tokens
 
 CLASSES = ("[CLS]", "[SEP]", "final punctuation", "other tokens")
 

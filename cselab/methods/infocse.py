@@ -17,7 +17,7 @@ from cselab.methods.registry import register
 from cselab.methods.simcse import SimCSE
 from cselab.methods.terms import Terms, term
 from cselab.models import SentenceEncoder
-from cselab.models.cross_attention import embed_tokens
+from cselab.models.layers import embed_tokens
 
 
 @dataclass(frozen=True)

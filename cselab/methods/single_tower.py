@@ -51,11 +51,9 @@ class SingleTowerTNCSE(Method):
         return cls(SentenceEncoder(backbone, load_tokenizer(folders[0]), pooling="cls"), config)
 
     def rows(self, batch: Batch) -> PooledOutputs:
-        output = self.encoder.backbone(
-            input_ids=batch["input_ids"], attention_mask=batch["attention_mask"]
-        )
-        pooled = output.pooler_output if "modulus" in self.terms else None
-        return PooledOutputs(output.last_hidden_state[:, 0], pooled=pooled)
+        cls = self.encoder.embed(batch)
+        pooled = self.encoder.backbone.pooler(cls[:, None]) if "modulus" in self.terms else None
+        return PooledOutputs(cls, pooled=pooled)
 
     def spaces(self, outputs: PooledOutputs, step: StepContext) -> list[Space]:
         clean = None if outputs.clean is None else outputs.clean[0]

@@ -10,6 +10,7 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from cselab.errors import ModelError, suggest
 from cselab.models.backbone import (
+    ENCODERS,
     check_length,
     check_tokenizer,
     is_encoder,
@@ -20,6 +21,7 @@ from cselab.models.backbone import (
 from cselab.models.decoder import load_decoder, merge_lora
 from cselab.models.encode import encode
 from cselab.models.folder import new_folder, read_card, write_card
+from cselab.models.layers import run_tower
 from cselab.models.pooling import POOLINGS, pool
 from cselab.models.prompts import fill_prompt, prompt_template
 
@@ -93,12 +95,13 @@ class SentenceEncoder(nn.Module):
         check_length(self.backbone, input_ids.shape[1])
         if attention_mask is None:
             attention_mask = torch.ones_like(input_ids)
+        if self.pooling in ("cls", "pooler") and self.backbone.config.model_type in ENCODERS:
+            cls, _, _ = run_tower(self.backbone, input_ids, attention_mask)
+            return cls if self.pooling == "cls" else self.backbone.pooler(cls[:, None])
         all_layers = self.pooling in ("first_last", "last_two")
         output = self.backbone(
             input_ids=input_ids, attention_mask=attention_mask, output_hidden_states=all_layers
         )
-        if self.pooling == "pooler":
-            return output.pooler_output
         if self.pooling == "mask":
             return self.at_mask(output.last_hidden_state, input_ids)
         states = output.hidden_states if all_layers else (output.last_hidden_state,)

@@ -15,9 +15,10 @@ from cselab.models.backbone import (
     load_backbone,
     load_tokenizer,
 )
-from cselab.models.cross_attention import context, cross_stream, embed_tokens, feed_forward
+from cselab.models.cross_attention import cross_stream
 from cselab.models.encode import encode
 from cselab.models.folder import new_folder, read_card, write_card
+from cselab.models.layers import context, embed_tokens, feed_forward, run_tower
 
 CROSS_STREAMS = ("parallel", "last_only", "fused")
 Vectors = Float[Tensor, "B d"]
@@ -107,30 +108,29 @@ class TwinEncoder(nn.Module):
         for tower in self.backbones:
             check_length(tower, input_ids.shape[1])
         if self.cross_stream == "fused" and self.cael:
-            last = self._fused(input_ids, attention_mask)
-            cross = (None, None)
+            cls, cross = self._fused(input_ids, attention_mask), (None, None)
         else:
             cael = self.cael if self.cross_stream == "parallel" else self.cael[-1:]
-            runs = [_run_tower(tower, input_ids, attention_mask, cael) for tower in self.backbones]
-            last = [states for states, _, _ in runs]
+            runs = [
+                run_tower(tower, input_ids, attention_mask, keep=cael) for tower in self.backbones
+            ]
+            cls = [vectors for vectors, _, _ in runs]
             cross = self._cross(runs, cael) if cael else (None, None)
         pooled = [
-            None if tower.pooler is None else tower.pooler(states)
-            for tower, states in zip(self.backbones, last, strict=True)
+            None if tower.pooler is None else tower.pooler(vectors[:, None])
+            for tower, vectors in zip(self.backbones, cls, strict=True)
         ]
-        return TwinOutput(last[0][:, 0], last[1][:, 0], *pooled, *cross)
+        return TwinOutput(*cls, *pooled, *cross)
 
     def _cross(self, runs: list, cael: tuple[int, ...]) -> tuple[Vectors, Vectors]:
-        """[CLS] of both cross streams, from the results of `_run_tower`."""
+        """[CLS] of both cross streams, from the results of `run_tower`."""
         (_, inputs_i, mask_i), (_, inputs_ii, mask_ii) = runs
         cross_i = cross_stream(self.tower_i, self.tower_ii, cael, inputs_i, inputs_ii, mask_i)
         cross_ii = cross_stream(self.tower_ii, self.tower_i, cael, inputs_ii, inputs_i, mask_ii)
-        return cross_i[:, 0], cross_ii[:, 0]
+        return cross_i, cross_ii
 
-    def _fused(
-        self, input_ids: Tensor, attention_mask: Tensor | None
-    ) -> list[Float[Tensor, "B L d"]]:
-        """Last states of both towers, each with the cross context added to its own at the CAELs."""
+    def _fused(self, input_ids: Tensor, attention_mask: Tensor | None) -> list[Vectors]:
+        """[CLS] of both towers, each with the cross context added to its own at the CAELs."""
         (x, mask_x), (y, mask_y) = (
             embed_tokens(tower, input_ids, attention_mask) for tower in self.backbones
         )
@@ -145,7 +145,7 @@ class TwinEncoder(nn.Module):
                 feed_forward(i, context_i + cross_i, x),
                 feed_forward(ii, context_ii + cross_ii, y),
             )
-        return [x, y]
+        return [x[:, 0], y[:, 0]]
 
     def embed(self, batch: dict[str, Tensor]) -> Vectors:
         """The sum of both towers' [CLS], for inference.
@@ -153,11 +153,11 @@ class TwinEncoder(nn.Module):
         The pooler is not used, nor the cross stream unless it is fused.
         """
         if self.cross_stream == "fused" and self.cael:
-            states = self._fused(batch["input_ids"], batch["attention_mask"])
+            cls = self._fused(batch["input_ids"], batch["attention_mask"])
         else:
-            inputs = {name: batch[name] for name in ("input_ids", "attention_mask")}
-            states = [tower(**inputs).last_hidden_state for tower in self.backbones]
-        return states[0][:, 0] + states[1][:, 0]
+            inputs = (batch["input_ids"], batch["attention_mask"])
+            cls = [run_tower(tower, *inputs)[0] for tower in self.backbones]
+        return cls[0] + cls[1]
 
     def encode(self, sentences: list[str], **options) -> Float[Tensor, "n d"]:
         """Embeddings of sentences, in their order; options as in `cselab.models.encode`."""
@@ -183,22 +183,6 @@ class TwinEncoder(nn.Module):
         has_tokenizer = (Path(folder) / "tower_i" / "tokenizer.json").is_file()
         tokenizer = load_tokenizer(Path(folder) / "tower_i") if has_tokenizer else None
         return cls(*towers, cael=tuple(cael), cross_stream=cross_stream, tokenizer=tokenizer)
-
-
-def _run_tower(
-    tower: PreTrainedModel, input_ids: Tensor, attention_mask: Tensor | None, keep: tuple[int, ...]
-):
-    """Run one tower; returns its last states, the inputs of some layers, and the mask.
-
-    keep: the layers, j, whose inputs HD^{j-1} are returned.
-    """
-    states, mask = embed_tokens(tower, input_ids, attention_mask)
-    inputs = {}
-    for number, layer in enumerate(tower.encoder.layer, 1):
-        if number in keep:
-            inputs[number] = states
-        states = layer(states, mask)
-    return states, inputs, mask
 
 
 def _check_towers(tower_i: PreTrainedModel, tower_ii: PreTrainedModel) -> None:

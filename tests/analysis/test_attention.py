@@ -6,7 +6,7 @@ import torch
 from cselab.analysis import attention_sink, cls_energy, received_attention, token_classes, trace
 from cselab.analysis.attention import CLASSES
 from cselab.models import load_backbone
-from cselab.models.cross_attention import context, embed_tokens
+from cselab.models.layers import context, embed_tokens
 
 TEXT = [
     "a man is playing guitar .",

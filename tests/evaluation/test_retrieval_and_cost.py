@@ -102,15 +102,19 @@ def test_cost_by_hand():
 
 def test_a_cross_stream_costs_what_it_computes(make_bert):
     """Closed form: from the first CAEL to the last, a layer more a tower; at a CAEL the second
-    value projection is free (the other tower's inputs are projected once more)."""
-    config = make_bert(0).config
-    tower, cost = inference_cost(config, length=32), twin_training_cost(config, length=32)
-    assert cost((), "parallel").linear == pytest.approx(2 * tower.linear)
-    layer = tower.linear / config.num_hidden_layers
-    assert cost((2, 4), "parallel").linear == pytest.approx(2 * tower.linear + 2 * 3 * layer)
-    assert cost((2, 4), "last_only").linear == pytest.approx(2 * tower.linear + 2 * layer)
-    own = 3 * config.hidden_size**2 * 32 / 1e9  # query, key and value once more
-    assert cost((4,), "fused").linear == pytest.approx(2 * tower.linear + 2 * own)
+    value projection is free (the other tower's inputs are projected once more). Of a tower's last
+    layer, and of a stream's last CAEL, keys and values of all tokens and the rest of [CLS] alone."""
+    config, length = make_bert(0).config, 32
+    h, depth = config.hidden_size, config.num_hidden_layers
+    cost = twin_training_cost(config, length=length)
+    layer = inference_cost(config, length=length).linear / depth
+    last = (2 * h * h * length + 2 * h * h + 2 * h * config.intermediate_size) / 1e9
+    tower = (depth - 1) * layer + last
+    assert cost((), "parallel").linear == pytest.approx(2 * tower)
+    assert cost((2, 4), "parallel").linear == pytest.approx(2 * (tower + 2 * layer + last))
+    assert cost((2, 4), "last_only").linear == pytest.approx(2 * (tower + last))
+    own = 3 * h * h * length / 1e9  # query, key and value once more; "fused" computes every token
+    assert cost((4,), "fused").linear == pytest.approx(2 * (depth * layer + own))
 
 
 def test_speed_is_of_the_best_pass_but_the_first_and_of_its_work(monkeypatch):

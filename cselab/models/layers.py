@@ -1,0 +1,107 @@
+"""Layers of stock BERT and RoBERTa, taken apart: what can be shared, crossed or left out.
+
+There are no new parameters: the functions call the modules of the stock layers, with the attention
+implementation that the model was loaded with.
+"""
+
+from jaxtyping import Float, Int
+from torch import Tensor
+from transformers import PreTrainedModel
+from transformers.masking_utils import create_bidirectional_mask
+from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS
+from transformers.models.bert.modeling_bert import BertLayer, eager_attention_forward
+from transformers.models.roberta.modeling_roberta import RobertaLayer
+
+Layer = BertLayer | RobertaLayer
+States = Float[Tensor, "B L d"]
+Rows = Float[Tensor, "B R d"]
+"""States of all tokens, R = L, or of the first alone, R = 1."""
+
+
+def embed_tokens(
+    tower: PreTrainedModel, input_ids: Int[Tensor, "B L"], attention_mask: Int[Tensor, "B L"] | None
+):
+    """States before layer 1, and the mask as the tower's attention takes it (None if all ones)."""
+    states = tower.embeddings(input_ids=input_ids)
+    mask = create_bidirectional_mask(
+        config=tower.config, inputs_embeds=states, attention_mask=attention_mask
+    )
+    return states, mask
+
+
+def context(
+    layer: Layer,
+    other: Layer,
+    states: States,
+    other_states: States,
+    mask: Tensor | None,
+    *,
+    first_only: bool = False,
+) -> Rows:
+    """Attention context `softmax(Q K^T / sqrt(d_head)) V'`, heads concatenated.
+
+    Q and K are of `layer` on `states`, V' of `other` on `other_states`. With `other is layer` and
+    the same states it is the layer's usual context, CT; else the cross context, CACT.
+
+    first_only: of the first token alone, (B, 1, d).
+    """
+    attention = layer.attention.self
+
+    def heads(projection, x: States) -> Float[Tensor, "B h L e"]:
+        shape = (attention.num_attention_heads, attention.attention_head_size)
+        return projection(x).unflatten(-1, shape).transpose(1, 2)
+
+    if first_only and mask is not None:
+        mask = mask[:, :, :1]
+    attend = ALL_ATTENTION_FUNCTIONS.get_interface(
+        attention.config._attn_implementation, eager_attention_forward
+    )
+    output, _ = attend(
+        attention,
+        heads(attention.query, states[:, :1] if first_only else states),
+        heads(attention.key, states),
+        heads(other.attention.self.value, other_states),
+        mask,
+        dropout=attention.dropout.p if attention.training else 0.0,
+        scaling=attention.scaling,
+    )
+    return output.flatten(2)
+
+
+def feed_forward(layer: Layer, context: Rows, residual: Rows) -> Rows:
+    """The rest of a layer: output projection and LayerNorm on `residual`, then the FFN."""
+    return layer.feed_forward_chunk(layer.attention.output(context, residual))
+
+
+def run_layer(
+    layer: Layer, states: States, mask: Tensor | None, *, first_only: bool = False
+) -> Rows:
+    """A layer's output; with `first_only` that of the first token alone, (B, 1, d).
+
+    Every token is still attended to, and nothing else of the layer is computed for it.
+    """
+    if not first_only:
+        return layer(states, mask)
+    return feed_forward(
+        layer, context(layer, layer, states, states, mask, first_only=True), states[:, :1]
+    )
+
+
+def run_tower(
+    tower: PreTrainedModel,
+    input_ids: Int[Tensor, "B L"],
+    attention_mask: Int[Tensor, "B L"] | None,
+    *,
+    keep: tuple[int, ...] = (),
+) -> tuple[Float[Tensor, "B d"], dict[int, States], Tensor | None]:
+    """[CLS] of a tower's last layer, the inputs HD^{j-1} of the layers j in `keep`, and the mask.
+
+    Of the last layer only [CLS] is computed: with six layers, a seventh of a step.
+    """
+    states, mask = embed_tokens(tower, input_ids, attention_mask)
+    inputs, layers = {}, tower.encoder.layer
+    for number, layer in enumerate(layers, 1):
+        if number in keep:
+            inputs[number] = states
+        states = run_layer(layer, states, mask, first_only=number == len(layers))
+    return states[:, 0], inputs, mask
