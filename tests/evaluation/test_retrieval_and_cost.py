@@ -103,7 +103,7 @@ def test_cost_by_hand():
 def test_a_cross_stream_costs_what_it_computes(make_bert):
     """Closed form: from the first CAEL to the last, a layer more a tower; at a CAEL the second
     value projection is free (the other tower's inputs are projected once more). Of a tower's last
-    layer, and of a stream's last CAEL, keys and values of all tokens and the rest of [CLS] alone."""
+    layer, and of a stream's last CAEL, keys and values of all tokens, the rest of [CLS] alone."""
     config, length = make_bert(0).config, 32
     h, depth = config.hidden_size, config.num_hidden_layers
     cost = twin_training_cost(config, length=length)
