@@ -17,9 +17,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 import torch
+from peers import LoopTwin, ReleasedTwin, ictm_loop, senteval, train_steps
 from scipy.stats import spearmanr
 from transformers import AutoModel, BertConfig, BertModel, PreTrainedModel
-from usual_loop import UsualTwin, encode_in_order, ictm_loop
 
 from cselab.data.corpus import load_corpus, tokenize_corpus
 from cselab.data.nli import Triplet, tokenize_triplets
@@ -34,6 +34,7 @@ from cselab.losses import ictm
 from cselab.methods import Method, Schedule, StepContext, create, method_names, registered
 from cselab.models import SentenceEncoder, load_backbone, load_tokenizer
 from cselab.training import fit
+from cselab.training.precision import has_bfloat16
 from cselab.training.watch import Probe, matmul_peak
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -97,9 +98,9 @@ def text(count: int) -> list[str]:
     return list(synthetic_sentences(count, 5))
 
 
-def usual_tower(device: torch.device) -> PreTrainedModel:
+def stock_tower(device: torch.device, attention: str = "sdpa") -> PreTrainedModel:
     """The shipped backbone as scripts load it, with torch's attention and dropout."""
-    model = AutoModel.from_pretrained(TINY, attn_implementation="eager", dtype=torch.float32)
+    model = AutoModel.from_pretrained(TINY, attn_implementation=attention, dtype=torch.float32)
     return model.to(device)
 
 
@@ -128,26 +129,61 @@ def rows_of(sentences: list[str], folder: Path, max_length: int):
 
 @benchmark("a")
 def twin_step(device: torch.device) -> dict:
-    """(a) TNCSE's training step on the shipped backbone, batch 64, sentences up to 64 tokens."""
+    """(a) TNCSE's training step on the shipped backbone, batch 64, sentences up to 64 tokens.
+
+    The peer has the released code's arithmetic; a second one loops over rows in every loss.
+    """
     sentences, batch, steps = text(6400), 64, 4 if device.type == "cpu" else 40
     tokenizer = load_tokenizer(TINY)
-    usual = UsualTwin(usual_tower(device), usual_tower(device), tokenizer)
     batches = [sentences[i * batch : (i + 1) * batch] for i in range(steps)]
+    peers = {
+        "released": ReleasedTwin(stock_tower(device), stock_tower(device), tokenizer),
+        "loops": LoopTwin(*(stock_tower(device, "eager") for _ in range(2)), tokenizer),
+    }
     figures = {}
     with tempfile.TemporaryDirectory() as folder:
         rows = rows_of(sentences, Path(folder), 64)
+        fast = [{"bf16": True}] if has_bfloat16(device.type) else []
         # compiling takes minutes on a CPU
         compiled = [{"bf16": True, "compile": True}] if device.type == "cuda" else []
-        for switches in ({}, {"bf16": True}, *compiled):
+        for switches in ({}, *fast, *compiled):
             schedule = plan(4 * steps, 64, **switches)
-            turns = []
+            turns: dict[str, list] = {name: [] for name in peers}
             for _ in range(5):
                 options = {"dev": lambda m: 0.0, "seed": 1, "device": device}
-                result = fit(new_method("tncse"), rows, schedule, **options)
-                peer = seconds(lambda: usual.train_steps(batches, 1e-5, device), device) / steps
-                turns.append((batch / result.sentences_per_second, peer))
-            figures["twin training step" + "".join(f", {s}" for s in switches)] = summary(turns)
+                ours = (
+                    batch / fit(new_method("tncse"), rows, schedule, **options).sentences_per_second
+                )
+                for name, peer in peers.items():
+
+                    def work(peer=peer) -> None:
+                        train_steps(peer, batches, 1e-5, device)
+
+                    turns[name].append((ours, seconds(work, device) / steps))
+            of = "".join(f", {switch}" for switch in switches)
+            for name, some in turns.items():
+                figures[f"TNCSE step against {name}{of}"] = summary(some)
     return figures
+
+
+@benchmark("h")
+def jtcse_step(device: torch.device) -> dict:
+    """(h) JTCSE's training step in those of TNCSE, beside what its FLOPs say."""
+    sentences, steps = text(6400), 8 if device.type == "cpu" else 60
+    with tempfile.TemporaryDirectory() as folder:
+        rows = rows_of(sentences, Path(folder), 64)
+
+        def step_seconds(name: str) -> float:
+            options = {"dev": lambda m: 0.0, "seed": 1, "device": device}
+            return 64 / fit(new_method(name), rows, plan(steps, 64), **options).sentences_per_second
+
+        turns = [(step_seconds("jtcse"), step_seconds("tncse")) for _ in range(5)]
+        flops = {}
+        for name in ("jtcse", "tncse"):
+            method = new_method(name).to(device)
+            flops[name] = Probe(method, rows, device).flops_per_sentence(method)
+    expected = round(flops["tncse"] / flops["jtcse"], 3)
+    return {"JTCSE's rate over TNCSE's": {**summary(turns), "by_flops": expected}}
 
 
 @benchmark("b")
@@ -236,29 +272,22 @@ def memory(device: torch.device) -> dict:
 def sts_evaluation(device: torch.device) -> dict:
     """(c) The seven STS tests (synthetic STS without a data folder).
 
-    The peer encodes every pair in order.
+    The peer is SentEval's loop, as SimCSE's script runs it.
     """
     tasks = STS7 if data_folder(None) else ("Synthetic",)
     encoder = SentenceEncoder(load_backbone(TINY), load_tokenizer(TINY)).to(device)
-    eager = usual_tower(device).eval()
+    stock = stock_tower(device).eval()
     scores: dict[str, dict] = {}
 
     def ours() -> None:
         scores["ours"] = evaluate_sts(encoder.encode, tasks, resamples=0).scores
 
     def peer() -> None:
-        scores["peer"] = {}
-        for task in tasks:
-            pairs = load_sts(task)
-            a, b = (
-                encode_in_order(eager, encoder.tokenizer, list(s), device)
-                for s in (pairs.sentences1, pairs.sentences2)
-            )
-            cosines = torch.cosine_similarity(a, b)
-            scores["peer"][task] = 100 * spearmanr(cosines, pairs.scores).statistic
+        found = {task: senteval(stock, encoder.tokenizer, load_sts(task), device) for task in tasks}
+        scores["peer"] = {task: 100 * spearmanr(*pair).statistic for task, pair in found.items()}
 
-    name, on_cpu = "STS-7 evaluation" if len(tasks) > 1 else "synthetic STS", device.type == "cpu"
-    figures = ratio(ours, peer, device, 1 if on_cpu else 3, warm_up=not on_cpu)
+    name = "STS-7 evaluation" if len(tasks) > 1 else "synthetic STS"
+    figures = ratio(ours, peer, device, 3, warm_up=device.type != "cpu")
     differences = [abs(scores["ours"][task] - scores["peer"][task]) for task in tasks]
     return {name: {**figures, "largest_score_difference": round(max(differences), 4)}}
 

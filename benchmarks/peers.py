@@ -1,0 +1,144 @@
+"""Peers of the benchmarks: the same work as other code does it.
+
+`ReleasedTwin` is TNCSE's training step with the arithmetic of its authors' code, `senteval` the
+evaluation that SimCSE's script runs, and `LoopTwin` a step in which every loss loops over rows.
+"""
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from cselab.data.sts import StsData
+
+
+def info_nce_loop(a: Tensor, b: Tensor, temperature: float) -> Tensor:
+    """InfoNCE, one row at a time."""
+    losses = []
+    for i in range(len(a)):
+        logits = F.cosine_similarity(a[i].unsqueeze(0), b) / temperature
+        losses.append(-torch.log(torch.exp(logits[i]) / torch.exp(logits).sum()))
+    return torch.stack(losses).mean()
+
+
+def ictm_loop(cls_i: Tensor, cls_ii: Tensor, pooled_i: Tensor, pooled_ii: Tensor) -> Tensor:
+    """TNCSE's modulus term, one sentence at a time; (2, N, d) each."""
+    total = 0.0
+    for n in range(cls_i.shape[1]):
+        s = F.cosine_similarity(cls_i[0, n], cls_ii[0, n], dim=0)
+        weight = -torch.log(s) if s > 0.05 else (0.05 - s) / 0.05 - torch.log(torch.tensor(0.05))
+        for p, q in ((pooled_i[0, n], pooled_ii[1, n]), (pooled_ii[0, n], pooled_i[1, n])):
+            total = total + weight * torch.norm(p - q) / (torch.norm(p) + torch.norm(q))
+    return total / cls_i.shape[1]
+
+
+class LoopTwin(nn.Module):
+    """TNCSE's training step as plain scripts have it: eager attention, each tower on each view,
+    with all hidden states, and every loss one row at a time."""
+
+    def __init__(
+        self, tower_i: nn.Module, tower_ii: nn.Module, tokenizer, temperature: float = 0.05
+    ):
+        super().__init__()
+        self.towers = nn.ModuleList([tower_i, tower_ii])
+        self.tokenizer, self.temperature = tokenizer, temperature
+
+    def loss(self, sentences: list[str], device: torch.device) -> Tensor:
+        """InfoNCE in each tower, ICNCE and ICTN of a batch."""
+        batch = self.tokenizer(
+            sentences,
+            padding="max_length",
+            truncation=True,
+            max_length=64,
+            return_tensors="pt",
+            return_token_type_ids=False,
+        ).to(device)
+        cls, pooled = [], []
+        for tower in self.towers:
+            options = {"output_hidden_states": True, "output_attentions": True}
+            views = [tower(**batch, **options) for _ in range(2)]
+            cls.append(torch.stack([view.hidden_states[-1][:, 0] for view in views]))
+            pooled.append(torch.stack([view.pooler_output for view in views]))
+        t = self.temperature
+        nce = sum(info_nce_loop(views[0], views[1], t) for views in cls)
+        icnce = sum(info_nce_loop(cls[0][view], cls[1][view], t) for view in range(2)) / 2
+        return nce + icnce + ictm_loop(*cls, *pooled)
+
+
+class ReleasedTwin(nn.Module):
+    """TNCSE's training step with the arithmetic of the released code.
+
+    Both views in one batch, padded to 64 tokens; stock attention and dropout; cosine matrices as
+    matrices; the modulus term one sentence at a time.
+    """
+
+    def __init__(
+        self, tower_i: nn.Module, tower_ii: nn.Module, tokenizer, temperature: float = 0.05
+    ):
+        super().__init__()
+        self.towers = nn.ModuleList([tower_i, tower_ii])
+        self.tokenizer, self.temperature = tokenizer, temperature
+
+    def loss(self, sentences: list[str], device: torch.device) -> Tensor:
+        """InfoNCE in each tower, ICNCE and ICTN of a batch."""
+        batch = self.tokenizer(
+            sentences * 2,
+            padding="max_length",
+            truncation=True,
+            max_length=64,
+            return_tensors="pt",
+            return_token_type_ids=False,
+        ).to(device)
+        outputs = [tower(**batch) for tower in self.towers]
+        cls = [output.last_hidden_state[:, 0] for output in outputs]
+        pooled = [output.pooler_output.unflatten(0, (2, -1)) for output in outputs]
+        losses = [self.other_view(a, b) for a, b in ((cls[0], cls[0]), (cls[1], cls[1]), cls)]
+        return sum(losses) + ictm_loop(*(rows.unflatten(0, (2, -1)) for rows in cls), *pooled)
+
+    def other_view(self, rows: Tensor, columns: Tensor) -> Tensor:
+        """NT-Xent: each of the 2N rows finds its sentence's other view."""
+        n = len(rows) // 2
+        logits = F.cosine_similarity(rows[:, None], columns[None], dim=-1) / self.temperature
+        logits = logits - torch.eye(2 * n, device=rows.device) * 1e12
+        return F.cross_entropy(logits, torch.arange(2 * n, device=rows.device).roll(n))
+
+
+def train_steps(
+    twin: nn.Module, batches: list[list[str]], learning_rate: float, device: torch.device
+) -> None:
+    """One training step per batch, with torch's AdamW."""
+    optimizer = torch.optim.AdamW(twin.parameters(), lr=learning_rate)
+    twin.train()
+    for sentences in batches:
+        loss = twin.loss(sentences, device)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        loss.item()  # as for a progress bar
+
+
+@torch.no_grad()
+def senteval(
+    model: nn.Module, tokenizer, data: StsData, device: torch.device
+) -> tuple[Tensor, Tensor]:
+    """Cosines and ratings of an STS task as SentEval and SimCSE's script compute them: each subset
+    sorted by length, batches of 128 pairs padded to their longest, one side after the other, [CLS],
+    and the cosine of one pair at a time."""
+
+    def encode(sentences: list[str]) -> np.ndarray:
+        batch = tokenizer(sentences, return_tensors="pt", padding=True, truncation=True).to(device)
+        output = model(**batch, output_hidden_states=True, return_dict=True)
+        return output.last_hidden_state[:, 0].cpu().numpy()
+
+    cosines, ratings = [], []
+    subsets = data.subsets or [""] * len(data)
+    for subset in dict.fromkeys(subsets):
+        rows = zip(data.sentences1, data.sentences2, data.scores, subsets, strict=True)
+        pairs = [row[:3] for row in rows if row[3] == subset]
+        pairs.sort(key=lambda pair: (len(pair[0].split()), len(pair[1].split()), pair[2]))
+        for start in range(0, len(pairs), 128):
+            first, second, scores = zip(*pairs[start : start + 128], strict=True)
+            for a, b in zip(encode(list(first)), encode(list(second)), strict=True):
+                cosines.append(np.dot(a, b) / (np.linalg.norm(a) * np.linalg.norm(b)))
+            ratings += scores
+    return torch.tensor(np.array(cosines)), torch.tensor(ratings)
