@@ -2,13 +2,15 @@
 
 Or run `python benchmarks/bench.py [--device cuda] [--only a,b]`. cselab and the peer are timed
 alternately in one run. `times` is the ratio of their shortest times, because other programs only
-lengthen a time; `least` and `most` are the extremes of the single ratios. Results are written to
+lengthen a time; `least`, `median` and `most` are of the single ratios. Results are written to
 outputs/reference/benchmarks.json, one entry per device, with hardware and versions.
 """
 
 import argparse
 import gc
+import itertools
 import json
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -19,8 +21,11 @@ from pathlib import Path
 import torch
 from peers import LoopTwin, ReleasedTwin, ictm_loop, senteval, train_steps
 from scipy.stats import spearmanr
+from torch.profiler import ProfilerActivity, profile
+from torch.utils.flop_counter import FlopCounterMode
 from transformers import AutoModel, BertConfig, BertModel, PreTrainedModel
 
+from cselab.data.batching import BucketedBatchSampler, ViewCollator
 from cselab.data.corpus import load_corpus, tokenize_corpus
 from cselab.data.nli import Triplet, tokenize_triplets
 from cselab.data.sources import data_folder, embedded_dir
@@ -85,6 +90,7 @@ def summary(turns: list[tuple[float, float]]) -> dict:
     return {
         "times": round(peer / ours, 2),
         "least": round(min(ratios), 2),
+        "median": round(statistics.median(ratios), 2),
         "most": round(max(ratios), 2),
         "ours_s": round(ours, 6),
         "peer_s": round(peer, 6),
@@ -265,6 +271,57 @@ def memory(device: torch.device) -> dict:
     return {"RSS over the model, 1 M sentences": json.loads(result.stdout.splitlines()[-1])}
 
 
+@benchmark("i")
+def step_profile(device: torch.device) -> dict:
+    """(i) Where the time of a TNCSE step goes, and how far it is from the peak of the machine.
+
+    FLOPs are those of the step's own tokens, forward and backward.
+    """
+    sentences = text(6400)
+    with tempfile.TemporaryDirectory() as folder:
+        rows = rows_of(sentences, Path(folder), 64)
+        method = new_method("tncse").to(device).train()
+        sampler = BucketedBatchSampler(rows["length"], 64, seed=1)
+        collate = ViewCollator(method.encoder.tokenizer)
+        chosen = itertools.islice(sampler, 8)
+        batches = [collate([rows[i] for i in batch]) for batch in chosen]
+    batches = [{name: x.to(device) for name, x in batch.items()} for batch in batches]
+    optimizer = torch.optim.AdamW(method.parameters(), lr=1e-5, fused=True)
+
+    def steps() -> None:
+        for number, batch in enumerate(batches):
+            losses = method.losses(batch, StepContext.at(0, number))
+            optimizer.zero_grad()
+            sum(losses.values()).backward()
+            optimizer.step()
+
+    steps()
+    with FlopCounterMode(display=False) as counter:
+        steps()
+    shortest = min(seconds(steps, device) for _ in range(3))
+    with profile(activities=[ProfilerActivity.CPU]) as profiled:
+        steps()
+    times = {event.key: event.self_cpu_time_total for event in profiled.key_averages()}
+    peak = matmul_peak(device.type, torch.float32)
+    whole = sum(times.values())
+    shares = {
+        "matrix_products": ("aten::mm", "aten::addmm", "aten::bmm"),
+        "copies": ("aten::copy_",),
+    }
+    percents = {
+        f"{name}_percent": round(100 * sum(times.get(key, 0) for key in keys) / whole, 1)
+        for name, keys in shares.items()
+    }
+    rate = counter.get_total_flops() / shortest
+    figures = {
+        **percents,
+        "gflops_per_s": round(rate / 1e9, 1),
+        "peak_gflops_per_s": round(peak / 1e9, 1),
+        "percent_of_peak": round(100 * rate / peak, 1),
+    }
+    return {"TNCSE step, profile": figures}
+
+
 # inference
 
 
@@ -289,7 +346,7 @@ def sts_evaluation(device: torch.device) -> dict:
     name = "STS-7 evaluation" if len(tasks) > 1 else "synthetic STS"
     figures = ratio(ours, peer, device, 3, warm_up=device.type != "cpu")
     differences = [abs(scores["ours"][task] - scores["peer"][task]) for task in tasks]
-    return {name: {**figures, "largest_score_difference": round(max(differences), 4)}}
+    return {name: {**figures, "largest_score_difference": round(float(max(differences)), 4)}}
 
 
 @benchmark("d")

@@ -255,7 +255,53 @@ def orders() -> pandas.DataFrame:
     return found.rename(columns={"papers": f"papers ({len(table.dropna())} methods)"})
 
 
+SPEEDS = {
+    "TNCSE step against released": ("TNCSE step, batch 64", "the released code's arithmetic"),
+    "TNCSE step against released, bf16": ("the same with `bf16`", "the same, in float32"),
+    "TNCSE step against loops": ("TNCSE step, batch 64", "losses row by row, eager attention"),
+    "JTCSE's rate over TNCSE's": ("JTCSE step", "TNCSE step"),
+    "ICTM, N = 64": ("ICTM alone, N = 64", "the loop over rows"),
+    "ICTM, N = 256": ("ICTM alone, N = 256", "the loop over rows"),
+    "STS-7 evaluation": ("seven STS tests", "SentEval's loop, as SimCSE's script runs it"),
+    "encode 10,000 sentences": ("encode 10,000 sentences", "`SentenceTransformer.encode`"),
+}
+"""Figures of the benchmarks: what is timed, and against which peer."""
+
+
+def speeds() -> pandas.DataFrame:
+    """How much faster than its peer each piece of work is (`make bench`)."""
+    figures = json.loads((REFERENCE / "benchmarks.json").read_text())["cpu"]["figures"]
+    found = {name: figures[name] for name in SPEEDS}
+    return pandas.DataFrame(
+        {
+            "ours": [SPEEDS[name][0] for name in found],
+            "against": [SPEEDS[name][1] for name in found],
+            "×": [f"{row['times']:.2f}" for row in found.values()],
+            "least, median, most": [
+                f"{row['least']:.2f}, {row['median']:.2f}, {row['most']:.2f}"
+                for row in found.values()
+            ],
+        }
+    ).set_index("ours")
+
+
+def profile() -> pandas.DataFrame:
+    """Where the time of a TNCSE step goes (`benchmarks/bench.py --only i`)."""
+    figures = json.loads((REFERENCE / "benchmarks.json").read_text())["cpu"]["figures"]
+    found = figures["TNCSE step, profile"]
+    rows = {
+        "time in matrix products": f"{found['matrix_products_percent']} %",
+        "time in copies": f"{found['copies_percent']} %",
+        "GFLOP/s of the step": f"{found['gflops_per_s']}",
+        "GFLOP/s of the fastest square product": f"{found['peak_gflops_per_s']}",
+        "the step's share of that": f"{found['percent_of_peak']} %",
+    }
+    return pandas.DataFrame({"": rows}).rename_axis("TNCSE step, float32")
+
+
 KINDS = {
+    "speeds": speeds,
+    "profile": profile,
     "headline": headline,
     "verdicts": verdicts,
     "counts": counts,

@@ -1,6 +1,6 @@
 """The pages of the project's recorded studies: `python docs/results.py` fills the tables of
-RESULTS.md and of the README from the stores; with `--figures` it also draws the figures, in a
-browser.
+RESULTS.md, of the README and of docs/how-to/training.md from the stores and benchmarks; with
+`--figures` it also draws the figures, in a browser.
 
 A table stands between `<!-- table: KIND [TEXT] [NAME] -->` and `<!-- end -->`; only what is between
 the two is written anew.
@@ -15,7 +15,11 @@ from cselab.reporting.claims import read_claims
 from cselab.reporting.recorded import file_name, recorded_texts, trained
 from cselab.reporting.texts import markdown
 
-PAGES = (result_tables.REFERENCE / "RESULTS.md", result_tables.ROOT / "README.md")
+PAGES = (
+    result_tables.REFERENCE / "RESULTS.md",
+    result_tables.ROOT / "README.md",
+    result_tables.ROOT / "docs" / "how-to" / "training.md",
+)
 
 
 def filled(page: str) -> str:

@@ -1,6 +1,7 @@
 """What a run says of itself: the probe, the speed, the files, the alarm."""
 
 import json
+import time
 
 import pytest
 import torch
@@ -49,9 +50,14 @@ def test_speed_is_of_training_steps_alone():
     watch.close()
 
 
-def test_the_peak_is_that_of_a_matrix_product():
-    """Prevents a share of more than one, or of a number that some table says."""
-    assert 1e9 < matmul_peak("cpu", torch.float32) < 1e15
+@pytest.mark.parametrize("precision", [torch.float32, torch.bfloat16])
+def test_the_peak_is_that_of_a_matrix_product(precision):
+    """Prevents a number that some table says, and a page that stands still for minutes where
+    bfloat16 is emulated."""
+    started = time.perf_counter()
+    peak = matmul_peak("cpu", precision)
+    assert time.perf_counter() - started < 3
+    assert 1e6 < peak < 1e15
 
 
 def test_a_run_leaves_its_curves(towers, corpus, tmp_path):
