@@ -3,7 +3,7 @@
 Or run `python benchmarks/bench.py [--device cuda] [--only a,b]`. cselab and the peer are timed
 alternately in one run. `times` is the ratio of their shortest times, because other programs only
 lengthen a time; `least`, `median` and `most` are of the single ratios. Results are written to
-outputs/reference/benchmarks.json, one entry per device, with hardware and versions.
+outputs/reference/benchmarks.json, one entry per device, with the machine of each benchmark.
 """
 
 import argparse
@@ -418,10 +418,11 @@ def main() -> None:
     arguments = parser.parse_args()
     device, path = torch.device(arguments.device), arguments.results
     results = json.loads(path.read_text()) if path.is_file() else {}
-    entry = results.setdefault(device.type, {"figures": {}})
-    entry |= {"environment": environment_stamp(device), "threads": torch.get_num_threads()}
+    entry = results.setdefault(device.type, {"figures": {}, "machines": {}})
+    machine = {**environment_stamp(device), "threads": torch.get_num_threads()}
     for key in arguments.only.split(","):
         print(f"{key}: {BENCHMARKS[key].__doc__.splitlines()[0]}", flush=True)
+        entry["machines"][key] = machine
         for name, figures in BENCHMARKS[key](device).items():
             entry["figures"][name] = {"benchmark": key, **figures}
             print(f"   {name}: {figures}", flush=True)
