@@ -36,8 +36,9 @@ def test_flops_of_a_step_by_hand(towers, corpus):
     config, (rows, length) = method.encoder.backbone.config, probe.step["input_ids"].shape
     d, inner = config.hidden_size, config.intermediate_size
     layer = 2 * rows * length * (4 * d * d + 2 * d * inner) + 4 * rows * length * length * d
-    pooler = 2 * rows * d * d
-    expected = 3 * (config.num_hidden_layers * layer + pooler) / (rows / 2)
+    # of the last layer, keys and values of all tokens, and the rest of [CLS] alone
+    last = 4 * rows * length * (d * d + d) + 4 * rows * (d * d + d * inner)
+    expected = 3 * ((config.num_hidden_layers - 1) * layer + last) / (rows / 2)
     assert probe.flops_per_sentence(method) == pytest.approx(expected, rel=1e-6)
 
 
