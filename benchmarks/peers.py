@@ -8,6 +8,7 @@ import numpy as np
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
+from transformers import BatchEncoding
 
 from cselab.data.sts import StsData
 
@@ -32,9 +33,8 @@ def ictm_loop(cls_i: Tensor, cls_ii: Tensor, pooled_i: Tensor, pooled_ii: Tensor
     return total / cls_i.shape[1]
 
 
-class LoopTwin(nn.Module):
-    """TNCSE's training step as plain scripts have it: eager attention, each tower on each view,
-    with all hidden states, and every loss one row at a time."""
+class Twin(nn.Module):
+    """Two stock towers, and batches padded to 64 tokens."""
 
     def __init__(
         self, tower_i: nn.Module, tower_ii: nn.Module, tokenizer, temperature: float = 0.05
@@ -43,9 +43,9 @@ class LoopTwin(nn.Module):
         self.towers = nn.ModuleList([tower_i, tower_ii])
         self.tokenizer, self.temperature = tokenizer, temperature
 
-    def loss(self, sentences: list[str], device: torch.device) -> Tensor:
-        """InfoNCE in each tower, ICNCE and ICTN of a batch."""
-        batch = self.tokenizer(
+    def tokens(self, sentences: list[str], device: torch.device) -> BatchEncoding:
+        """A batch on the device."""
+        return self.tokenizer(
             sentences,
             padding="max_length",
             truncation=True,
@@ -53,6 +53,15 @@ class LoopTwin(nn.Module):
             return_tensors="pt",
             return_token_type_ids=False,
         ).to(device)
+
+
+class LoopTwin(Twin):
+    """TNCSE's training step as plain scripts have it: eager attention, each tower on each view,
+    with all hidden states, and every loss one row at a time."""
+
+    def loss(self, sentences: list[str], device: torch.device) -> Tensor:
+        """InfoNCE in each tower, ICNCE and ICTN of a batch."""
+        batch = self.tokens(sentences, device)
         cls, pooled = [], []
         for tower in self.towers:
             options = {"output_hidden_states": True, "output_attentions": True}
@@ -65,30 +74,16 @@ class LoopTwin(nn.Module):
         return nce + icnce + ictm_loop(*cls, *pooled)
 
 
-class ReleasedTwin(nn.Module):
+class ReleasedTwin(Twin):
     """TNCSE's training step with the arithmetic of the released code.
 
     Both views in one batch, padded to 64 tokens; stock attention and dropout; cosine matrices as
     matrices; the modulus term one sentence at a time.
     """
 
-    def __init__(
-        self, tower_i: nn.Module, tower_ii: nn.Module, tokenizer, temperature: float = 0.05
-    ):
-        super().__init__()
-        self.towers = nn.ModuleList([tower_i, tower_ii])
-        self.tokenizer, self.temperature = tokenizer, temperature
-
     def loss(self, sentences: list[str], device: torch.device) -> Tensor:
         """InfoNCE in each tower, ICNCE and ICTN of a batch."""
-        batch = self.tokenizer(
-            sentences * 2,
-            padding="max_length",
-            truncation=True,
-            max_length=64,
-            return_tensors="pt",
-            return_token_type_ids=False,
-        ).to(device)
+        batch = self.tokens(sentences * 2, device)
         outputs = [tower(**batch) for tower in self.towers]
         cls = [output.last_hidden_state[:, 0] for output in outputs]
         pooled = [output.pooler_output.unflatten(0, (2, -1)) for output in outputs]
@@ -104,7 +99,7 @@ class ReleasedTwin(nn.Module):
 
 
 def train_steps(
-    twin: nn.Module, batches: list[list[str]], learning_rate: float, device: torch.device
+    twin: Twin, batches: list[list[str]], learning_rate: float, device: torch.device
 ) -> None:
     """One training step per batch, with torch's AdamW."""
     optimizer = torch.optim.AdamW(twin.parameters(), lr=learning_rate)

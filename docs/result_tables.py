@@ -225,11 +225,16 @@ def baseline_tables(text: str) -> Tables:
     return read_tables(store(f"baselines-{text}"), against="simcse")
 
 
+def benchmarks() -> dict[str, dict]:
+    """The figures of `make bench` on a processor, by name."""
+    return json.loads((REFERENCE / "benchmarks.json").read_text())["cpu"]["figures"]
+
+
 def baselines(text: str) -> pandas.DataFrame:
     """Every method of the grid of baselines, with the cost of a step of its training
     (`benchmarks/bench.py --only g`)."""
     table = ordered(baseline_tables(text).texts["scores"], labels_of(f"baselines-{text}"))
-    figures = json.loads((REFERENCE / "benchmarks.json").read_text())["cpu"]["figures"]
+    figures = benchmarks()
     costs = {
         name.removesuffix(" step"): cost
         for name, cost in figures.items()
@@ -270,7 +275,7 @@ SPEEDS = {
 
 def speeds() -> pandas.DataFrame:
     """How much faster than its peer each piece of work is (`make bench`)."""
-    figures = json.loads((REFERENCE / "benchmarks.json").read_text())["cpu"]["figures"]
+    figures = benchmarks()
     found = {name: figures[name] for name in SPEEDS}
     return pandas.DataFrame(
         {
@@ -287,8 +292,7 @@ def speeds() -> pandas.DataFrame:
 
 def profile() -> pandas.DataFrame:
     """Where the time of a TNCSE step goes (`benchmarks/bench.py --only i`)."""
-    figures = json.loads((REFERENCE / "benchmarks.json").read_text())["cpu"]["figures"]
-    found = figures["TNCSE step, profile"]
+    found = benchmarks()["TNCSE step, profile"]
     rows = {
         "time in matrix products": f"{found['matrix_products_percent']} %",
         "time in copies": f"{found['copies_percent']} %",

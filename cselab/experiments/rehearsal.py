@@ -11,6 +11,7 @@ from torch import Tensor
 from cselab.errors import CselabError, DataError, SettingsError
 from cselab.experiments.session import Session
 from cselab.methods import Batch, Method, StepContext
+from cselab.methods.registry import is_shipped
 from cselab.models import TwinEncoder, longest_input
 from cselab.models.folder import CARD, write_card
 from cselab.models.prompts import fill_prompt
@@ -45,7 +46,7 @@ def rehearsed(
         )
     if trips := getattr(node, "round_trips", None):
         session.translator(trips)
-    if not type(method).__module__.startswith("cselab."):
+    if not is_shipped(type(method)):
         _try_terms(session, method, teacher)
     folder = Path(tempfile.mkdtemp(dir=session.rehearsal, prefix=f"{name}-"))
     encoder, target = method.encoder, folder / "encoder"

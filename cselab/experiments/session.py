@@ -175,7 +175,8 @@ class Session:
         return RoundTrip(trips.pivot, self.translator(trips)).seconds_for(some, len(self.text))
 
 
-def _file(task: str) -> Path | str:
+def _file(task: str) -> Path | None:
     """The file that a task's pairs are in, if it is named by path; the splits of a benchmark are
     different pairs under one name."""
-    return Path(task).expanduser().resolve() if Path(task).expanduser().is_file() else ""
+    path = Path(task).expanduser().resolve()
+    return path if path.is_file() else None

@@ -24,9 +24,9 @@ def register(name: str) -> Callable[[type], type]:
     """
 
     def add(method: type) -> type:
-        if not _is_shipped(method):
+        if not is_shipped(method):
             _find_shipped()
-            if name in _METHODS and _is_shipped(_METHODS[name]):
+            if name in _METHODS and is_shipped(_METHODS[name]):
                 raise SettingsError(f"{name!r} is a method of cselab; give yours another name")
         if "Config" not in vars(method) or vars(method.Config).get("name", name) != name:
             method.Config = type("Config", (method.Config,), _of(method))
@@ -41,7 +41,8 @@ def _of(method: type) -> dict[str, Any]:
     return {"__module__": method.__module__, "__qualname__": f"{method.__qualname__}.Config"}
 
 
-def _is_shipped(method: type) -> bool:
+def is_shipped(method: type) -> bool:
+    """Whether a method is one of cselab's, and not of a user's file or cell."""
     return method.__module__.startswith("cselab.")
 
 

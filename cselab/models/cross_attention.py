@@ -8,7 +8,7 @@ from torch import Tensor
 from transformers import PreTrainedModel
 
 from cselab.errors import ModelError
-from cselab.models.layers import States, context, feed_forward, run_layer
+from cselab.models.layers import States, context, feed_forward
 
 
 def cael_positions(num_layers: int, every: int) -> tuple[int, ...]:
@@ -55,5 +55,5 @@ def cross_stream(
             )
             stream = feed_forward(layer, crossed, stream[:, :1] if last else stream)
         else:
-            stream = run_layer(layer, stream, mask)
+            stream = layer(stream, mask)
     return stream[:, 0]

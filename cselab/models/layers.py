@@ -73,18 +73,11 @@ def feed_forward(layer: Layer, context: Rows, residual: Rows) -> Rows:
     return layer.feed_forward_chunk(layer.attention.output(context, residual))
 
 
-def run_layer(
-    layer: Layer, states: States, mask: Tensor | None, *, first_only: bool = False
-) -> Rows:
-    """A layer's output; with `first_only` that of the first token alone, (B, 1, d).
-
-    Every token is still attended to, and nothing else of the layer is computed for it.
-    """
-    if not first_only:
-        return layer(states, mask)
-    return feed_forward(
-        layer, context(layer, layer, states, states, mask, first_only=True), states[:, :1]
-    )
+def first_row(layer: Layer, states: States, mask: Tensor | None) -> Rows:
+    """A layer's output of the first token alone, (B, 1, d): every token is attended to, and nothing
+    else is computed for the others."""
+    found = context(layer, layer, states, states, mask, first_only=True)
+    return feed_forward(layer, found, states[:, :1])
 
 
 def run_tower(
@@ -103,5 +96,6 @@ def run_tower(
     for number, layer in enumerate(layers, 1):
         if number in keep:
             inputs[number] = states
-        states = run_layer(layer, states, mask, first_only=number == len(layers))
+        is_last = number == len(layers)
+        states = first_row(layer, states, mask) if is_last else layer(states, mask)
     return states[:, 0], inputs, mask

@@ -48,6 +48,17 @@ def test_half_a_result_is_none(tmp_path):
     assert store.scores().empty
 
 
+def test_a_store_of_version_1_is_read_and_written_on(tmp_path):
+    """Prevents recorded results that a renamed column makes unreadable."""
+    path = tmp_path / "s.sqlite"
+    Store(path).add(RESULT)
+    with sqlite3.connect(path) as db:
+        db.execute("ALTER TABLE runs RENAME COLUMN method TO what")
+        db.execute("PRAGMA user_version = 1")
+    assert Store(path).scores().method.unique() == [RESULT.method]
+    assert Store(path).add(replace(RESULT, key="another"))
+
+
 def _write(path, worker):
     store = Store(path)
     return [store.add(replace(RESULT, key=f"k{i}", worker=str(worker))) for i in range(25)]

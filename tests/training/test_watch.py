@@ -58,7 +58,7 @@ def test_the_peak_is_that_of_a_matrix_product(precision):
     started = time.perf_counter()
     peak = matmul_peak("cpu", precision)
     assert time.perf_counter() - started < 3
-    assert 1e6 < peak < 1e15
+    assert (1e9 if precision == torch.float32 else 1e6) < peak < 1e15
 
 
 def test_a_run_leaves_its_curves(towers, corpus, tmp_path):
