@@ -5,9 +5,9 @@ Section 3.1 of https://arxiv.org/abs/2311.05296.
 
 from collections.abc import Sequence
 
+import scipy
 import torch
 from jaxtyping import Float
-from scipy.stats import spearmanr
 
 from cselab.analysis.batches import token_batches
 from cselab.errors import DataError
@@ -40,7 +40,7 @@ def layer_scores(
     cosines = [torch.cosine_similarity(a, b) for a, b in zip(one, two, strict=True)]
     differ = [(c.max() - c.min()).item() > 1e-6 for c in cosines]
     return [
-        100 * spearmanr(c, scores).statistic if rankable else float("nan")
+        100 * scipy.stats.spearmanr(c, scores).statistic if rankable else float("nan")
         for c, rankable in zip(cosines, differ, strict=True)
     ]
 

@@ -4,8 +4,8 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike
-from scipy import stats
 
 from cselab.errors import DataError
 from cselab.evaluation.sts import TaskScore
@@ -82,7 +82,7 @@ def compare_seeds(a: ArrayLike, b: ArrayLike) -> SeedComparison:
         return SeedComparison(
             n, mean, 0.0, mean, mean, exact, exact, math.copysign(math.inf, mean), 1.0, 3
         )
-    half = stats.t.ppf(0.975, n - 1) * sd / math.sqrt(n)
+    half = scipy.stats.t.ppf(0.975, n - 1) * sd / math.sqrt(n)
     effect = mean / sd
     return SeedComparison(
         n,
@@ -91,7 +91,7 @@ def compare_seeds(a: ArrayLike, b: ArrayLike) -> SeedComparison:
         mean - half,
         mean + half,
         _sign_flips(difference),
-        float(stats.wilcoxon(difference).pvalue),
+        float(scipy.stats.wilcoxon(difference).pvalue),
         effect,
         paired_t_power(effect, n),
         seeds_needed(effect),
@@ -100,9 +100,11 @@ def compare_seeds(a: ArrayLike, b: ArrayLike) -> SeedComparison:
 
 def paired_t_power(effect: float, n: int, *, level: float = 0.05) -> float:
     """Power of the two-sided paired t test for a true effect size d and n seeds (noncentral t)."""
-    critical = stats.t.ppf(1 - level / 2, n - 1)
+    critical = scipy.stats.t.ppf(1 - level / 2, n - 1)
     shift = abs(effect) * math.sqrt(n)
-    power = stats.nct.sf(critical, n - 1, shift) + stats.nct.cdf(-critical, n - 1, shift)
+    power = scipy.stats.nct.sf(critical, n - 1, shift) + scipy.stats.nct.cdf(
+        -critical, n - 1, shift
+    )
     return float(power) if math.isfinite(power) else 1.0  # scipy returns NaN for a large shift
 
 
@@ -164,7 +166,9 @@ def compare_pairs(
     differences = []
     for _ in range(resamples):
         drawn = random.integers(n, size=n)
-        one, two = (stats.spearmanr(x.similarities[drawn], gold[drawn]).statistic for x in (a, b))
+        one, two = (
+            scipy.stats.spearmanr(x.similarities[drawn], gold[drawn]).statistic for x in (a, b)
+        )
         differences.append(100 * (one - two))
     low, high = np.percentile(differences, [2.5, 97.5])
     beyond = min(np.mean(np.asarray(differences) <= 0), np.mean(np.asarray(differences) >= 0))

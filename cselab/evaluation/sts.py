@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from scipy.stats import pearsonr, spearmanr
+import scipy
 
 from cselab.data.sts import STS7, YEARLY, StsData, load_sts
 from cselab.errors import DataError
@@ -185,10 +185,10 @@ def score_pairs(data: StsData, similarities: np.ndarray, *, resamples: int = 100
     subsets = np.asarray(data.subsets or [""] * len(data))
     masks = {name: subsets == name for name in dict.fromkeys(data.subsets or [])}
     by_subset = {
-        name: _correlation(spearmanr, similarities[mask], data.scores[mask])
+        name: _correlation(scipy.stats.spearmanr, similarities[mask], data.scores[mask])
         for name, mask in masks.items()
     }
-    spearman = _correlation(spearmanr, similarities, data.scores)
+    spearman = _correlation(scipy.stats.spearmanr, similarities, data.scores)
     scored = by_subset.items()
     defined = [(score, masks[name].sum()) for name, score in scored if not np.isnan(score)]
     values, sizes = zip(*defined or [(spearman, len(data))], strict=True)
@@ -196,7 +196,7 @@ def score_pairs(data: StsData, similarities: np.ndarray, *, resamples: int = 100
     return TaskScore(
         data=data,
         spearman=spearman,
-        pearson=_correlation(pearsonr, similarities, data.scores),
+        pearson=_correlation(scipy.stats.pearsonr, similarities, data.scores),
         mean=float(np.mean(values)),
         wmean=float(np.average(values, weights=sizes)),
         by_subset=by_subset,

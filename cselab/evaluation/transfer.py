@@ -14,17 +14,16 @@ some tenths.
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import GridSearchCV, PredefinedSplit, StratifiedKFold
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
 from threadpoolctl import threadpool_limits
 
 from cselab.data.transfer import TRANSFER7, LabelledText, load_transfer
 from cselab.evaluation.sts import finite_rows
+
+if TYPE_CHECKING:  # scikit-learn is imported where it is used: a notebook starts sooner
+    from sklearn.model_selection import GridSearchCV, StratifiedKFold
 
 STRENGTHS = (1e-4, 1e-3, 1e-2, 1e-1, 1.0)
 """Inverse penalties C to select from."""
@@ -64,6 +63,8 @@ def _accuracy(x: dict[str, np.ndarray], y: dict[str, np.ndarray], seed: int) -> 
     if "" in x:
         return _cross_validated(x[""], y[""], seed)
     if "dev" in x:
+        from sklearn.model_selection import PredefinedSplit
+
         both = np.concatenate([x["train"], x["dev"]]), np.concatenate([y["train"], y["dev"]])
         inner = PredefinedSplit(np.repeat([-1, 0], [len(y["train"]), len(y["dev"])]))
         strength = _search(inner).fit(*both).best_params_
@@ -98,14 +99,22 @@ def _cross_validated(x: np.ndarray, y: np.ndarray, seed: int) -> float:
 
 
 def _classifier():
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import StandardScaler
+
     return make_pipeline(StandardScaler(), LogisticRegression(max_iter=200, tol=1e-3))
 
 
-def _search(folds) -> GridSearchCV:
+def _search(folds) -> "GridSearchCV":
+    from sklearn.model_selection import GridSearchCV
+
     return GridSearchCV(_classifier(), {"logisticregression__C": STRENGTHS}, cv=folds)
 
 
-def _folds(count: int, seed: int) -> StratifiedKFold:
+def _folds(count: int, seed: int) -> "StratifiedKFold":
+    from sklearn.model_selection import StratifiedKFold
+
     return StratifiedKFold(count, shuffle=True, random_state=seed)
 
 

@@ -6,7 +6,6 @@ https://papers.nips.cc/paper/5477-neural-word-embedding-as-implicit-matrix-facto
 
 import numpy as np
 from scipy import sparse
-from sklearn.utils.extmath import randomized_svd
 
 from cselab.data.token_rows import Rows
 
@@ -28,6 +27,8 @@ def ppmi_vectors(counts: sparse.csr_array, size: int, *, seed: int = 0) -> np.nd
 
     Tokens without counts get zeros.
     """
+    from sklearn.utils.extmath import randomized_svd  # here: a notebook starts sooner
+
     counts = counts.tocoo()
     total = counts.data.sum()
     marginal = np.bincount(counts.row, counts.data, counts.shape[0])

@@ -1,5 +1,7 @@
 """Theme of all figures: a colour-blind-safe palette (Okabe and Ito 2008), legible at 1280 px."""
 
+import os
+
 import plotly.graph_objects as go
 import plotly.io as pio
 
@@ -32,4 +34,6 @@ def use_theme() -> None:
         )
     )
     pio.templates.default = "cselab"
-    pio.renderers.default = "plotly_mimetype"
+    # plotly reads the variable with its first figure; to set `pio.renderers` takes a second, in
+    # which it imports nbformat
+    os.environ["PLOTLY_RENDERER"] = "plotly_mimetype"

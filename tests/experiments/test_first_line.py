@@ -1,0 +1,24 @@
+"""What a notebook's first cell imports: everybody waits for it, every time."""
+
+import subprocess
+import sys
+
+LATER = {"sklearn", "scipy.stats", "nbformat", "mteb", "ipywidgets", "bertviz", "distributed"}
+"""Some tenths of a second each, nbformat more than one (jsonschema builds parsers of every kind of
+address); they are imported with the first score, figure or widget."""
+
+
+def test_the_first_line_waits_for_nothing_that_it_does_not_need(tmp_path):
+    """Prevents an import at the top of a module that makes every notebook start later."""
+    program = (
+        "import sys, os\n"
+        f"os.environ['CSELAB_OUTPUTS'] = {str(tmp_path)!r}\n"
+        "from cselab import open_lab\n"
+        "print(open_lab('03_jtcse_training', profile='tiny'))\n"
+        f"print('imported', *sorted({LATER!r} & sys.modules.keys()))\n"
+    )
+    run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    lines = run.stdout.splitlines()
+    assert lines, run.stderr
+    assert lines[0].startswith("03_jtcse_training: profile tiny"), run.stdout
+    assert lines[-1] == "imported", lines[-1]
