@@ -16,7 +16,7 @@ test: $(INSTALLED)  ## linters, import contracts and the fast tests
 	$(BIN)/ruff check $(CODE)
 	$(BIN)/ruff format --check $(CODE)
 	$(BIN)/lint-imports --no-cache
-	$(BIN)/python -m pytest -n auto -m "not slow"
+	$(BIN)/python -m pytest -n auto --dist worksteal -m "not slow" --durations=20
 
 test-slow: $(INSTALLED)  ## tests that take minutes
 	$(BIN)/python -m pytest -m slow

@@ -202,6 +202,7 @@ def test_a_notebook_that_takes_too_long(tmp_path):
     assert "FAILED: it took longer than 5 s; raise --notebook-timeout" in result.stdout
 
 
+@pytest.mark.slow
 def test_a_run_is_resumed(tmp_path):
     """Prevents a failure in the last notebook from costing the hours of those before it, and a
     resumed run with other parameters."""

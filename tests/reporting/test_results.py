@@ -12,8 +12,13 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "docs"))
 import result_tables
 import results
 
+SLOW = {"RESULTS.md": pytest.mark.slow}  # its bootstraps take half a minute
 
-@pytest.mark.parametrize("page", results.PAGES, ids=lambda path: path.name)
+
+@pytest.mark.parametrize(
+    "page",
+    [pytest.param(p, id=p.name, marks=SLOW.get(p.name, ())) for p in results.PAGES],
+)
 def test_the_tables_of_a_page_are_its_stores(page):
     """Prevents a store that is replaced without its tables, and a figure typed by hand."""
     text = page.read_text(encoding="utf-8")

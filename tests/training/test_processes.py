@@ -75,6 +75,7 @@ def test_two_processes_take_the_step_of_one(folder):
             assert first["history"][1][key] == pytest.approx(value, rel=1e-5, abs=1e-6), (name, key)
 
 
+@pytest.mark.slow
 def test_two_processes_resume_exactly(folder):
     """Prevents a second process that goes on with the first one's dropout, or from its own idea of
     the last checkpoint."""
@@ -91,6 +92,7 @@ def test_two_processes_resume_exactly(folder):
         assert all(torch.equal(resumed[key], value) for key, value in whole.items())
 
 
+@pytest.mark.slow
 def test_two_processes_train_from_the_command_line(tmp_path, small_backbone):
     """Prevents two processes from waiting for one another's lock of a step, or from writing the
     same folder."""

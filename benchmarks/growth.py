@@ -1,0 +1,74 @@
+"""How the cost of a training step grows with batch, length, width and CAELs."""
+
+import tempfile
+
+import datasets
+import torch
+from timing import TINY, benchmark, new_method, step_seconds
+from transformers import BertConfig, BertModel
+
+from cselab.experiments import configure
+from cselab.methods import Method, Schedule, create
+from cselab.models import load_tokenizer
+from cselab.training.watch import Probe
+
+BATCH, LENGTH, STEPS, REPEATS = 64, 32, 4, 3
+BATCHES, LENGTHS = (16, 32, 64, 128, 256), (8, 16, 32, 64, 128)
+WIDTHS, CAELS = (96, 192, 384, 768), (1, 2, 3, 6)
+
+
+@benchmark("k")
+def growth(device: torch.device) -> dict:
+    """(k) Time of a training step over batch, length, width and number of CAELs.
+
+    Six layers, 64 sentences of 32 tokens in two views, SimCSE on one tower; CAELs: JTCSE on two
+    towers, 0 is TNCSE. Beside each time, the FLOPs of the step.
+    """
+    points = {
+        "batch": {n: measured(new_method("simcse"), n, LENGTH, device) for n in BATCHES},
+        "length": {n: measured(new_method("simcse"), BATCH, n, device) for n in LENGTHS},
+        "width": {n: measured(of_width(n), BATCH, LENGTH, device) for n in WIDTHS},
+        "CAELs": {n: measured(of_caels(n), BATCH, LENGTH, device) for n in (0, *CAELS)},
+    }
+    return {f"step over {axis}": {"points": found} for axis, found in points.items()}
+
+
+def measured(method: Method, batch: int, length: int, device: torch.device) -> dict[str, float]:
+    """Best time of a step on sentences of equal length, and its FLOPs."""
+    words = method.encoder.tokenizer("the of and in a", add_special_tokens=False)["input_ids"]
+    drawn = torch.Generator().manual_seed(0)
+    ids = torch.tensor(words)[torch.randint(len(words), (STEPS * batch, length), generator=drawn)]
+    numbers = range(len(ids))
+    rows = datasets.Dataset.from_dict(
+        {"input_ids": ids.tolist(), "length": [length] * len(ids), "text_hash": list(numbers)}
+    )
+    schedule = Schedule(
+        steps=STEPS, batch_size=batch, max_length=length, eval_every=STEPS, learning_rate=1e-5
+    )
+    times = [step_seconds(method, rows, schedule, device) for _ in range(REPEATS)]
+    flops = batch * Probe(method, rows, device).flops_per_sentence(method)
+    return {"seconds": round(min(times), 4), "gflop": round(flops / 1e9, 2)}
+
+
+def of_width(width: int) -> Method:
+    """SimCSE on six layers of random weights."""
+    config = BertConfig(
+        vocab_size=len(load_tokenizer(TINY)),
+        hidden_size=width,
+        intermediate_size=2 * width,
+        num_attention_heads=width // 32,
+        num_hidden_layers=6,
+        pad_token_id=load_tokenizer(TINY).pad_token_id,
+    )
+    with tempfile.TemporaryDirectory() as folder:
+        BertModel(config).save_pretrained(folder)
+        load_tokenizer(TINY).save_pretrained(folder)
+        return create(configure("simcse", "tiny").method, folders=[folder])
+
+
+def of_caels(count: int) -> Method:
+    """JTCSE with `count` CAELs; without any it is TNCSE."""
+    if not count:
+        return new_method("tncse")
+    node = configure("jtcse", "tiny", changes={"caels": count}).method
+    return create(node, folders=[str(TINY)] * 2)

@@ -1,0 +1,135 @@
+"""What the benchmarks share: timing in turn with a peer, text, towers and rows."""
+
+import gc
+import statistics
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import torch
+from torch.profiler import ProfilerActivity, profile
+from torch.utils.flop_counter import FlopCounterMode
+from transformers import AutoModel, PreTrainedModel
+
+from cselab.data.corpus import load_corpus, tokenize_corpus
+from cselab.data.sources import data_folder, embedded_dir
+from cselab.data.synthetic import sentences as synthetic_sentences
+from cselab.experiments import configure
+from cselab.methods import Method, Schedule, create, registered
+from cselab.models import load_tokenizer
+from cselab.training import fit
+from cselab.training.watch import matmul_peak
+
+TINY = embedded_dir() / "backbones" / "tiny-bert"
+BENCHMARKS: dict[str, Callable] = {}
+
+
+def benchmark(key: str) -> Callable:
+    """Register a benchmark: a function of a device that returns {name: {figures}}."""
+
+    def add(function: Callable) -> Callable:
+        BENCHMARKS[key] = function
+        return function
+
+    return add
+
+
+def seconds(work: Callable[[], object], device: torch.device) -> float:
+    """Time of one call, synchronised with the device before and after."""
+    gc.collect()
+    synchronize(device)
+    started = time.perf_counter()
+    work()
+    synchronize(device)
+    return time.perf_counter() - started
+
+
+def synchronize(device: torch.device) -> None:
+    """Wait until a GPU has finished its queue."""
+    if device.type == "cuda":
+        torch.cuda.synchronize()
+
+
+def ratio(
+    ours: Callable, peer: Callable, device: torch.device, repeats: int, *, warm_up: bool = True
+) -> dict:
+    """Time both alternately, after one call of each."""
+    if warm_up:
+        ours(), peer()
+    return summary([(seconds(ours, device), seconds(peer, device)) for _ in range(repeats)])
+
+
+def summary(turns: list[tuple[float, float]]) -> dict:
+    """Figures of the times (cselab, peer) of each turn, in seconds."""
+    ours, peer = (min(column) for column in zip(*turns, strict=True))
+    ratios = [b / a for a, b in turns]
+    return {
+        "times": round(peer / ours, 2),
+        "least": round(min(ratios), 2),
+        "median": round(statistics.median(ratios), 2),
+        "most": round(max(ratios), 2),
+        "ours_s": round(ours, 6),
+        "peer_s": round(peer, 6),
+    }
+
+
+def text(count: int) -> list[str]:
+    """Sentences of the data folder, or synthetic ones without a folder."""
+    if data_folder(None):
+        return list(load_corpus(folder=None, limit=count))
+    return list(synthetic_sentences(count, 5))
+
+
+def stock_tower(device: torch.device, attention: str = "sdpa") -> PreTrainedModel:
+    """The shipped backbone as scripts load it, with torch's attention and dropout."""
+    model = AutoModel.from_pretrained(TINY, attn_implementation=attention, dtype=torch.float32)
+    return model.to(device)
+
+
+def new_method(name: str) -> Method:
+    """An untrained method of the tiny profile on the shipped backbone."""
+    folders = [str(TINY)] * len(registered(name).tower_names)
+    return create(configure(name, "tiny").method, folders=folders)
+
+
+def plan(steps: int, max_length: int, **switches: bool) -> Schedule:
+    """A schedule of batches of 64 that evaluates only at the end."""
+    sizes = {"steps": steps, "batch_size": 64, "max_length": max_length, "eval_every": steps}
+    return Schedule(**sizes, learning_rate=1e-5, **switches)
+
+
+def rows_of(sentences: list[str], folder: Path, max_length: int):
+    """Tokenised sentences."""
+    path = folder / "text.txt"
+    path.write_text("\n".join(sentences), encoding="utf-8")
+    options = {"max_length": max_length, "cache_dir": folder / "cache"}
+    return tokenize_corpus(load_corpus([str(path)]), load_tokenizer(TINY), **options)
+
+
+def step_seconds(method: Method, rows, schedule: Schedule, device: torch.device) -> float:
+    """Mean time of a training step, by `fit`."""
+    result = fit(method, rows, schedule, dev=lambda m: 0.0, seed=1, device=device)
+    return schedule.batch_size / result.sentences_per_second
+
+
+def where_time_goes(work: Callable[[], object], kinds: dict[str, tuple[str, ...]]) -> dict:
+    """Percent of a processor's time in kinds of torch's operators, by torch's profiler."""
+    with profile(activities=[ProfilerActivity.CPU]) as profiled:
+        work()
+    times = {event.key: event.self_cpu_time_total for event in profiled.key_averages()}
+    whole = sum(times.values())
+    return {
+        f"{kind}_percent": round(100 * sum(times.get(name, 0) for name in names) / whole, 1)
+        for kind, names in kinds.items()
+    }
+
+
+def against_peak(counter: FlopCounterMode, shortest: float, device: torch.device) -> dict:
+    """The rate of counted work beside the fastest square product of this machine, in float32."""
+    rate = counter.get_total_flops() / shortest
+    peak = matmul_peak(device.type, torch.float32)
+    return {
+        "gflops_per_s": round(rate / 1e9, 1),
+        "peak_gflops_per_s": round(peak / 1e9, 1),
+        "percent_of_peak": round(100 * rate / peak, 1),
+    }
