@@ -1,25 +1,29 @@
-"""How the cost of a training step grows with batch, length, width and CAELs."""
+"""How cost grows: of a training step with batch, length, width and CAELs, of encoding with the
+number of sentences."""
 
 import tempfile
+from functools import partial
 
 import datasets
 import torch
-from timing import TINY, benchmark, new_method, step_seconds
+from timing import TINY, benchmark, new_method, seconds, step_seconds, text
+from torch.utils.flop_counter import FlopCounterMode
 from transformers import BertConfig, BertModel
 
 from cselab.experiments import configure
 from cselab.methods import Method, Schedule, create
-from cselab.models import load_tokenizer
-from cselab.training.watch import Probe
+from cselab.models import SentenceEncoder, load_backbone, load_tokenizer
+from cselab.training.watch import CPU_ATTENTION, Probe
 
 BATCH, LENGTH, STEPS, REPEATS = 64, 32, 4, 3
 BATCHES, LENGTHS = (16, 32, 64, 128, 256), (8, 16, 32, 64, 128)
 WIDTHS, CAELS = (96, 192, 384, 768), (1, 2, 3, 6)
+SENTENCES = (500, 1000, 2000, 4000, 8000)
 
 
 @benchmark("k")
 def growth(device: torch.device) -> dict:
-    """(k) Time of a training step over batch, length, width and number of CAELs.
+    """(k) Time of a training step over batch, length, width and number of CAELs, and of encoding.
 
     Six layers, 64 sentences of 32 tokens in two views, SimCSE on one tower; CAELs: JTCSE on two
     towers, 0 is TNCSE. Beside each time, the FLOPs of the step.
@@ -30,7 +34,8 @@ def growth(device: torch.device) -> dict:
         "width": {n: measured(of_width(n), BATCH, LENGTH, device) for n in WIDTHS},
         "CAELs": {n: measured(of_caels(n), BATCH, LENGTH, device) for n in (0, *CAELS)},
     }
-    return {f"step over {axis}": {"points": found} for axis, found in points.items()}
+    figures = {f"step over {axis}": {"points": found} for axis, found in points.items()}
+    return {**figures, "encoding over sentences": {"points": encoded(device)}}
 
 
 def measured(method: Method, batch: int, length: int, device: torch.device) -> dict[str, float]:
@@ -72,3 +77,19 @@ def of_caels(count: int) -> Method:
         return new_method("tncse")
     node = configure("jtcse", "tiny", changes={"caels": count}).method
     return create(node, folders=[str(TINY)] * 2)
+
+
+def encoded(device: torch.device) -> dict[int, dict[str, float]]:
+    """Best time of encoding so many sentences, and its FLOPs."""
+    encoder = SentenceEncoder(load_backbone(TINY), load_tokenizer(TINY)).to(device)
+    points = {}
+    for count in SENTENCES:
+        work = partial(encoder.encode, text(count))
+        with FlopCounterMode(display=False, custom_mapping=CPU_ATTENTION) as counter:
+            work()
+        shortest = min(seconds(work, device) for _ in range(REPEATS))
+        points[count] = {
+            "seconds": round(shortest, 4),
+            "gflop": round(counter.get_total_flops() / 1e9, 2),
+        }
+    return points

@@ -1,14 +1,21 @@
 """Measure how a sweep scales with its workers; writes outputs/reference/sweep.json.
 
-Run `python benchmarks/sweep.py [--repeats 2]`. Eight runs of the tiny profile (SimCSE and JTCSE,
-four seeds, towers included), each time with an empty cache, on 1, 2 and 4 workers of one thread and
-on one worker of four threads. Efficiency is the time on one worker / (workers x threads x time);
-`command` includes the start of Python and of the cluster, `runs` does not.
+Run `python benchmarks/sweep.py [--repeats 2]`. Sixteen runs of the tiny profile (SimCSE and JTCSE,
+eight seeds, towers included), each time with an empty cache, on 1, 2 and 4 workers of one thread,
+as far as this machine has cores. Efficiency is the time on one worker / (workers x time); `command`
+includes the start of Python and of the cluster, `runs` does not.
+
+The loss is taken apart by processor time: `work` is that of one worker over that of many (below 1:
+the same work takes longer, for memory and caches are shared, and each worker imports), `busy` the
+share of the workers' time in which they compute (below 1: they wait for shared trainings, and at
+the end for the last run). The product, over `busy` of one worker, is the efficiency of the command.
 """
 
 import argparse
 import json
+import os
 import re
+import resource
 import shutil
 import subprocess
 import sys
@@ -19,31 +26,29 @@ from pathlib import Path
 from cselab.experiments.environment import environment_stamp
 
 TARGET = Path(__file__).resolve().parents[1] / "outputs" / "reference" / "sweep.json"
+RUNS = 16
 
 
-def seconds(workers: int, threads: int) -> dict[str, float]:
-    """Time of one sweep: of its runs, and of the whole command."""
+def seconds(workers: int) -> dict[str, float]:
+    """Time of one sweep: of its runs, of the whole command, and of all its processors."""
     folder = Path(tempfile.mkdtemp(prefix="cselab-sweep-"))
-    started = time.perf_counter()
+    started, before = time.perf_counter(), resource.getrusage(resource.RUSAGE_CHILDREN)
     options = {
-        "--seeds": "1-4",
+        "--seeds": f"1-{RUNS // 2}",
         "--workers": workers,
-        "--threads": threads,
+        "--threads": 1,
         "--store": folder / "s.sqlite",
         "--outputs": folder,
     }
     arguments = [str(word) for option in options.items() for word in option]
     program = [sys.executable, "-m", "cselab", "sweep", "-m", "simcse", "-m", "jtcse", *arguments]
     out = subprocess.run(program, check=True, capture_output=True, text=True).stdout
-    total = time.perf_counter() - started
+    total, after = time.perf_counter() - started, resource.getrusage(resource.RUSAGE_CHILDREN)
     shutil.rmtree(folder)
-    minutes, rest = re.search(r"8 of 8 runs, \d at a time, (\d+):(\d+)", out).groups()
-    return {"runs": 60 * int(minutes) + int(rest), "command": round(total)}
-
-
-def shortest(times: list[dict[str, float]]) -> dict[str, float]:
-    """The shortest times over repetitions."""
-    return {part: min(one[part] for one in times) for part in ("runs", "command")}
+    minutes, rest = re.search(rf"{RUNS} of {RUNS} runs, \d at a time, (\d+):(\d+)", out).groups()
+    processor = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    runs = 60 * int(minutes) + int(rest)
+    return {"runs": runs, "command": round(total), "processor": round(processor)}
 
 
 def main() -> None:
@@ -54,25 +59,29 @@ def main() -> None:
         "--repeats", type=int, default=1, help="of all measurements; the shortest times count"
     )
     arguments = parser.parse_args()
-    measured: dict[tuple[int, int], list[dict[str, float]]] = {}
+    measured: dict[int, list[dict[str, float]]] = {}
     for _ in range(arguments.repeats):
-        for workers, threads in ((1, 1), (2, 1), (4, 1), (1, 4)):
-            measured.setdefault((workers, threads), []).append(seconds(workers, threads))
-            print(workers, threads, measured[workers, threads][-1], flush=True)
+        for workers in (n for n in (1, 2, 4) if n <= os.cpu_count()):
+            measured.setdefault(workers, []).append(seconds(workers))
+            print(workers, measured[workers][-1], flush=True)
     import torch
 
+    best = {workers: min(times, key=lambda one: one["runs"]) for workers, times in measured.items()}
+    alone = best[1]
     result = {
         "environment": environment_stamp(torch.device("cpu")),
-        "seconds": {},
-        "efficiency": {},
+        "runs": RUNS,
+        "seconds": measured,
+        "efficiency": {
+            workers: {
+                "runs": round(alone["runs"] / (workers * one["runs"]), 3),
+                "command": round(alone["command"] / (workers * one["command"]), 3),
+                "work": round(alone["processor"] / one["processor"], 3),
+                "busy": round(one["processor"] / (workers * one["command"]), 3),
+            }
+            for workers, one in best.items()
+        },
     }
-    alone = shortest(measured[1, 1])
-    for (workers, threads), times in measured.items():
-        name, best = f"{workers} x {threads}", shortest(times)
-        result["seconds"][name] = times
-        result["efficiency"][name] = {
-            part: round(alone[part] / (workers * threads * best[part]), 3) for part in best
-        }
     TARGET.write_text(json.dumps(result, indent=1) + "\n")
     print(json.dumps(result["efficiency"], indent=1))
 

@@ -268,6 +268,7 @@ SPEEDS = {
     "ICTM, N = 64": ("ICTM alone, N = 64", "the loop over rows"),
     "ICTM, N = 256": ("ICTM alone, N = 256", "the loop over rows"),
     "STS-7 evaluation": ("seven STS tests", "SentEval's loop, as SimCSE's script runs it"),
+    "STS-7 against mteb": ("the same, SICK-R whole", "mteb with sentence-transformers"),
     "encode 10,000 sentences": ("encode 10,000 sentences", "`SentenceTransformer.encode`"),
 }
 """Figures of the benchmarks: what is timed, and against which peer."""
@@ -290,22 +291,73 @@ def speeds() -> pandas.DataFrame:
     ).set_index("ours")
 
 
+PROFILES = {
+    "TNCSE step, float32": ("TNCSE step, profile", "TNCSE step against released"),
+    "encode 10,000 sentences": ("encode, profile", "encode 10,000 sentences"),
+}
+"""Columns of the table of profiles: a profile, and the comparison that belongs to it."""
+
+
 def profile() -> pandas.DataFrame:
-    """Where the time of a TNCSE step goes (`benchmarks/bench.py --only i`)."""
-    found = benchmarks()["TNCSE step, profile"]
+    """Where the time of a step and of encoding goes, and what products at the machine's peak would
+    bring (benchmarks i and d)."""
+    figures = benchmarks()
+    columns = {}
+    for column, (name, comparison) in PROFILES.items():
+        found, times = figures[name], figures[comparison]["times"]
+        products = found["products_percent"] / 100
+        at_peak = times / (1 - products + found["percent_of_peak"] / 100)
+        columns[column] = {
+            "time in matrix products": f"{found['products_percent']} %",
+            "GFLOP/s": f"{found['gflops_per_s']}",
+            "GFLOP/s of the fastest square product": f"{found['peak_gflops_per_s']}",
+            "share of that": f"{found['percent_of_peak']} %",
+            "× against the peer": f"{times:.2f}",
+            "× if products ran at that peak, the rest as it is": f"{at_peak:.2f}",
+        }
+    return pandas.DataFrame(columns)
+
+
+def growth() -> pandas.DataFrame:
+    """From the least to the most of each axis: how often the time, how often the FLOPs (benchmark
+    k)."""
+    rows = {}
+    for name, figure in benchmarks().items():
+        if figure["benchmark"] != "k":
+            continue
+        (least, first), *_, (most, last) = figure["points"].items()
+        rows[name] = {
+            "from … to": f"{int(least):,} … {int(most):,}",
+            "time ×": f"{last['seconds'] / first['seconds']:.1f}",
+            "FLOPs ×": f"{last['gflop'] / first['gflop']:.1f}",
+            "time": f"{first['seconds']:.3g} … {last['seconds']:.3g} s",
+        }
+    return pandas.DataFrame(rows).T
+
+
+def sweeping() -> pandas.DataFrame:
+    """Times and efficiency of a sweep by its workers (`benchmarks/sweep.py`)."""
+    found = json.loads((REFERENCE / "sweep.json").read_text())
+    best = {n: min(times, key=lambda one: one["runs"]) for n, times in found["seconds"].items()}
     rows = {
-        "time in matrix products": f"{found['matrix_products_percent']} %",
-        "time in copies": f"{found['copies_percent']} %",
-        "GFLOP/s of the step": f"{found['gflops_per_s']}",
-        "GFLOP/s of the fastest square product": f"{found['peak_gflops_per_s']}",
-        "the step's share of that": f"{found['percent_of_peak']} %",
+        n: {
+            "runs": f"{best[n]['runs']} s",
+            "command": f"{best[n]['command']} s",
+            "efficiency of the runs": f"{parts['runs']:.2f}",
+            "of the command": f"{parts['command']:.2f}",
+            "same work": f"{parts['work']:.2f}",
+            "workers busy": f"{parts['busy']:.2f}",
+        }
+        for n, parts in found["efficiency"].items()
     }
-    return pandas.DataFrame({"": rows}).rename_axis("TNCSE step, float32")
+    return pandas.DataFrame(rows).T.rename_axis("workers")
 
 
 KINDS = {
     "speeds": speeds,
     "profile": profile,
+    "growth": growth,
+    "sweeping": sweeping,
     "headline": headline,
     "verdicts": verdicts,
     "counts": counts,

@@ -6,6 +6,7 @@ A table stands between `<!-- table: KIND [TEXT] [NAME] -->` and `<!-- end -->`; 
 the two is written anew.
 """
 
+import json
 import re
 import sys
 
@@ -36,6 +37,7 @@ def filled(page: str) -> str:
 def draw_figures() -> None:
     """Draw the figures of RESULTS.md."""
     from claims_figure import claims_figure  # these need a browser, which filling a page does not
+    from growth_figure import growth_figure
     from pictures import draw
 
     from cselab.plots.figures import energy_chart
@@ -45,6 +47,8 @@ def draw_figures() -> None:
     found = {text: result_tables.everything(text).numbers["claims"] for text in recorded_texts()}
     figures = {f"energy-{file_name(text)}": energy_chart(trained(text)) for text in found}
     figures["claims"] = claims_figure(read_claims(result_tables.CLAIMS), found)
+    sweep = json.loads((result_tables.REFERENCE / "sweep.json").read_text())
+    figures["growth"] = growth_figure(result_tables.benchmarks(), sweep)
     draw(figures, result_tables.REFERENCE / "figures")
 
 

@@ -1,0 +1,70 @@
+"""The figure of costs: measured time over what it grows with, beside the work in FLOPs."""
+
+from collections.abc import Mapping
+
+import plotly.graph_objects as go
+from plotly.subplots import make_subplots
+
+from cselab.plots.theme import PALETTE
+
+PANELS = {
+    "step over batch": ("sentences in a batch", "seconds a step"),
+    "step over length": ("tokens of a sentence", "seconds a step"),
+    "step over width": ("width of the states", "seconds a step"),
+    "step over CAELs": ("CAELs of JTCSE (0: TNCSE)", "seconds a step"),
+    "encoding over sentences": ("sentences encoded", "seconds"),
+}
+"""Figures of the benchmarks: what is on the two axes."""
+
+
+def growth_figure(figures: Mapping[str, dict], sweep: Mapping[str, dict]) -> go.Figure:
+    """Draw each curve of benchmark k, and the time of a sweep over its workers.
+
+    The dashed line has the time per FLOP of the middle point: a curve below it gets more out of
+    the machine, one above it less.
+    """
+    titles = [name.replace("step over", "a step over") for name in PANELS]
+    titles.append(f"a sweep of {sweep['runs']} runs over workers")
+    figure = make_subplots(2, 3, subplot_titles=titles, vertical_spacing=0.2)
+    for place, (name, (x, y)) in enumerate(PANELS.items()):
+        points = figures[name]["points"]
+        values = [int(value) for value in points]
+        times = [point["seconds"] for point in points.values()]
+        middle = list(points.values())[len(points) // 2]
+        by_flops = [
+            point["gflop"] * middle["seconds"] / middle["gflop"] for point in points.values()
+        ]
+        _panel(figure, place, values, times, by_flops, x, y, log="CAELs" not in name)
+    best = {int(n): min(one["runs"] for one in times) for n, times in sweep["seconds"].items()}
+    ideal = [best[1] / workers for workers in best]
+    _panel(figure, 5, list(best), list(best.values()), ideal, "workers", "seconds", log=True)
+    legend = dict(orientation="h", y=1.08, yanchor="bottom", x=0)
+    return figure.update_layout(height=640, width=1080, legend=legend, margin=dict(t=110))
+
+
+def _panel(figure, place, x, measured, expected, x_title, y_title, *, log) -> None:
+    """One panel: measured times, and those expected."""
+    row, column = place // 3 + 1, place % 3 + 1
+    first = place == 0
+    where = {"row": row, "col": column}
+    figure.add_scatter(
+        x=x,
+        y=measured,
+        mode="lines+markers",
+        name="measured",
+        showlegend=first,
+        line=dict(color=PALETTE[0]),
+        **where,
+    )
+    figure.add_scatter(
+        x=x,
+        y=expected,
+        mode="lines",
+        name="by FLOPs (workers: time of one / workers)",
+        showlegend=first,
+        line=dict(color="#666", dash="dash"),
+        **where,
+    )
+    kind = "log" if log else "linear"
+    figure.update_xaxes(title_text=x_title, type=kind, tickvals=x, ticktext=x, **where)
+    figure.update_yaxes(title_text=y_title, type=kind, rangemode="tozero", **where)
