@@ -53,10 +53,7 @@ def twin_step(device: torch.device) -> dict:
     figures = {}
     with tempfile.TemporaryDirectory() as folder:
         rows = rows_of(sentences, Path(folder), 64)
-        fast = [{"bf16": True}] if has_bfloat16(device.type) else []
-        # compiling takes minutes on a CPU
-        compiled = [{"bf16": True, "compile": True}] if device.type == "cuda" else []
-        for switches in ({}, *fast, *compiled):
+        for switches in switches_of(device):
             schedule = plan(4 * steps, 64, **switches)
             turns: dict[str, list] = {name: [] for name in peers}
             for _ in range(5):
@@ -71,6 +68,14 @@ def twin_step(device: torch.device) -> dict:
             for name, some in turns.items():
                 figures[f"TNCSE step against {name}{of}"] = summary(some)
     return figures
+
+
+def switches_of(device: torch.device) -> list[dict[str, bool]]:
+    """Plain float32, and what makes training faster on a device; compiling takes minutes on a
+    processor."""
+    fast = [{"bf16": True}] if has_bfloat16(device.type) else []
+    compiled = [{"bf16": True, "compile": True}] if device.type == "cuda" else []
+    return [{}, *fast, *compiled]
 
 
 @benchmark("h")
@@ -124,7 +129,7 @@ def peak_share(device: torch.device) -> dict:
     sentences = [" ".join(["word"] * 40)] * 640
     with tempfile.TemporaryDirectory() as folder:
         rows = rows_of(sentences, Path(folder), 32)
-        for switches in ({}, {"bf16": True}, {"bf16": True, "compile": True}):
+        for switches in switches_of(device):
             model = BertModel._from_config(BertConfig(vocab_size=30522), attn_implementation="sdpa")
             encoder = SentenceEncoder(model, load_tokenizer(TINY))
             method = registered("simcse")(encoder, configure("simcse", "tiny").method)

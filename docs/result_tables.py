@@ -331,6 +331,7 @@ def growth() -> pandas.DataFrame:
             "time ×": f"{last['seconds'] / first['seconds']:.1f}",
             "FLOPs ×": f"{last['gflop'] / first['gflop']:.1f}",
             "time": f"{first['seconds']:.3g} … {last['seconds']:.3g} s",
+            "GFLOP/s": " … ".join(f"{p['gflop'] / p['seconds']:.0f}" for p in (first, last)),
         }
     return pandas.DataFrame(rows).T
 

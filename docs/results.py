@@ -1,5 +1,5 @@
 """The pages of the project's recorded studies: `python docs/results.py` fills the tables of
-RESULTS.md, of the README and of docs/how-to/training.md from the stores and benchmarks; with
+RESULTS.md, of the README and of two pages of docs/how-to from the stores and benchmarks; with
 `--figures` it also draws the figures, in a browser.
 
 A table stands between `<!-- table: KIND [TEXT] [NAME] -->` and `<!-- end -->`; only what is between
@@ -20,6 +20,7 @@ PAGES = (
     result_tables.REFERENCE / "RESULTS.md",
     result_tables.ROOT / "README.md",
     result_tables.ROOT / "docs" / "how-to" / "training.md",
+    result_tables.ROOT / "docs" / "how-to" / "sweeps.md",
 )
 
 

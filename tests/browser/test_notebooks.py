@@ -3,6 +3,8 @@ the keyboard."""
 
 import json
 
+import pytest
+
 QUICK = {"sentences": 300, "settings": {"steps": 2, "towers.steps": 2}}
 OUTPUT = ".jp-OutputArea-output[data-mime-type='application/vnd.jupyter.{}']"
 
@@ -31,6 +33,7 @@ def assert_no_errors(page, console_errors):
     assert console_errors == []
 
 
+@pytest.mark.slow
 def test_the_attention_inspector(open_notebook):
     """Prevents a widget that works in Python and is dead, empty or broken in the browser."""
     page, console_errors = open_notebook("06_attention_and_norms", **QUICK)
@@ -54,6 +57,7 @@ def test_the_attention_inspector(open_notebook):
     assert_no_errors(page, console_errors)
 
 
+@pytest.mark.slow
 def test_the_loss_playground(open_notebook):
     """Prevents a play button that moves nothing, a slider that the loss does not hear, and points
     that the browser moves by itself: it rounds a slider's value to its step and sends it back."""
