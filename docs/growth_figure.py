@@ -1,5 +1,6 @@
 """The figure of costs: measured time over what it grows with, beside the work in FLOPs."""
 
+import math
 from collections.abc import Mapping
 
 import plotly.graph_objects as go
@@ -37,7 +38,7 @@ def growth_figure(figures: Mapping[str, dict], sweep: Mapping[str, dict]) -> go.
         _panel(figure, place, values, times, by_flops, x, y, log="CAELs" not in name)
     best = {int(n): min(one["runs"] for one in times) for n, times in sweep["seconds"].items()}
     ideal = [best[1] / workers for workers in best]
-    _panel(figure, 5, list(best), list(best.values()), ideal, "workers", "seconds", log=True)
+    _panel(figure, 5, list(best), list(best.values()), ideal, "workers", "seconds", log=False)
     legend = dict(orientation="h", y=1.08, yanchor="bottom", x=0)
     return figure.update_layout(height=640, width=1080, legend=legend, margin=dict(t=110))
 
@@ -66,5 +67,7 @@ def _panel(figure, place, x, measured, expected, x_title, y_title, *, log) -> No
         **where,
     )
     kind = "log" if log else "linear"
+    if log:  # a line at every doubling
+        figure.update_yaxes(dtick=math.log10(2), tick0=-1, tickformat="~g", **where)
     figure.update_xaxes(title_text=x_title, type=kind, tickvals=x, ticktext=x, **where)
     figure.update_yaxes(title_text=y_title, type=kind, rangemode="tozero", **where)
