@@ -5,10 +5,11 @@ eight seeds, towers included), each time with an empty cache, on 1, 2 and 4 work
 as far as this machine has cores. Efficiency is the time on one worker / (workers x time); `command`
 includes the start of Python and of the cluster, `runs` does not.
 
-The loss is taken apart by processor time: `work` is that of one worker over that of many (below 1:
-the same work takes longer, for memory and caches are shared, and each worker imports), `busy` the
-share of the workers' time in which they compute (below 1: they wait for shared trainings, and at
-the end for the last run). The product, over `busy` of one worker, is the efficiency of the command.
+The loss of the command is taken apart by processor time, of workers, client and scheduler: `work`
+is that of one worker over that of many (below 1: the same work takes longer, for memory and caches
+are shared, and each worker imports), `busy` how much of the workers' time it fills, over the same
+of one worker (below 1: they wait for shared trainings, and at the end for the last run). Their
+product is the efficiency of the command.
 """
 
 import argparse
@@ -68,6 +69,7 @@ def main() -> None:
 
     best = {workers: min(times, key=lambda one: one["runs"]) for workers, times in measured.items()}
     alone = best[1]
+    busy = {n: one["processor"] / (n * one["command"]) for n, one in best.items()}
     result = {
         "environment": environment_stamp(torch.device("cpu")),
         "runs": RUNS,
@@ -77,7 +79,7 @@ def main() -> None:
                 "runs": round(alone["runs"] / (workers * one["runs"]), 3),
                 "command": round(alone["command"] / (workers * one["command"]), 3),
                 "work": round(alone["processor"] / one["processor"], 3),
-                "busy": round(one["processor"] / (workers * one["command"]), 3),
+                "busy": round(busy[workers] / busy[1], 3),
             }
             for workers, one in best.items()
         },

@@ -70,4 +70,5 @@ def _panel(figure, place, x, measured, expected, x_title, y_title, *, log) -> No
     if log:  # a line at every doubling
         figure.update_yaxes(dtick=math.log10(2), tick0=-1, tickformat="~g", **where)
     figure.update_xaxes(title_text=x_title, type=kind, tickvals=x, ticktext=x, **where)
-    figure.update_yaxes(title_text=y_title, type=kind, rangemode="tozero", **where)
+    from_zero = {} if log else {"rangemode": "tozero"}
+    figure.update_yaxes(title_text=y_title, type=kind, **from_zero, **where)

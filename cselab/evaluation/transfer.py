@@ -57,9 +57,15 @@ def _score(
     return _accuracy(features(encode, parts), labels, seed)
 
 
-# One thread: on busy cores, several threads make fits of this size up to a hundred times slower.
-@threadpool_limits.wrap(limits=1)
 def _accuracy(x: dict[str, np.ndarray], y: dict[str, np.ndarray], seed: int) -> float:
+    import sklearn.linear_model  # noqa: F401  only libraries that are loaded can be limited
+
+    # one thread: on busy cores, several make fits of this size up to a hundred times slower
+    with threadpool_limits(limits=1):
+        return _fitted(x, y, seed)
+
+
+def _fitted(x: dict[str, np.ndarray], y: dict[str, np.ndarray], seed: int) -> float:
     if "" in x:
         return _cross_validated(x[""], y[""], seed)
     if "dev" in x:

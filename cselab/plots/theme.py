@@ -34,6 +34,6 @@ def use_theme() -> None:
         )
     )
     pio.templates.default = "cselab"
-    # plotly reads the variable with its first figure; to set `pio.renderers` takes a second, in
-    # which it imports nbformat
-    os.environ["PLOTLY_RENDERER"] = "plotly_mimetype"
+    # plotly reads the variable with its first figure, and keeps a user's own; to set
+    # `pio.renderers` takes a second, in which it imports nbformat
+    os.environ.setdefault("PLOTLY_RENDERER", "plotly_mimetype")

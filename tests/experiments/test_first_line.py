@@ -19,6 +19,6 @@ def test_the_first_line_waits_for_nothing_that_it_does_not_need(tmp_path):
     )
     run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     lines = run.stdout.splitlines()
-    assert lines, run.stderr
+    assert run.returncode == 0, run.stderr
     assert lines[0].startswith("03_jtcse_training: profile tiny"), run.stdout
     assert lines[-1] == "imported", lines[-1]
