@@ -59,9 +59,12 @@ class LoopTwin(Twin):
     """TNCSE's training step as plain scripts have it: eager attention, each tower on each view,
     with all hidden states, and every loss one row at a time."""
 
-    def loss(self, sentences: list[str], device: torch.device) -> Tensor:
+    def batch(self, sentences: list[str], device: torch.device) -> BatchEncoding:
+        """One view; both have the same tokens."""
+        return self.tokens(sentences, device)
+
+    def loss(self, batch: BatchEncoding) -> Tensor:
         """InfoNCE in each tower, ICNCE and ICTN of a batch."""
-        batch = self.tokens(sentences, device)
         cls, pooled = [], []
         for tower in self.towers:
             options = {"output_hidden_states": True, "output_attentions": True}
@@ -75,20 +78,35 @@ class LoopTwin(Twin):
 
 
 class ReleasedTwin(Twin):
-    """TNCSE's training step with the arithmetic of the released code.
+    """TNCSE's training step with the arithmetic of the released code (`model_dual.py`).
 
     Both views in one batch, padded to 64 tokens; stock attention and dropout; cosine matrices as
-    matrices; the modulus term one sentence at a time.
+    matrices, a new one for each term; the modulus term one sentence at a time.
     """
 
-    def loss(self, sentences: list[str], device: torch.device) -> Tensor:
+    def batch(self, sentences: list[str], device: torch.device) -> BatchEncoding:
+        """Both views; the authors' scripts tokenise before they train."""
+        return self.tokens(sentences * 2, device)
+
+    def loss(self, batch: BatchEncoding) -> Tensor:
         """InfoNCE in each tower, ICNCE and ICTN of a batch."""
-        batch = self.tokens(sentences * 2, device)
-        outputs = [tower(**batch) for tower in self.towers]
-        cls = [output.last_hidden_state[:, 0] for output in outputs]
-        pooled = [output.pooler_output.unflatten(0, (2, -1)) for output in outputs]
-        losses = [self.other_view(a, b) for a, b in ((cls[0], cls[0]), (cls[1], cls[1]), cls)]
-        return sum(losses) + ictm_loop(*(rows.unflatten(0, (2, -1)) for rows in cls), *pooled)
+        outputs = [tower(**batch, output_hidden_states=True) for tower in self.towers]
+        x, y = (output.last_hidden_state[:, 0] for output in outputs)
+        p, q = (output.pooler_output for output in outputs)
+        terms = [self.other_view(a, b) for a, b in ((x, x), (y, y), (x, y))]
+        return sum(terms) + self.norms(x, y, p, q) + self.norms(y, x, q, p)
+
+    def norms(self, cls: Tensor, other: Tensor, pooled: Tensor, other_pooled: Tensor) -> Tensor:
+        """View a of one tower against view b of the other: half the ratio of norms, weighted by
+        -log of the cosine, 1e-4 where that is negative."""
+        n, total = len(cls) // 2, 0.0
+        cosines = F.cosine_similarity(cls[:, None], other[None], dim=-1)
+        for i in range(n):
+            s = cosines[i, n + i]
+            s = s if s >= 0 else torch.full_like(s, 1e-4)
+            a, b = pooled[i], other_pooled[n + i]
+            total = total - torch.log(s) * torch.norm(a - b) / (torch.norm(a) + torch.norm(b)) / 2
+        return total / n
 
     def other_view(self, rows: Tensor, columns: Tensor) -> Tensor:
         """NT-Xent: each of the 2N rows finds its sentence's other view."""
@@ -98,18 +116,14 @@ class ReleasedTwin(Twin):
         return F.cross_entropy(logits, torch.arange(2 * n, device=rows.device).roll(n))
 
 
-def train_steps(
-    twin: Twin, batches: list[list[str]], learning_rate: float, device: torch.device
-) -> None:
+def train_steps(twin: Twin, batches: list[BatchEncoding], learning_rate: float) -> None:
     """One training step per batch, with torch's AdamW."""
     optimizer = torch.optim.AdamW(twin.parameters(), lr=learning_rate)
     twin.train()
-    for sentences in batches:
-        loss = twin.loss(sentences, device)
+    for batch in batches:
         optimizer.zero_grad()
-        loss.backward()
+        twin.loss(batch).backward()
         optimizer.step()
-        loss.item()  # as for a progress bar
 
 
 @torch.no_grad()

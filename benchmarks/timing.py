@@ -86,10 +86,10 @@ def stock_tower(device: torch.device, attention: str = "sdpa") -> PreTrainedMode
     return model.to(device)
 
 
-def new_method(name: str) -> Method:
+def new_method(name: str, **changes) -> Method:
     """An untrained method of the tiny profile on the shipped backbone."""
     folders = [str(TINY)] * len(registered(name).tower_names)
-    return create(configure(name, "tiny").method, folders=folders)
+    return create(configure(name, "tiny", changes=changes).method, folders=folders)
 
 
 def plan(steps: int, max_length: int, **switches: bool) -> Schedule:
