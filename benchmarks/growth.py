@@ -6,14 +6,13 @@ from functools import partial
 
 import datasets
 import torch
-from timing import TINY, benchmark, new_method, seconds, step_seconds, text
-from torch.utils.flop_counter import FlopCounterMode
+from timing import TINY, benchmark, flops, new_method, plan, seconds, step_seconds, text
 from transformers import BertConfig, BertModel
 
 from cselab.experiments import configure
-from cselab.methods import Method, Schedule, create
+from cselab.methods import Method, create
 from cselab.models import SentenceEncoder, load_backbone, load_tokenizer
-from cselab.training.watch import CPU_ATTENTION, Probe
+from cselab.training.watch import Probe
 
 BATCH, LENGTH, STEPS, REPEATS = 64, 32, 4, 3
 BATCHES, LENGTHS = (16, 32, 64, 128, 256), (8, 16, 32, 64, 128)
@@ -32,7 +31,8 @@ def growth(device: torch.device) -> dict:
         "batch": {n: measured(new_method("simcse"), n, LENGTH, device) for n in BATCHES},
         "length": {n: measured(new_method("simcse"), BATCH, n, device) for n in LENGTHS},
         "width": {n: measured(of_width(n), BATCH, LENGTH, device) for n in WIDTHS},
-        "CAELs": {n: measured(of_caels(n), BATCH, LENGTH, device) for n in (0, *CAELS)},
+        "CAELs": {0: measured(new_method("tncse"), BATCH, LENGTH, device)}
+        | {n: measured(new_method("jtcse", caels=n), BATCH, LENGTH, device) for n in CAELS},
     }
     figures = {f"step over {axis}": {"points": found} for axis, found in points.items()}
     return {**figures, "encoding over sentences": {"points": encoded(device)}}
@@ -43,16 +43,17 @@ def measured(method: Method, batch: int, length: int, device: torch.device) -> d
     words = method.encoder.tokenizer("the of and in a", add_special_tokens=False)["input_ids"]
     drawn = torch.Generator().manual_seed(0)
     ids = torch.tensor(words)[torch.randint(len(words), (STEPS * batch, length), generator=drawn)]
-    numbers = range(len(ids))
     rows = datasets.Dataset.from_dict(
-        {"input_ids": ids.tolist(), "length": [length] * len(ids), "text_hash": list(numbers)}
+        {
+            "input_ids": ids.tolist(),
+            "length": [length] * len(ids),
+            "text_hash": list(range(len(ids))),
+        }
     )
-    schedule = Schedule(
-        steps=STEPS, batch_size=batch, max_length=length, eval_every=STEPS, learning_rate=1e-5
-    )
+    schedule = plan(STEPS, length, batch)
     times = [step_seconds(method, rows, schedule, device) for _ in range(REPEATS)]
-    flops = batch * Probe(method, rows, device).flops_per_sentence(method)
-    return {"seconds": round(min(times), 4), "gflop": round(flops / 1e9, 2)}
+    count = batch * Probe(method, rows, device).flops_per_sentence(method)
+    return {"seconds": round(min(times), 4), "gflop": round(count / 1e9, 2)}
 
 
 def of_width(width: int) -> Method:
@@ -71,25 +72,16 @@ def of_width(width: int) -> Method:
         return create(configure("simcse", "tiny").method, folders=[folder])
 
 
-def of_caels(count: int) -> Method:
-    """JTCSE with `count` CAELs; without any it is TNCSE."""
-    if not count:
-        return new_method("tncse")
-    node = configure("jtcse", "tiny", changes={"caels": count}).method
-    return create(node, folders=[str(TINY)] * 2)
-
-
 def encoded(device: torch.device) -> dict[int, dict[str, float]]:
     """Best time of encoding so many sentences, and its FLOPs."""
     encoder = SentenceEncoder(load_backbone(TINY), load_tokenizer(TINY)).to(device)
     points = {}
     for count in SENTENCES:
         work = partial(encoder.encode, text(count))
-        with FlopCounterMode(display=False, custom_mapping=CPU_ATTENTION) as counter:
-            work()
+        operations = flops(work)
         shortest = min(seconds(work, device) for _ in range(REPEATS))
         points[count] = {
             "seconds": round(shortest, 4),
-            "gflop": round(counter.get_total_flops() / 1e9, 2),
+            "gflop": round(operations / 1e9, 2),
         }
     return points

@@ -34,7 +34,12 @@ def ictm_loop(cls_i: Tensor, cls_ii: Tensor, pooled_i: Tensor, pooled_ii: Tensor
 
 
 class Twin(nn.Module):
-    """Two stock towers, and batches padded to 64 tokens."""
+    """Two stock towers, and batches padded to 64 tokens.
+
+    views: of each sentence in a batch.
+    """
+
+    views = 1
 
     def __init__(
         self, tower_i: nn.Module, tower_ii: nn.Module, tokenizer, temperature: float = 0.05
@@ -43,10 +48,10 @@ class Twin(nn.Module):
         self.towers = nn.ModuleList([tower_i, tower_ii])
         self.tokenizer, self.temperature = tokenizer, temperature
 
-    def tokens(self, sentences: list[str], device: torch.device) -> BatchEncoding:
-        """A batch on the device."""
+    def batch(self, sentences: list[str], device: torch.device) -> BatchEncoding:
+        """A batch on the device; scripts tokenise before they train."""
         return self.tokenizer(
-            sentences,
+            sentences * self.views,
             padding="max_length",
             truncation=True,
             max_length=64,
@@ -58,10 +63,6 @@ class Twin(nn.Module):
 class LoopTwin(Twin):
     """TNCSE's training step as plain scripts have it: eager attention, each tower on each view,
     with all hidden states, and every loss one row at a time."""
-
-    def batch(self, sentences: list[str], device: torch.device) -> BatchEncoding:
-        """One view; both have the same tokens."""
-        return self.tokens(sentences, device)
 
     def loss(self, batch: BatchEncoding) -> Tensor:
         """InfoNCE in each tower, ICNCE and ICTN of a batch."""
@@ -84,9 +85,7 @@ class ReleasedTwin(Twin):
     matrices, a new one for each term; the modulus term one sentence at a time.
     """
 
-    def batch(self, sentences: list[str], device: torch.device) -> BatchEncoding:
-        """Both views; the authors' scripts tokenise before they train."""
-        return self.tokens(sentences * 2, device)
+    views = 2
 
     def loss(self, batch: BatchEncoding) -> Tensor:
         """InfoNCE in each tower, ICNCE and ICTN of a batch."""

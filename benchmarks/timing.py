@@ -18,7 +18,7 @@ from cselab.experiments import configure
 from cselab.methods import Method, Schedule, create, registered
 from cselab.models import load_tokenizer
 from cselab.training import fit
-from cselab.training.watch import matmul_peak
+from cselab.training.watch import CPU_ATTENTION, matmul_peak
 
 TINY = embedded_dir() / "backbones" / "tiny-bert"
 BENCHMARKS: dict[str, Callable] = {}
@@ -92,9 +92,14 @@ def new_method(name: str, **changes) -> Method:
     return create(configure(name, "tiny", changes=changes).method, folders=folders)
 
 
-def plan(steps: int, max_length: int, **switches: bool) -> Schedule:
-    """A schedule of batches of 64 that evaluates only at the end."""
-    sizes = {"steps": steps, "batch_size": 64, "max_length": max_length, "eval_every": steps}
+def plan(steps: int, max_length: int, batch_size: int = 64, **switches: bool) -> Schedule:
+    """A schedule that evaluates only at the end."""
+    sizes = {
+        "steps": steps,
+        "batch_size": batch_size,
+        "max_length": max_length,
+        "eval_every": steps,
+    }
     return Schedule(**sizes, learning_rate=1e-5, **switches)
 
 
@@ -124,9 +129,17 @@ def where_time_goes(work: Callable[[], object], kinds: dict[str, tuple[str, ...]
     }
 
 
-def against_peak(counter: FlopCounterMode, shortest: float, device: torch.device) -> dict:
-    """The rate of counted work beside the fastest square product of this machine, in float32."""
-    rate = counter.get_total_flops() / shortest
+def flops(work: Callable[[], object]) -> int:
+    """Floating-point operations of one call, by torch's counter."""
+    with FlopCounterMode(display=False, custom_mapping=CPU_ATTENTION) as counter:
+        work()
+    return counter.get_total_flops()
+
+
+def against_peak(count: int, shortest: float, device: torch.device) -> dict:
+    """The rate of so many operations beside the fastest square product of this machine, in
+    float32."""
+    rate = count / shortest
     peak = matmul_peak(device.type, torch.float32)
     return {
         "gflops_per_s": round(rate / 1e9, 1),

@@ -13,6 +13,7 @@ from timing import (
     TINY,
     against_peak,
     benchmark,
+    flops,
     new_method,
     plan,
     rows_of,
@@ -23,7 +24,6 @@ from timing import (
     text,
     where_time_goes,
 )
-from torch.utils.flop_counter import FlopCounterMode
 from transformers import BertConfig, BertModel
 
 from cselab.data.batching import BucketedBatchSampler, ViewCollator
@@ -98,11 +98,11 @@ def jtcse_step(device: torch.device) -> dict:
             return step_seconds(new_method(name), rows, plan(steps, 64), device)
 
         turns = [(timed("jtcse"), timed("tncse")) for _ in range(5)]
-        flops = {}
+        work = {}
         for name in ("jtcse", "tncse"):
             method = new_method(name).to(device)
-            flops[name] = Probe(method, rows, device).flops_per_sentence(method)
-    expected = round(flops["tncse"] / flops["jtcse"], 3)
+            work[name] = Probe(method, rows, device).flops_per_sentence(method)
+    expected = round(work["tncse"] / work["jtcse"], 3)
     return {"JTCSE's rate over TNCSE's": {**summary(turns), "by_flops": expected}}
 
 
@@ -210,12 +210,11 @@ def step_profile(device: torch.device) -> dict:
             optimizer.step()
 
     steps()
-    with FlopCounterMode(display=False) as counter:
-        steps()
+    count = flops(steps)
     shortest = min(seconds(steps, device) for _ in range(3))
     products = ("aten::mm", "aten::addmm", "aten::bmm")
     figures = where_time_goes(steps, {"products": products, "copies": ("aten::copy_",)})
-    return {"TNCSE step, profile": {**figures, **against_peak(counter, shortest, device)}}
+    return {"TNCSE step, profile": {**figures, **against_peak(count, shortest, device)}}
 
 
 @benchmark("g")

@@ -18,14 +18,14 @@ PANELS = {
 """Figures of the benchmarks: what is on the two axes."""
 
 
-def growth_figure(figures: Mapping[str, dict], sweep: Mapping[str, dict]) -> go.Figure:
+def growth_figure(figures: Mapping[str, dict], sweep: Mapping[int, tuple[dict, dict]]) -> go.Figure:
     """Draw each curve of benchmark k, and the time of a sweep over its workers.
 
     The dashed line has the time per FLOP of the middle point: a curve below it gets more out of
     the machine, one above it less.
     """
     titles = [name.replace("step over", "a step over") for name in PANELS]
-    titles.append(f"a sweep of {sweep['runs']} runs over workers")
+    titles.append("a sweep over workers")
     figure = make_subplots(2, 3, subplot_titles=titles, vertical_spacing=0.2)
     for place, (name, (x, y)) in enumerate(PANELS.items()):
         points = figures[name]["points"]
@@ -36,7 +36,7 @@ def growth_figure(figures: Mapping[str, dict], sweep: Mapping[str, dict]) -> go.
             point["gflop"] * middle["seconds"] / middle["gflop"] for point in points.values()
         ]
         _panel(figure, place, values, times, by_flops, x, y, log="CAELs" not in name)
-    best = {int(n): min(one["runs"] for one in times) for n, times in sweep["seconds"].items()}
+    best = {workers: times["runs"] for workers, (times, _) in sweep.items()}
     ideal = [best[1] / workers for workers in best]
     _panel(figure, 5, list(best), list(best.values()), ideal, "workers", "seconds", log=False)
     legend = dict(orientation="h", y=1.08, yanchor="bottom", x=0)
@@ -46,26 +46,12 @@ def growth_figure(figures: Mapping[str, dict], sweep: Mapping[str, dict]) -> go.
 def _panel(figure, place, x, measured, expected, x_title, y_title, *, log) -> None:
     """One panel: measured times, and those expected."""
     row, column = place // 3 + 1, place % 3 + 1
-    first = place == 0
     where = {"row": row, "col": column}
-    figure.add_scatter(
-        x=x,
-        y=measured,
-        mode="lines+markers",
-        name="measured",
-        showlegend=first,
-        line=dict(color=PALETTE[0]),
-        **where,
-    )
-    figure.add_scatter(
-        x=x,
-        y=expected,
-        mode="lines",
-        name="by FLOPs (workers: time of one / workers)",
-        showlegend=first,
-        line=dict(color="#666", dash="dash"),
-        **where,
-    )
+    by_flops = "by FLOPs (workers: time of one / workers)"
+    look = dict(mode="lines+markers", line=dict(color=PALETTE[0]))
+    dashed = dict(mode="lines", line=dict(color="#666", dash="dash"))
+    for name, y, style in (("measured", measured, look), (by_flops, expected, dashed)):
+        figure.add_scatter(x=x, y=y, name=name, showlegend=place == 0, **style, **where)
     kind = "log" if log else "linear"
     if log:  # a line at every doubling
         figure.update_yaxes(dtick=math.log10(2), tick0=-1, tickformat="~g", **where)

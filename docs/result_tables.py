@@ -3,13 +3,13 @@
 A function is a kind of table; its arguments are those of a marker (`docs/results.py`).
 """
 
-import json
 from functools import cache
 from pathlib import Path
 
 import pandas
 from result_rows import HEADLINE, PRINTED, SHOWN, STUDIES
 from result_sources import sources
+from speed_tables import benchmarks, growth, profile, speeds, sweeping
 
 from cselab.data.sts import STS7
 from cselab.evaluation import compare_methods
@@ -225,11 +225,6 @@ def baseline_tables(text: str) -> Tables:
     return read_tables(store(f"baselines-{text}"), against="simcse")
 
 
-def benchmarks() -> dict[str, dict]:
-    """The figures of `make bench` on a processor, by name."""
-    return json.loads((REFERENCE / "benchmarks.json").read_text())["cpu"]["figures"]
-
-
 def baselines(text: str) -> pandas.DataFrame:
     """Every method of the grid of baselines, with the cost of a step of its training
     (`benchmarks/bench.py --only g`)."""
@@ -258,102 +253,6 @@ def orders() -> pandas.DataFrame:
     table["papers"] = table.index.map(PRINTED).map(printed_averages())
     found = table.dropna().corr(method="spearman").map("{:+.2f}".format)
     return found.rename(columns={"papers": f"papers ({len(table.dropna())} methods)"})
-
-
-SPEEDS = {
-    "TNCSE step against released": ("TNCSE step, batch 64", "the released code's arithmetic"),
-    "TNCSE step against released, bf16": ("the same with `bf16`", "the same, in float32"),
-    "TNCSE step against loops": ("TNCSE step, batch 64", "losses row by row, eager attention"),
-    "JTCSE's rate over TNCSE's": ("JTCSE step", "TNCSE step"),
-    "ICTM, N = 64": ("ICTM, forward and backward, N = 64", "the loop over rows"),
-    "ICTM, N = 256": ("ICTM, forward and backward, N = 256", "the loop over rows"),
-    "STS-7 evaluation": ("seven STS tests", "SentEval's loop, as SimCSE's script runs it"),
-    "STS-7 against mteb": (
-        "seven STS tests, all splits of SICK-R",
-        "mteb with sentence-transformers",
-    ),
-    "encode 10,000 sentences": ("encode 10,000 sentences", "`SentenceTransformer.encode`"),
-}
-"""Figures of the benchmarks: what is timed, and against which peer."""
-
-
-def speeds() -> pandas.DataFrame:
-    """How much faster than its peer each piece of work is (`make bench`)."""
-    figures = benchmarks()
-    found = {name: figures[name] for name in SPEEDS}
-    return pandas.DataFrame(
-        {
-            "ours": [SPEEDS[name][0] for name in found],
-            "against": [SPEEDS[name][1] for name in found],
-            "×": [f"{row['median']:.2f}" for row in found.values()],
-            "least … most": [f"{row['least']:.2f} … {row['most']:.2f}" for row in found.values()],
-        }
-    ).set_index("ours")
-
-
-PROFILES = {
-    "TNCSE step, float32": ("TNCSE step, profile", "TNCSE step against released"),
-    "encode 10,000 sentences": ("encode, profile", "encode 10,000 sentences"),
-}
-"""Columns of the table of profiles: a profile, and the comparison that belongs to it."""
-
-
-def profile() -> pandas.DataFrame:
-    """Where the time of a step and of encoding goes, and what products at the machine's peak would
-    bring (benchmarks i and d)."""
-    figures = benchmarks()
-    columns = {}
-    for column, (name, comparison) in PROFILES.items():
-        found, times = figures[name], figures[comparison]["median"]
-        products, of_peak = found["products_percent"] / 100, found["percent_of_peak"] / 100
-        columns[column] = {
-            "time in matrix products": f"{found['products_percent']} %",
-            "GFLOP/s": f"{found['gflops_per_s']}",
-            "GFLOP/s of the fastest square product": f"{found['peak_gflops_per_s']}",
-            "share of that": f"{found['percent_of_peak']} %",
-            "× against the peer": f"{times:.2f}",
-            "× if products ran at that peak, the rest as it is": (
-                f"{times / (1 - products + of_peak):.2f}"
-            ),
-            "× if all ran at that peak": f"{times / of_peak:.2f}",
-        }
-    return pandas.DataFrame(columns)
-
-
-def growth() -> pandas.DataFrame:
-    """From the least to the most of each axis: how often the time, how often the FLOPs (benchmark
-    k)."""
-    rows = {}
-    for name, figure in benchmarks().items():
-        if figure["benchmark"] != "k":
-            continue
-        (least, first), *_, (most, last) = figure["points"].items()
-        rows[name] = {
-            "from … to": f"{int(least):,} … {int(most):,}",
-            "time ×": f"{last['seconds'] / first['seconds']:.1f}",
-            "FLOPs ×": f"{last['gflop'] / first['gflop']:.1f}",
-            "time": f"{first['seconds']:.3g} … {last['seconds']:.3g} s",
-            "GFLOP/s": " … ".join(f"{p['gflop'] / p['seconds']:.0f}" for p in (first, last)),
-        }
-    return pandas.DataFrame(rows).T
-
-
-def sweeping() -> pandas.DataFrame:
-    """Times and efficiency of a sweep by its workers (`benchmarks/sweep.py`)."""
-    found = json.loads((REFERENCE / "sweep.json").read_text())
-    best = {n: min(times, key=lambda one: one["runs"]) for n, times in found["seconds"].items()}
-    rows = {
-        n: {
-            "runs": f"{best[n]['runs']} s",
-            "command": f"{best[n]['command']} s",
-            "efficiency of the runs": f"{parts['runs']:.2f}",
-            "of the command": f"{parts['command']:.2f}",
-            "same work": f"{parts['work']:.2f}",
-            "workers busy": f"{parts['busy']:.2f}",
-        }
-        for n, parts in found["efficiency"].items()
-    }
-    return pandas.DataFrame(rows).T.rename_axis("workers")
 
 
 KINDS = {

@@ -6,7 +6,6 @@ A table stands between `<!-- table: KIND [TEXT] [NAME] -->` and `<!-- end -->`; 
 the two is written anew.
 """
 
-import json
 import re
 import sys
 
@@ -40,6 +39,7 @@ def draw_figures() -> None:
     from claims_figure import claims_figure  # these need a browser, which filling a page does not
     from growth_figure import growth_figure
     from pictures import draw
+    from speed_tables import benchmarks, sweep
 
     from cselab.plots.figures import energy_chart
     from cselab.plots.theme import use_theme
@@ -48,8 +48,7 @@ def draw_figures() -> None:
     found = {text: result_tables.everything(text).numbers["claims"] for text in recorded_texts()}
     figures = {f"energy-{file_name(text)}": energy_chart(trained(text)) for text in found}
     figures["claims"] = claims_figure(read_claims(result_tables.CLAIMS), found)
-    sweep = json.loads((result_tables.REFERENCE / "sweep.json").read_text())
-    figures["growth"] = growth_figure(result_tables.benchmarks(), sweep)
+    figures["growth"] = growth_figure(benchmarks(), sweep())
     draw(figures, result_tables.REFERENCE / "figures")
 
 

@@ -16,7 +16,6 @@ from cselab.evaluation.significance import (
     seeds_needed,
 )
 from cselab.evaluation.sts import StsReport, TaskScore, evaluate_sts, score_data, score_pairs
-from cselab.evaluation.transfer import evaluate_transfer
 
 __all__ = [
     "InferenceCost",
@@ -41,3 +40,13 @@ __all__ = [
     "twin_training_cost",
     "uniformity",
 ]
+
+
+def __getattr__(name: str):
+    """`evaluate_transfer` is imported when it is asked for, with scikit-learn: a notebook starts
+    sooner."""
+    if name == "evaluate_transfer":
+        from cselab.evaluation.transfer import evaluate_transfer
+
+        return evaluate_transfer
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

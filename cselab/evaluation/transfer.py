@@ -14,16 +14,17 @@ some tenths.
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV, PredefinedSplit, StratifiedKFold
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 from threadpoolctl import threadpool_limits
 
 from cselab.data.transfer import TRANSFER7, LabelledText, load_transfer
 from cselab.evaluation.sts import finite_rows
-
-if TYPE_CHECKING:  # scikit-learn is imported where it is used: a notebook starts sooner
-    from sklearn.model_selection import GridSearchCV, StratifiedKFold
 
 STRENGTHS = (1e-4, 1e-3, 1e-2, 1e-1, 1.0)
 """Inverse penalties C to select from."""
@@ -57,20 +58,12 @@ def _score(
     return _accuracy(features(encode, parts), labels, seed)
 
 
+# One thread: on busy cores, several threads make fits of this size up to a hundred times slower.
+@threadpool_limits.wrap(limits=1)
 def _accuracy(x: dict[str, np.ndarray], y: dict[str, np.ndarray], seed: int) -> float:
-    import sklearn.linear_model  # noqa: F401  only libraries that are loaded can be limited
-
-    # one thread: on busy cores, several make fits of this size up to a hundred times slower
-    with threadpool_limits(limits=1):
-        return _fitted(x, y, seed)
-
-
-def _fitted(x: dict[str, np.ndarray], y: dict[str, np.ndarray], seed: int) -> float:
     if "" in x:
         return _cross_validated(x[""], y[""], seed)
     if "dev" in x:
-        from sklearn.model_selection import PredefinedSplit
-
         both = np.concatenate([x["train"], x["dev"]]), np.concatenate([y["train"], y["dev"]])
         inner = PredefinedSplit(np.repeat([-1, 0], [len(y["train"]), len(y["dev"])]))
         strength = _search(inner).fit(*both).best_params_
@@ -105,22 +98,14 @@ def _cross_validated(x: np.ndarray, y: np.ndarray, seed: int) -> float:
 
 
 def _classifier():
-    from sklearn.linear_model import LogisticRegression
-    from sklearn.pipeline import make_pipeline
-    from sklearn.preprocessing import StandardScaler
-
     return make_pipeline(StandardScaler(), LogisticRegression(max_iter=200, tol=1e-3))
 
 
-def _search(folds) -> "GridSearchCV":
-    from sklearn.model_selection import GridSearchCV
-
+def _search(folds) -> GridSearchCV:
     return GridSearchCV(_classifier(), {"logisticregression__C": STRENGTHS}, cv=folds)
 
 
-def _folds(count: int, seed: int) -> "StratifiedKFold":
-    from sklearn.model_selection import StratifiedKFold
-
+def _folds(count: int, seed: int) -> StratifiedKFold:
     return StratifiedKFold(count, shuffle=True, random_state=seed)
 
 

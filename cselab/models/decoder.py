@@ -4,6 +4,8 @@ import copy
 from pathlib import Path
 
 import torch
+from peft import LoraConfig, inject_adapter_in_model
+from peft.tuners.lora import LoraLayer
 from safetensors import SafetensorError
 from torch import nn
 from transformers import AutoConfig, AutoModel, PreTrainedModel, PreTrainedTokenizerBase
@@ -140,9 +142,6 @@ def add_lora(model: PreTrainedModel, *, rank: int, alpha: float, dropout: float)
 
     BeLLM section 4: rank 32, alpha 32, dropout 0.1. LoRA, https://arxiv.org/abs/2106.09685.
     """
-    # peft is imported where it is used: a notebook starts sooner
-    from peft import LoraConfig, inject_adapter_in_model
-
     config = LoraConfig(
         r=rank, lora_alpha=alpha, lora_dropout=dropout, target_modules="all-linear", bias="none"
     )
@@ -154,8 +153,6 @@ def add_lora(model: PreTrainedModel, *, rank: int, alpha: float, dropout: float)
 
 def merge_lora(model: PreTrainedModel) -> None:
     """Merge adapters into the weights they belong to, in place; does nothing without adapters."""
-    from peft.tuners.lora import LoraLayer
-
     for name, module in list(model.named_modules()):
         if isinstance(module, LoraLayer):
             module.merge()
