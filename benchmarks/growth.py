@@ -1,7 +1,10 @@
 """How cost grows: of a training step with batch, length, width and CAELs, of encoding with the
 number of sentences."""
 
+import statistics
 import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from functools import partial
 
 import datasets
@@ -25,21 +28,45 @@ def growth(device: torch.device) -> dict:
     """(k) Time of a training step over batch, length, width and number of CAELs, and of encoding.
 
     Six layers, 64 sentences of 32 tokens in two views, SimCSE on one tower; CAELs: JTCSE on two
-    towers, 0 is TNCSE. Beside each time, the FLOPs of the step.
+    towers, 0 is TNCSE. Beside each time, the FLOPs of the step. Each turn times every point once,
+    so that a disturbance of the machine does not fall on all times of one point.
     """
-    points = {
-        "batch": {n: measured(new_method("simcse"), n, LENGTH, device) for n in BATCHES},
-        "length": {n: measured(new_method("simcse"), BATCH, n, device) for n in LENGTHS},
-        "width": {n: measured(of_width(n), BATCH, LENGTH, device) for n in WIDTHS},
-        "CAELs": {0: measured(new_method("tncse"), BATCH, LENGTH, device)}
-        | {n: measured(new_method("jtcse", caels=n), BATCH, LENGTH, device) for n in CAELS},
+    figures = {
+        "step over batch": {n: step(new_method("simcse"), n, LENGTH, device) for n in BATCHES},
+        "step over length": {n: step(new_method("simcse"), BATCH, n, device) for n in LENGTHS},
+        "step over width": {n: step(of_width(n), BATCH, LENGTH, device) for n in WIDTHS},
+        "step over CAELs": {0: step(new_method("tncse"), BATCH, LENGTH, device)}
+        | {n: step(new_method("jtcse", caels=n), BATCH, LENGTH, device) for n in CAELS},
+        "encoding over sentences": {n: encoding(n, device) for n in SENTENCES},
     }
-    figures = {f"step over {axis}": {"points": found} for axis, found in points.items()}
-    return {**figures, "encoding over sentences": {"points": encoded(device)}}
+    for _ in range(REPEATS):
+        for points in figures.values():
+            for point in points.values():
+                point.times.append(point.timed())
+    return {
+        name: {"points": {n: point.figures() for n, point in points.items()}}
+        for name, points in figures.items()
+    }
 
 
-def measured(method: Method, batch: int, length: int, device: torch.device) -> dict[str, float]:
-    """Best time of a step on sentences of equal length, and its FLOPs."""
+@dataclass
+class Point:
+    """Work that is timed again and again: a function that returns its seconds, and its FLOPs."""
+
+    timed: Callable[[], float]
+    flops: float
+    times: list[float] = field(default_factory=list)
+
+    def figures(self) -> dict[str, float]:
+        """The median of the times, and the FLOPs."""
+        return {
+            "seconds": round(statistics.median(self.times), 4),
+            "gflop": round(self.flops / 1e9, 2),
+        }
+
+
+def step(method: Method, batch: int, length: int, device: torch.device) -> Point:
+    """A training step on sentences of equal length; its time is the mean of a few."""
     words = method.encoder.tokenizer("the of and in a", add_special_tokens=False)["input_ids"]
     drawn = torch.Generator().manual_seed(0)
     ids = torch.tensor(words)[torch.randint(len(words), (STEPS * batch, length), generator=drawn)]
@@ -50,10 +77,15 @@ def measured(method: Method, batch: int, length: int, device: torch.device) -> d
             "text_hash": list(range(len(ids))),
         }
     )
-    schedule = plan(STEPS, length, batch)
-    times = [step_seconds(method, rows, schedule, device) for _ in range(REPEATS)]
     count = batch * Probe(method, rows, device).flops_per_sentence(method)
-    return {"seconds": round(min(times), 4), "gflop": round(count / 1e9, 2)}
+    return Point(partial(step_seconds, method, rows, plan(STEPS, length, batch), device), count)
+
+
+def encoding(count: int, device: torch.device) -> Point:
+    """Encoding so many sentences."""
+    encoder = SentenceEncoder(load_backbone(TINY), load_tokenizer(TINY)).to(device)
+    work = partial(encoder.encode, text(count))
+    return Point(partial(seconds, work, device), flops(work))
 
 
 def of_width(width: int) -> Method:
@@ -70,18 +102,3 @@ def of_width(width: int) -> Method:
         BertModel(config).save_pretrained(folder)
         load_tokenizer(TINY).save_pretrained(folder)
         return create(configure("simcse", "tiny").method, folders=[folder])
-
-
-def encoded(device: torch.device) -> dict[int, dict[str, float]]:
-    """Best time of encoding so many sentences, and its FLOPs."""
-    encoder = SentenceEncoder(load_backbone(TINY), load_tokenizer(TINY)).to(device)
-    points = {}
-    for count in SENTENCES:
-        work = partial(encoder.encode, text(count))
-        operations = flops(work)
-        shortest = min(seconds(work, device) for _ in range(REPEATS))
-        points[count] = {
-            "seconds": round(shortest, 4),
-            "gflop": round(operations / 1e9, 2),
-        }
-    return points

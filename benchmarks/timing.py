@@ -21,6 +21,15 @@ from cselab.training import fit
 from cselab.training.watch import CPU_ATTENTION, matmul_peak
 
 TINY = embedded_dir() / "backbones" / "tiny-bert"
+PRODUCTS = (
+    "aten::mm",
+    "aten::addmm",
+    "aten::bmm",
+    "aten::_scaled_dot_product_flash_attention_for_cpu",
+    "aten::_scaled_dot_product_flash_attention_for_cpu_backward",
+)
+"""torch's operators on a processor whose FLOPs are counted; attention is two products and a
+softmax in one."""
 BENCHMARKS: dict[str, Callable] = {}
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 import torch
 from peers import LoopTwin, ReleasedTwin, ictm_loop, train_steps
 from timing import (
+    PRODUCTS,
     TINY,
     against_peak,
     benchmark,
@@ -212,8 +213,7 @@ def step_profile(device: torch.device) -> dict:
     steps()
     count = flops(steps)
     shortest = min(seconds(steps, device) for _ in range(3))
-    products = ("aten::mm", "aten::addmm", "aten::bmm")
-    figures = where_time_goes(steps, {"products": products, "copies": ("aten::copy_",)})
+    figures = where_time_goes(steps, {"products": PRODUCTS, "copies": ("aten::copy_",)})
     return {"TNCSE step, profile": {**figures, **against_peak(count, shortest, device)}}
 
 

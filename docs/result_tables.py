@@ -3,6 +3,7 @@
 A function is a kind of table; its arguments are those of a marker (`docs/results.py`).
 """
 
+import statistics
 from functools import cache
 from pathlib import Path
 
@@ -235,9 +236,8 @@ def baselines(text: str) -> pandas.DataFrame:
         for name, cost in figures.items()
         if cost["benchmark"] == "g"
     }
-    # SimCSE's own speed: ratios are the same from run to run, seconds are not
-    base = 64 / min(cost["peer_s"] for cost in costs.values())
-    shares = {"simcse": 1.0, **{name: cost["times"] for name, cost in costs.items()}}
+    base = 64 / statistics.median(cost["peer_s"] for cost in costs.values())  # SimCSE's own speed
+    shares = {"simcse": 1.0, **{name: cost["median"] for name, cost in costs.items()}}
     speeds = {name: f"{share * base:.0f} ({share:.2f})" for name, share in shares.items()}
     table["sentences/s"] = [speeds.get(name, "") for name in table.index]
     table["paper's BERT-base"] = [printed(name) for name in table.index]

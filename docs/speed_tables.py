@@ -32,16 +32,17 @@ SPEEDS = {
 
 def speeds() -> pandas.DataFrame:
     """How much faster than its peer each piece of work is (`make bench`)."""
-    figures = benchmarks()
-    found = {name: figures[name] for name in SPEEDS}
-    return pandas.DataFrame(
-        {
-            "ours": [SPEEDS[name][0] for name in found],
-            "against": [SPEEDS[name][1] for name in found],
-            "×": [f"{row['median']:.2f}" for row in found.values()],
-            "least … most": [f"{row['least']:.2f} … {row['most']:.2f}" for row in found.values()],
+    figures, rows = benchmarks(), {}
+    for name, (work, peer) in SPEEDS.items():
+        found = figures[name]
+        note = f" (by FLOPs {found['by_flops']:.2f})" if "by_flops" in found else ""
+        rows[name] = {
+            "ours": work + note,
+            "against": peer,
+            "×": f"{found['median']:.2f}",
+            "least … most": f"{found['least']:.2f} … {found['most']:.2f}",
         }
-    ).set_index("ours")
+    return pandas.DataFrame(rows).T.set_index("ours")
 
 
 PROFILES = {
