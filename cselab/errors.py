@@ -5,7 +5,11 @@ from collections.abc import Iterable
 
 
 class CselabError(ValueError):
-    """Bad input, in one clear line. The command line prints it alone and exits with code 2."""
+    """Bad input, in one clear line. The command line prints it alone and exits with code 2, a
+    notebook prints it without a traceback."""
+
+    def _render_traceback_(self) -> list[str]:
+        return [f"{type(self).__name__}: {self}"]  # IPython prints these lines
 
 
 class SettingsError(CselabError):
@@ -22,6 +26,13 @@ class ModelError(CselabError):
 
 class DivergenceError(CselabError):
     """Training went wrong: a loss that is not finite, or embeddings that became one point."""
+
+
+class Interrupted(KeyboardInterrupt):
+    """A training that was interrupted, in one line: where, and how it goes on."""
+
+    def _render_traceback_(self) -> list[str]:
+        return [str(self)]
 
 
 def nearest(name: str, valid: Iterable[str]) -> str:

@@ -10,6 +10,8 @@ from cselab.evaluation.geometry import alignment, anisotropy, effective_rank, un
 from cselab.evaluation.methods import compare_methods
 from cselab.evaluation.retrieval import RetrievalScore, caption_retrieval
 from cselab.evaluation.significance import (
+    PairComparison,
+    SeedComparison,
     compare_pairs,
     compare_seeds,
     paired_t_power,
@@ -19,7 +21,9 @@ from cselab.evaluation.sts import StsReport, TaskScore, evaluate_sts, score_data
 
 __all__ = [
     "InferenceCost",
+    "PairComparison",
     "RetrievalScore",
+    "SeedComparison",
     "StsReport",
     "TaskScore",
     "alignment",

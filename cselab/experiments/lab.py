@@ -1,10 +1,11 @@
 """The lab: what a notebook works with. It trains, finds and measures methods by name."""
 
+import itertools
 import json
 import os
 import random
 import warnings
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 import numpy
@@ -13,6 +14,7 @@ import torch
 from filelock import FileLock
 from transformers.utils import logging as transformers_logging
 
+from cselab.data.batching import BucketedBatchSampler, ViewCollator
 from cselab.data.corpus import Corpus
 from cselab.data.progress import progress_bar
 from cselab.data.sts import StsData
@@ -22,9 +24,10 @@ from cselab.experiments import finished, scores
 from cselab.experiments.check import check
 from cselab.experiments.config import RunConfig, check_settings, configure
 from cselab.experiments.session import Session
-from cselab.experiments.train import Trained, dev_score, start_folders, train, train_node
+from cselab.experiments.train import Trained, dev_score, rows_of, start_folders, train, train_nodes
 from cselab.experiments.workspace import Workspace
-from cselab.methods import Method, MethodConfig, create
+from cselab.methods import Batch, Method, MethodConfig, create, registered
+from cselab.models import load_tokenizer
 from cselab.models.encode import Encoder
 from cselab.training.distributed import rank_and_world
 
@@ -82,7 +85,7 @@ class Lab:
         """The trained towers that a sum or a twin starts from, in order."""
         run = self.workspace.with_fast_precision(self.run(method, **changes))
         session = Session(self.workspace, run.data)
-        return [train_node(session, tower) for tower in run.method.towers]
+        return train_nodes(session, run.method.towers)
 
     def untrained(self, pooling: str = "cls") -> Any:
         """The backbone before training, as a sentence encoder."""
@@ -93,6 +96,21 @@ class Lab:
         run = self.workspace.with_fast_precision(self.run(method, **changes))
         config, session = run.method, Session(self.workspace, run.data)
         return create(config, folders=start_folders(session, config)).to(self.device)
+
+    def batches(self, method: str | MethodConfig, **changes: Any) -> Iterator[Batch]:
+        """The batches that a training of the method sees, in their order, on the device, without
+        end: epoch after epoch."""
+        run = self.workspace.with_fast_precision(self.run(method, **changes))
+        config, session = run.method, Session(self.workspace, run.data)
+        tokenizer = load_tokenizer(start_folders(session, config)[0])
+        rows = rows_of(session, config, tokenizer)
+        sampler = BucketedBatchSampler(rows["length"], config.schedule.batch_size, seed=config.seed)
+        collate = ViewCollator(tokenizer, views=registered(config.method).views)
+        for epoch in itertools.count():
+            sampler.set_epoch(epoch)
+            for chosen in sampler:
+                batch = collate([rows[i] for i in chosen])
+                yield {name: column.to(self.device) for name, column in batch.items()}
 
     def check(self, *methods: str) -> None:
         """Find all that training and measuring `methods` will read before the first step of any."""

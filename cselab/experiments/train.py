@@ -1,7 +1,7 @@
 """Training a run: its nodes from the leaves up, each once."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -72,9 +72,24 @@ def train_node(session: Session, node: MethodConfig) -> Trained:
     return Trained(encoder, node, json.loads((folder / "fit.json").read_text()), folder)
 
 
+def train_nodes(session: Session, nodes: Sequence[MethodConfig]) -> list[Trained]:
+    """Several nodes, trained or found, in their order. Those that another process is training come
+    last: while it trains tower I, this one trains tower II."""
+    found = {}
+    for place in sorted(range(len(nodes)), key=lambda i: _is_trained_elsewhere(session, nodes[i])):
+        found[place] = train_node(session, nodes[place])
+    return [found[place] for place in range(len(nodes))]
+
+
+def _is_trained_elsewhere(session: Session, node: MethodConfig) -> bool:
+    if session.rehearsal is not None or not isinstance(node, TrainedConfig):
+        return False
+    return session.workspace.is_computing(step_name(node), key_inputs(session, node))
+
+
 def _untrained(session: Session, node: MethodConfig) -> Encoder:
     kind = registered(node.method)
-    parts = [train_node(session, part).encoder for part in node.parts]
+    parts = [part.encoder for part in train_nodes(session, node.parts)]
     if session.rehearsal is not None and kind.fits:  # would take its time, and cannot go wrong
         return parts[0] if parts else _backbone(session, node)
     materials = Materials(parts, session.first_sentences, session.model_folder, session.device)
@@ -107,6 +122,7 @@ def _folder(session: Session, node: TrainedConfig) -> Path:
             name=name,
             checkpoints=folder / "checkpoints",
             logs=session.workspace.run_dir / "training" / name,
+            listener=session.workspace.listener,
         )
         if rank_and_world()[0] == 0:
             method.encoder.save_pretrained(folder / "encoder")
@@ -125,7 +141,7 @@ def start_folders(session: Session, node: TrainedConfig) -> list[str]:
         raise SettingsError(f"towers: {alone[0]!r} is not trained; give a method with one tower")
     if not towers:
         return [str(session.model_folder(node.pretrained_model))]
-    return [str(train_node(session, tower).folder / "encoder") for tower in towers]
+    return [str(tower.folder / "encoder") for tower in train_nodes(session, towers)]
 
 
 def step_name(node: TrainedConfig) -> str:
@@ -169,7 +185,7 @@ def _teachers(node: TrainedConfig) -> list[MethodConfig]:
 
 def _teacher(session: Session, node: TrainedConfig) -> Callable | None:
     """What gives sentences their teachers' vectors; None without a teacher."""
-    encoders = [train_node(session, teacher).encoder for teacher in _teachers(node)]
+    encoders = [teacher.encoder for teacher in train_nodes(session, _teachers(node))]
     return registered(node.method).targets(encoders) if encoders else None
 
 

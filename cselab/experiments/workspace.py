@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from filelock import FileLock
+from filelock import FileLock, Timeout
 
 from cselab.errors import CselabError, SettingsError
 from cselab.experiments.code import PACKAGE
@@ -28,11 +28,14 @@ from cselab.training.distributed import (
     wait_for_all,
 )
 from cselab.training.precision import has_bfloat16
+from cselab.training.watch import Listener
 
 
 class Workspace:
     """`device`, `environment`, and the folders of a machine: `run_dir` for what one run leaves,
     `steps_dir` for finished steps, `cache_dir` for tokens and translations.
+
+    listener: follows each training, such as `widgets.LiveTraining`.
 
     The variables CSELAB_OUTPUTS and CSELAB_RUN_DIR, which the headless runner sets, come first.
 
@@ -47,6 +50,7 @@ class Workspace:
         run_dir = os.environ.get("CSELAB_RUN_DIR") or outputs / "runs" / "interactive"
         self.run_dir, self.steps_dir = Path(run_dir), outputs / "steps"
         self.cache_dir = outputs / "cache"
+        self.listener: Listener | None = None
         self._mentioned: set[Path] = set()
         for folder in (self.run_dir, self.steps_dir, self.cache_dir):
             try:
@@ -72,9 +76,7 @@ class Workspace:
         call finds it as it was left. Of several processes (accelerate) all compute it together;
         everything else is computed by the first, and the others wait.
         """
-        text = json.dumps(inputs, sort_keys=True, default=str)
-        key, first = hashlib.sha256(text.encode()).hexdigest()[:12], rank_and_world()[0] == 0
-        final = self.steps_dir / f"{name}-{key}"
+        final, first = self._place(name, inputs), rank_and_world()[0] == 0
         with FileLock(f"{final}.lock") if first else nullcontext():
             if from_first_process(final.is_dir()):
                 if first and final not in self._mentioned:
@@ -88,11 +90,28 @@ class Workspace:
                     compute(folder)
                     seconds = round(time.perf_counter() - started, 1)
                     if first:
-                        stamp = {"name": name, "inputs": json.loads(text), "seconds": seconds}
+                        made_from = json.loads(_as_text(inputs))
+                        stamp = {"name": name, "inputs": made_from, "seconds": seconds}
                         self._finish(folder, final, stamp)
             wait_for_all()
         self._mentioned.add(final)
         return final
+
+    def is_computing(self, name: str, inputs: dict[str, Any]) -> bool:
+        """Whether another process computes this step at the moment; never to the processes of one
+        training, which have to keep one order."""
+        if rank_and_world()[1] > 1:
+            return False
+        try:
+            with FileLock(f"{self._place(name, inputs)}.lock", timeout=0):
+                return False
+        except Timeout:
+            return True
+
+    def _place(self, name: str, inputs: dict[str, Any]) -> Path:
+        """The folder of a step, by its name and a hash of its inputs."""
+        key = hashlib.sha256(_as_text(inputs).encode()).hexdigest()[:12]
+        return self.steps_dir / f"{name}-{key}"
 
     def _finish(self, folder: Path, final: Path, stamp: dict[str, Any]) -> None:
         """Give a computed folder its name, with what it was made from."""
@@ -112,6 +131,10 @@ class Workspace:
             "differ slightly"
         )
         return run.changed({"bf16": False})
+
+
+def _as_text(inputs: dict[str, Any]) -> str:
+    return json.dumps(inputs, sort_keys=True, default=str)
 
 
 def project_path(path: str | Path) -> Path:

@@ -15,6 +15,7 @@ from traitlets.config import Config
 
 PLOTLY = "application/vnd.plotly.v1+json"
 WIDGET = "application/vnd.jupyter.widget-view+json"
+MARKDOWN = "text/markdown"
 STYLE = (Path(__file__).parent / "style.css").read_text(encoding="utf-8")
 _MATH = re.compile(r"(?s)(```.*?```|`[^`\n]*`)|\$\$(.+?)\$\$|\$([^\s$](?:[^$\n]*[^\s$])?)\$")
 
@@ -33,6 +34,8 @@ def write_page(notebook: Path, target: Path, title: str) -> None:
             elif WIDGET in output.get("data", {}):  # would need a kernel and scripts of the network
                 text = output.data.get("text/plain", "an interactive widget, in JupyterLab")
                 output.data = {"text/plain": text}
+            elif MARKDOWN in output.get("data", {}):
+                output.data[MARKDOWN] = _MATH.sub(_equation, output.data[MARKDOWN])
     # shows only the last state of a progress bar
     config = Config({"CoalesceStreamsPreprocessor": {"enabled": True}})
     exporter = HTMLExporter(
@@ -59,12 +62,10 @@ def write_html(target: Path, title: str, body: str, scripts: str = "") -> None:
 
 def _figure(figure: dict, name: str) -> str:
     """A div and a script that draws the figure; `</` is escaped, as it could end the script."""
-    data = json.dumps({key: figure.get(key) for key in ("data", "layout")}).replace("</", "<\\/")
-    options = '{"responsive": true, "displaylogo": false}'
-    return (
-        f"<div id='{name}'></div><script>(f => Plotly.newPlot('{name}', f.data, f.layout, "
-        f"{options}))({data})</script>"
-    )
+    parts = {key: figure[key] for key in ("data", "layout", "frames") if key in figure}
+    parts["config"] = {"responsive": True, "displaylogo": False}
+    data = json.dumps(parts).replace("</", "<\\/")
+    return f"<div id='{name}'></div><script>Plotly.newPlot('{name}', {data})</script>"
 
 
 def _equation(match: re.Match) -> str:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from cselab.headless.headline import headline
 from cselab.headless.page import write_html
 from cselab.headless.progress import clock
 
@@ -34,8 +35,10 @@ def write_index(folder: Path, outcomes: Sequence[Outcome], parameters: dict[str,
     body = [
         f"<main><h1>cselab run {html.escape(folder.name)}</h1>",
         f"<p>{head}; their times add up to {total}.</p>",
+        headline(rows, [outcome.stem for outcome in outcomes if not outcome.failure]),
+        "<h2>Notebooks</h2>",
         _notebooks(outcomes),
-        "<h2>Scores</h2>",
+        "<h2>All scores</h2>",
         *(_scores(rows) if rows else no_scores),
         "<h2>Conditions</h2>",
         _conditions(parameters, rows),

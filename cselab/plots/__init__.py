@@ -13,19 +13,33 @@ from cselab.plots.figures import (
     training_curves,
     violins,
 )
+from cselab.plots.lessons import (
+    batch_cosines,
+    modulus_field,
+    moving_points,
+    negative_shares,
+    paths,
+    seed_gaps,
+)
 from cselab.plots.theme import PALETTE, use_theme
 
 __all__ = [
     "PALETTE",
     "alignment_uniformity",
+    "batch_cosines",
     "cosine_by_rating",
     "difference_chart",
     "energy_chart",
     "line_chart",
+    "modulus_field",
     "modulus_surface_figure",
+    "moving_points",
+    "negative_shares",
     "overlap_histogram",
+    "paths",
     "score_bars",
     "score_heatmap",
+    "seed_gaps",
     "training_curves",
     "use_theme",
     "violins",

@@ -11,7 +11,9 @@ import pandas
 
 from cselab.errors import DataError, suggest
 from cselab.experiments.workspace import project_path
+from cselab.methods.config import TrainedConfig
 from cselab.reporting.tables import read_tables
+from cselab.sweep.grid import expand, read_grid
 from cselab.sweep.store import Store
 
 TEXTS = ("synthetic", "real")
@@ -59,6 +61,18 @@ def tables(against: str, only: Sequence[str]) -> dict[str, pandas.DataFrame]:
             scores = read_tables(store(text), against=against, only=only).numbers["scores"]
             found[f"{text} text"] = scores.loc[sorted(scores.index, key=place)]
     return found
+
+
+def steps(text: str) -> dict[str, int]:
+    """Training steps of each label of a text's main grid that is trained: of its last stage."""
+    folder = project_path("outputs/reference/grids")
+    runs = expand(read_grid(folder / f"{file_name(text)}.toml"), project_path("notebooks"))
+    methods = {run.label: run.config.method for run in runs}
+    return {
+        label: method.schedule.steps
+        for label, method in methods.items()
+        if isinstance(method, TrainedConfig)
+    }
 
 
 def trained(text: str) -> pandas.DataFrame:

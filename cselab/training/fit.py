@@ -12,12 +12,12 @@ import datasets
 import torch
 from transformers import PrinterCallback, TrainingArguments
 
-from cselab.errors import DataError, SettingsError
+from cselab.errors import DataError, Interrupted, SettingsError
 from cselab.methods import Method, Schedule
 from cselab.training.checkpoints import MarkComplete, last_complete, read_history
 from cselab.training.distributed import from_first_process, rank_and_world, wait_for_all
-from cselab.training.trainer import ContrastiveTrainer
-from cselab.training.watch import Probe, Watch
+from cselab.training.trainer import AfterStep, ContrastiveTrainer
+from cselab.training.watch import Listener, Probe, Watch
 
 
 @dataclass(frozen=True)
@@ -55,6 +55,7 @@ def fit(
     name: str = "training",
     checkpoints: str | Path | None = None,
     logs: str | Path | None = None,
+    listener: Listener | None = None,
 ) -> FitResult:
     """Train `method` in place; at the end it has the weights of its best dev score, in eval mode.
 
@@ -69,6 +70,7 @@ def fit(
         same weights. The folder is removed at the end. None: an interrupted run starts again.
     logs: a folder for TensorBoard files and, if training diverges, for the batch at which it did;
         None for neither.
+    listener: called as it trains, in the first process.
 
     If `accelerate launch` or `torchrun` started several processes, they share each batch of
     `schedule.batch_size` sentences, and each uses the negatives of all. One process uses one
@@ -76,7 +78,8 @@ def fit(
 
     Raises DataError if the corpus is smaller than a batch, SettingsError for a method with a batch
     norm whose batch would be computed in parts (`schedule.chunk`, several processes), and
-    DivergenceError if the loss is not finite or the embeddings collapse.
+    DivergenceError if the loss is not finite or the embeddings collapse; Interrupted, with where
+    it goes on, for an interrupt.
     """
     if len(corpus) < schedule.batch_size:
         raise DataError(
@@ -101,9 +104,12 @@ def fit(
         arguments.save_only_model = checkpoints is None
         method.to(arguments.device).train()
         probe = Probe(method, corpus, arguments.device)
-        watch = Watch(
-            name, schedule.steps, schedule.batch_size, None if rank_and_world()[0] else logs
-        )
+        first = rank_and_world()[0] == 0
+        listener = listener if first else None
+        watch = Watch(name, schedule.steps, schedule.batch_size, logs if first else None, listener)
+        if resumed and first:
+            print(f"{name}: resumed at step {history[-1]['step']}")
+            watch.tell(history)
         trainer = ContrastiveTrainer(
             method, corpus, schedule, dev, arguments, history, probe, watch, logs
         )
@@ -111,10 +117,14 @@ def fit(
         torch.manual_seed(seed + 1_000_003 * rank_and_world()[0])
         trainer.remove_callback(PrinterCallback)
         trainer.add_callback(watch)
+        if listener:
+            trainer.add_callback(AfterStep(lambda: listener.step(name, *trainer.last_step())))
         if checkpoints is not None:
             trainer.add_callback(MarkComplete(history))
         try:
             trainer.train(resume_from_checkpoint=resumed and str(resumed))
+        except KeyboardInterrupt:
+            raise Interrupted(_interrupted(name, trainer, checkpoints)) from None
         finally:
             watch.close()
     method.eval()
@@ -125,6 +135,15 @@ def fit(
         seconds=watch.seconds,
         sentences_per_second=watch.sentences_per_second,
     )
+
+
+def _interrupted(name: str, trainer: ContrastiveTrainer, checkpoints: str | Path | None) -> str:
+    state, kept = trainer.state, checkpoints and last_complete(Path(checkpoints))
+    start = read_history(kept)[-1]["step"] if kept else 0
+    text = (
+        f"{name}: interrupted at step {state.global_step} of {state.max_steps}; run it again, and"
+    )
+    return f"{text} it goes on from step {start}" if start else f"{text} it starts again"
 
 
 def _arguments(

@@ -123,6 +123,11 @@ class ContrastiveTrainer(Trainer):
 
         return forward
 
+    def last_step(self) -> tuple[int, dict[str, float]]:
+        """The number of the last step and its loss terms."""
+        _, _, terms = self._last
+        return self.state.global_step, {name: value.item() for name, value in terms.items()}
+
     def _check_last_step(self) -> None:
         """Raise DivergenceError if the last loss was not finite.
 

@@ -3,8 +3,9 @@
 import functools
 import json
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
+from typing import Protocol, runtime_checkable
 
 import datasets
 import torch
@@ -99,15 +100,33 @@ def matmul_peak(device: str, dtype: torch.dtype, *, most_seconds: float = 0.3) -
     return peak
 
 
+@runtime_checkable
+class Listener(Protocol):
+    """What follows a training as it runs, such as a live figure. `step` may raise `Interrupted`."""
+
+    def step(self, name: str, number: int, terms: Mapping[str, float]) -> None:
+        """Called after each step, with the values of the loss terms."""
+
+    def evaluated(self, name: str, row: Mapping[str, float | int]) -> None:
+        """Called after each evaluation, with its row of the history."""
+
+
 class Watch(TrainerCallback):
     """A progress bar with dev score, loss terms and speed, and the same in TensorBoard files.
 
     seconds, steps: of the training steps of this process, without evaluations.
     """
 
-    def __init__(self, name: str, steps: int, batch_size: int, logs: Path | None):
+    def __init__(
+        self,
+        name: str,
+        steps: int,
+        batch_size: int,
+        logs: Path | None,
+        listener: Listener | None = None,
+    ):
         self.bar = progress_bar(name, steps)
-        self.batch_size = batch_size
+        self.name, self.batch_size, self.listener = name, batch_size, listener
         self.seconds, self.steps, self._began = 0.0, 0, 0.0
         self.writer = None
         if logs is not None:
@@ -128,8 +147,14 @@ class Watch(TrainerCallback):
         self.steps += 1
         self.bar.update(state.global_step - self.bar.n)
 
+    def tell(self, rows: Iterable[Mapping[str, float | int]]) -> None:
+        """Give rows of the history to the listener."""
+        for row in rows if self.listener else ():
+            self.listener.evaluated(self.name, row)
+
     def mark(self, row: Mapping[str, float | int]) -> None:
         """Show an evaluation, a row of the history."""
+        self.tell([row])
         speed = {"sentences_per_second": self.sentences_per_second}
         shown = {
             name: value

@@ -3,6 +3,7 @@
 from cselab.widgets.attention import AttentionInspector
 from cselab.widgets.bertviz_page import show_bertviz
 from cselab.widgets.cael import CaelExplorer
+from cselab.widgets.live import LiveTraining
 from cselab.widgets.norms import NormExplorer
 from cselab.widgets.playground import LossPlayground
 from cselab.widgets.runs import RunComparer
@@ -12,6 +13,7 @@ __all__ = [
     "AttentionInspector",
     "CaelExplorer",
     "FigureApp",
+    "LiveTraining",
     "LossPlayground",
     "NormExplorer",
     "RunComparer",

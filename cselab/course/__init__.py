@@ -1,0 +1,22 @@
+"""What the notebooks are taught with: checks of exercises, a leaderboard, a graded assignment."""
+
+from cselab.course import exercises  # noqa: F401  (registers the checks)
+from cselab.course.checks import EXERCISES, NotDone, Verdict, Wrong, check, exercise
+from cselab.course.leaderboard import enter, read, scored
+from cselab.course.words import beside, guide, relation, reveal
+
+__all__ = [
+    "EXERCISES",
+    "NotDone",
+    "Verdict",
+    "Wrong",
+    "beside",
+    "check",
+    "enter",
+    "exercise",
+    "guide",
+    "read",
+    "relation",
+    "reveal",
+    "scored",
+]

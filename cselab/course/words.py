@@ -1,0 +1,75 @@
+"""Sentences of a notebook that depend on its numbers."""
+
+import json
+from collections.abc import Mapping
+
+from IPython.display import Markdown
+
+from cselab.evaluation import PairComparison, SeedComparison, StsReport
+from cselab.experiments import Lab, Trained
+from cselab.experiments.workspace import project_path
+from cselab.reporting import recorded
+
+
+def relation(found: PairComparison | SeedComparison, other: str) -> str:
+    """How a score stands to another one's: above, below or not distinguishable, with the interval.
+
+    >>> relation(PairComparison(2.0, 1.5, 2.5, 0.001), "SimCSE")
+    '2.0 points above SimCSE (95 % interval 1.5 to 2.5)'
+    """
+    difference = found.mean if isinstance(found, SeedComparison) else found.difference
+    interval = f"95 % interval {found.low:.1f} to {found.high:.1f}".replace("-", "−")
+    if found.low <= 0 <= found.high:
+        return f"not distinguishable from {other} ({difference:+.1f} points, {interval})"
+    side = "above" if difference > 0 else "below"
+    return f"{abs(difference):.1f} points {side} {other} ({interval})"
+
+
+def reveal(text: str) -> Markdown:
+    """A folded answer to a "predict" question; Markdown, equations included."""
+    return Markdown(
+        f"<details><summary>Compare with your prediction</summary>\n\n{text}\n\n</details>"
+    )
+
+
+def guide(lab: Lab) -> Markdown:
+    """What the lab's notebook takes in each profile, and how to run it at full size."""
+    times = json.loads((project_path("outputs/reference") / "times.json").read_text())
+    notebook = times["notebooks"][lab.notebook]
+    tiny, small, paper = (notebook[profile] for profile in ("tiny", "small", "paper"))
+    number = lab.notebook[:2]
+    return Markdown(
+        f"**Running time.** Profile `tiny`: {tiny['time']} alone on {times['machine']}, "
+        f"{tiny['memory']} of memory; less once other notebooks have trained what it shares. "
+        f"`small`: {small['time']}. `paper`, on a GPU: {paper['time']}, {paper['memory']} "
+        "(both estimated).\n\n"
+        '**At full size**, with a GPU and the hub, set `profile = "paper"` in the first cell, or '
+        "in a terminal\n\n"
+        f"```sh\ncselab run {number} -p profile=paper\n```\n\n"
+        "With real text of your own and without the hub: "
+        f"`cselab run {number} -p profile=small -p data_dir=~/data`."
+    )
+
+
+def beside(lab: Lab, trained: Mapping[str, tuple[StsReport, Trained]]) -> Markdown:
+    """A box: the scores of this page beside those of the recorded runs, and why they differ.
+
+    trained: test report and training, by the label of the recorded runs.
+    """
+    text = "real" if lab.session.has_real_data else "synthetic"
+    tables = recorded.tables(next(iter(trained)), list(trained))
+    found, steps = tables[f"{text} text"], recorded.steps(text)
+    lines = [
+        f"| {label} | {report.average:.1f} | {of.config.schedule.steps} | "
+        f"{found.average[label]:.1f} ± {found.sd[label]:.1f} | {steps[label]} | "
+        f"{found.seeds[label]} |"
+        for label, (report, of) in trained.items()
+        if label in found.index
+    ]
+    return Markdown(
+        "| | this page | steps | recorded, mean ± sd over seeds | steps | seeds |\n"
+        "|---|---|---|---|---|---|\n" + "\n".join(lines) + "\n\n"
+        f"**Why they differ.** This page trains with one seed, on {len(lab.text):,} sentences, "
+        "for the steps in the table; the recorded runs are the mean of their seeds. Their data and "
+        f"settings are in `outputs/reference/grids`. Text and test are {text} in both."
+    )

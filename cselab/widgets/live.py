@@ -1,0 +1,106 @@
+"""A training as it runs: its loss terms, dev score, alignment and uniformity, and a stop button."""
+
+import os
+import time
+from collections.abc import Mapping
+from types import TracebackType
+
+import ipywidgets as widgets
+import plotly.graph_objects as go
+from IPython.display import display
+from plotly.subplots import make_subplots
+
+from cselab.errors import Interrupted
+from cselab.experiments import Lab
+from cselab.plots.theme import PALETTE
+from cselab.widgets.widget import FigureApp
+
+SECONDS_BETWEEN_DRAWINGS = 0.5
+DASHES = ("solid", "dash", "dot", "dashdot")
+
+
+class LiveTraining(FigureApp):
+    """Show what a lab trains inside a `with` block, while it trains.
+
+    "Stop" ends the training after its step, as interrupting the kernel does; the cell, run again,
+    goes on from the last evaluation. A run without a front-end shows the final figure. What is
+    found trained is not shown: nothing runs.
+
+    >>> with LiveTraining(lab):  # doctest: +SKIP
+    ...     tower = lab.train("simcse")
+    """
+
+    def __init__(self, lab: Lab):
+        self.lab, self.controls = lab, {}
+        self.terms: dict[str, dict[int, Mapping[str, float]]] = {}
+        self.rows: dict[str, dict[int, Mapping[str, float]]] = {}
+        self.stopping, self.drawn = False, 0.0
+        self.live: go.FigureWidget | None = None
+
+    def step(self, name: str, number: int, terms: Mapping[str, float]) -> None:
+        """Called by the trainer after each step. Raises Interrupted after a click on "stop"."""
+        self.terms.setdefault(name, {})[number] = terms
+        self._draw_sometimes()
+        if self.stopping:
+            raise Interrupted(f"{name}: stopped at step {number}")
+
+    def evaluated(self, name: str, row: Mapping[str, float | int]) -> None:
+        """Called by the trainer with each row of the history."""
+        self.rows.setdefault(name, {})[int(row["step"])] = row
+        self._draw_sometimes()
+
+    def _draw_sometimes(self) -> None:
+        if self.live is not None and time.monotonic() - self.drawn > SECONDS_BETWEEN_DRAWINGS:
+            self.redraw()
+            self.drawn = time.monotonic()
+
+    def figure(self) -> go.Figure:
+        """Loss terms at each step; dev score, and the way through alignment and uniformity, at each
+        evaluation."""
+        titles = ("loss terms", self.lab.dev_name, "alignment over uniformity")
+        figure = make_subplots(cols=3, subplot_titles=titles, horizontal_spacing=0.08)
+        for colour, name in zip(PALETTE, self.rows, strict=False):
+            look = dict(legendgroup=name, line=dict(color=colour))
+            steps = self.terms.get(name, {})
+            of = list(next(iter(steps.values()), {}))
+            for dash, term in zip(DASHES, of, strict=False):
+                y = [terms[term] for terms in steps.values()]
+                line = dict(color=colour, dash=dash)
+                text = dict(name=f"{name}: {term}", mode="lines")
+                figure.add_scatter(x=list(steps), y=y, line=line, **text, row=1, col=1)
+            rows = list(self.rows[name].values())
+            marks = dict(mode="lines+markers", name=name, showlegend=False, **look)
+            step, dev = [row["step"] for row in rows], [row["dev"] for row in rows]
+            figure.add_scatter(x=step, y=dev, **marks, row=1, col=2)
+            x, y = [row["uniformity"] for row in rows], [row["alignment"] for row in rows]
+            figure.add_scatter(x=x, y=y, **marks, row=1, col=3)
+        figure.update_xaxes(title="step", col=1)
+        figure.update_xaxes(title="step", col=2)
+        figure.update_xaxes(title="uniformity", col=3)
+        figure.update_yaxes(title="Spearman × 100", col=2)
+        legend = dict(orientation="h", y=-0.3, yanchor="top")
+        return figure.update_layout(height=420, legend=legend, margin=dict(b=110))
+
+    def widget(self) -> widgets.Widget:
+        """The live figure under its stop button."""
+        button = widgets.Button(description="stop", icon="stop", tooltip="end after this step")
+        button.on_click(lambda _: setattr(self, "stopping", True))
+        return widgets.VBox([button, super().widget()])
+
+    def __enter__(self) -> "LiveTraining":
+        self.lab.workspace.listener = self
+        if "CSELAB_RUN_DIR" not in os.environ:
+            display(self.widget())
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.lab.workspace.listener = None
+        if self.live is not None:
+            self.redraw()
+        elif self.rows:
+            display(self.static())

@@ -1,0 +1,56 @@
+"""The leaderboard of a class, and the sentences that depend on numbers."""
+
+import numpy
+import pandas
+import pytest
+
+from cselab import course
+from cselab.errors import DataError
+from cselab.evaluation import PairComparison, compare_seeds
+
+SCORES = pandas.DataFrame(
+    {"SimCSE": [70.0, 71.0, 70.5, 70.2], "mine": [71.0, 71.8, 71.6, 71.3]}, index=[1, 2, 3, 4]
+)
+
+
+def test_a_row_has_the_paired_interval():
+    """Prevents an interval of two independent samples, which is several times as wide."""
+    row = course.scored(SCORES, "SimCSE").loc["mine"]
+    expected = compare_seeds(SCORES["mine"], SCORES["SimCSE"])
+    assert (row.low, row.high) == (expected.low, expected.high)
+    assert row.difference == pytest.approx(1.0)
+
+
+def test_a_second_entry_takes_the_place_of_the_first(tmp_path):
+    """Prevents a leaderboard that one may fill by running a cell again."""
+    path = tmp_path / "board.csv"
+    course.enter(path, "Ada", SCORES, "mine")
+    course.enter(path, "Ben", SCORES.assign(mine=SCORES.mine + 1), "mine")
+    board = course.enter(path, "Ada", SCORES.assign(mine=SCORES.mine + 2), "mine")
+    assert board["name"].tolist() == ["Ada", "Ben"]
+    numpy.testing.assert_allclose(board.difference, [3.0, 2.0])
+
+
+def test_bad_entries_are_one_line(tmp_path):
+    with pytest.raises(DataError, match="name: expected"):
+        course.enter(tmp_path / "board.csv", " ", SCORES, "mine")
+    with pytest.raises(DataError, match="no scores of 'SimCS'"):
+        course.scored(SCORES, "SimCS")
+    with pytest.raises(DataError, match="at least 3"):
+        course.scored(SCORES.iloc[:2], "SimCSE")
+    assert not (tmp_path / "board.csv").exists()
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "difference", "words"),
+    [
+        (0.2, 1.2, 0.7, "0.7 points above SimCSE (95 % interval 0.2 to 1.2)"),
+        (-1.2, -0.2, -0.7, "0.7 points below SimCSE (95 % interval −1.2 to −0.2)"),
+        (-0.2, 0.4, 0.1, "not distinguishable from SimCSE (+0.1 points"),
+    ],
+)
+def test_a_difference_is_only_called_one_if_its_interval_excludes_zero(
+    low, high, difference, words
+):
+    """Prevents a page that says "above" of noise."""
+    assert words in course.relation(PairComparison(difference, low, high, 0.1), "SimCSE")
