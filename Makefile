@@ -7,7 +7,7 @@ CODE := cselab tests notebooks benchmarks docs
 PROFILE ?= tiny
 JOBS ?= $(shell n=$$(nproc 2>/dev/null || echo 2); echo $$((n < 4 ? n : 4)))
 
-.PHONY: run test test-slow bench docs lab format clean
+.PHONY: run test test-slow bench docs slides lab format clean
 
 run: $(INSTALLED)  ## execute the default workbook headless; prints the path of its report
 	$(BIN)/cselab run --profile $(PROFILE) --jobs $(JOBS)
@@ -28,6 +28,9 @@ bench: $(INSTALLED)  ## time cselab and its peers; writes outputs/reference/benc
 docs: $(INSTALLED)  ## generate pages of docs/, and the API reference in outputs/docs
 	$(BIN)/python docs/pages.py
 	$(BIN)/pdoc cselab -o outputs/docs --docformat restructuredtext --math
+
+slides: $(INSTALLED)  ## a lecture's slides, outputs/docs/slides.html
+	$(BIN)/python docs/slides.py
 
 lab: $(INSTALLED)  ## open the workbook in JupyterLab
 	$(BIN)/jupyter lab notebooks

@@ -37,7 +37,10 @@ from cselab.models import SentenceEncoder, load_backbone, load_tokenizer
 from cselab.training.precision import has_bfloat16
 from cselab.training.watch import Probe, matmul_peak
 
+PAPER = {"temperature": 0.05}
+"""The papers' temperature, the peers'."""
 RELEASED = {
+    **PAPER,
     "terms.nce.layout": "all",
     "terms.icnce.variant": "released",
     "terms.ictm.variant": "released",
@@ -56,7 +59,7 @@ def twin_step(device: torch.device) -> dict:
     tokenizer = load_tokenizer(TINY)
     twins = {
         "released": (ReleasedTwin(*(stock_tower(device) for _ in range(2)), tokenizer), RELEASED),
-        "loops": (LoopTwin(*(stock_tower(device, "eager") for _ in range(2)), tokenizer), {}),
+        "loops": (LoopTwin(*(stock_tower(device, "eager") for _ in range(2)), tokenizer), PAPER),
     }
     figures = {}
     with tempfile.TemporaryDirectory() as folder:

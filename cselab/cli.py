@@ -1,5 +1,5 @@
 """The command line: `cselab doctor`, `list`, `settings`, `run`, `train`, `sweep`, `report`,
-`export`, `pretrain`, `card`, `train-translator`."""
+`export`, `pretrain`, `card`, `train-translator`, `grade`."""
 
 import errno
 import sys
@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from cselab.errors import CselabError, SettingsError
+from cselab.errors import CselabError, Interrupted, SettingsError
 from cselab.pretraining import commands
 
 app = typer.Typer(
@@ -336,6 +336,28 @@ def export(
     print(folder)
 
 
+@app.command()
+def grade(
+    method_file: Annotated[Path, typer.Argument(help="A .py file that registers one method.")],
+    seeds: Annotated[str, typer.Option(help="Seeds, as 101-105.")] = "101-105",
+    profile: Annotated[str, typer.Option(help="tiny, small or paper.")] = "tiny",
+    parameter: Annotated[
+        list[str] | None, typer.Option("-p", help="A setting, path=value; may be given again.")
+    ] = None,
+) -> None:
+    """Grade a method of the assignment "beat SimCSE over five seeds" (docs/how-to/teaching.md).
+
+    \b
+    cselab grade my_method.py
+    cselab grade my_method.py --seeds 201-205
+    """
+    from cselab.course.grade import grade as grade_method
+    from cselab.sweep.grid import parse_seeds
+
+    settings = _read(_given(parameter))
+    print(grade_method(method_file, seeds=parse_seeds(seeds), profile=profile, settings=settings))
+
+
 def _given(parameters: list[str] | None, *, taken: tuple[str, ...] = ()) -> dict[str, str]:
     """Names and values of `-p`; taken: names that an option of the command says already."""
     found: dict[str, str] = {}
@@ -387,6 +409,9 @@ def main() -> None:
             sys.exit(error.exit_code)
         command = error.ctx.command_path if error.ctx else "cselab"
         sys.exit(_fail(f"{message.rstrip('.')}; see `{command} --help`"))
+    except Interrupted as error:
+        print(error, file=sys.stderr)
+        sys.exit(130)
     except typer.Abort:
         sys.exit("Aborted!")
     except OSError as error:

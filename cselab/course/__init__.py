@@ -2,11 +2,13 @@
 
 from cselab.course import exercises  # noqa: F401  (registers the checks)
 from cselab.course.checks import EXERCISES, NotDone, Verdict, Wrong, check, exercise
+from cselab.course.grade import Grade, grade
 from cselab.course.leaderboard import enter, read, scored
 from cselab.course.words import beside, guide, relation, reveal
 
 __all__ = [
     "EXERCISES",
+    "Grade",
     "NotDone",
     "Verdict",
     "Wrong",
@@ -14,6 +16,7 @@ __all__ = [
     "check",
     "enter",
     "exercise",
+    "grade",
     "guide",
     "read",
     "relation",

@@ -59,7 +59,7 @@ def _drawing(points: dict[str, tuple[float, float, float]]) -> str:
     left, width, line = 150, 640, 34
     height = line * len(points) + 40
 
-    def x(value: float) -> float:
+    def x(value: float | int) -> float:
         return left + (value - low) / (high - low) * (width - left - 60)
 
     step = max(1, round((high - low) / 6))

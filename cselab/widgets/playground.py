@@ -22,6 +22,11 @@ SHAPES = {"plane": 2, "space": 3, "sphere": 3}
 """Dimensions of each shape; on the sphere every length stays 1."""
 SYMBOLS = ("circle", "diamond")
 SLIDER = widgets.Layout(width="300px")
+SPREAD = 1.0
+"""Standard deviation of a sentence's points around their centre, as large as that of the centres:
+far from the optimum."""
+LONGEST_ARROW = 0.7
+MOST_OF_A_TRAIL = 80
 
 
 class LossPlayground(FigureApp):
@@ -102,34 +107,42 @@ class LossPlayground(FigureApp):
         return {name: config.weight for name, config in self.method.terms.items()}
 
     def draw(self, seed: int | None = None) -> None:
-        """Draw random points; those of one sentence are near each other."""
+        """Draw random points around a centre for each sentence."""
         random = torch.Generator().manual_seed(self.seed if seed is None else seed)
         size = SHAPES[self.controls["shape"].value]
         centre = torch.randn(self.sentences, size, generator=random)
         self.points = {
             space: self._project(
-                centre + 0.35 * torch.randn(2, self.sentences, size, generator=random)
+                centre + SPREAD * torch.randn(2, self.sentences, size, generator=random)
             )
             for space in self.method.space_names
         }
         self.history: list[dict[str, float | int]] = []
         self.history.append(self._measure())
+        self.trail = [self.points]
         self._show_point()
 
     def descend(self, steps: int = 1) -> None:
         """Move the points by so many steps of gradient descent."""
         for _ in range(steps):
-            points = {space: rows.clone().requires_grad_() for space, rows in self.points.items()}
-            loss = sum(self._losses(points).values())
-            if not isinstance(loss, Tensor):  # all weights are 0
+            gradients, rate = self.gradients(), self.controls["rate"].value
+            if gradients is None:
                 return
-            gradients = torch.autograd.grad(loss, list(points.values()))
-            rate = self.controls["rate"].value
             self.points = {
-                space: self._project((rows - rate * gradient).detach())
-                for (space, rows), gradient in zip(self.points.items(), gradients, strict=True)
+                space: self._project(rows - rate * gradients[space])
+                for space, rows in self.points.items()
             }
             self.history.append(self._measure())
+            self.trail.append(self.points)
+
+    def gradients(self) -> dict[str, Tensor] | None:
+        """The gradient of the loss on each point, by space; None if all weights are 0."""
+        points = {space: rows.clone().requires_grad_() for space, rows in self.points.items()}
+        loss = sum(self._losses(points).values())
+        if not isinstance(loss, Tensor):
+            return None
+        found = torch.autograd.grad(loss, list(points.values()))
+        return dict(zip(points, found, strict=True))
 
     def _project(self, rows: Tensor) -> Tensor:
         """The points, with length 1 on the sphere."""
@@ -282,22 +295,16 @@ class LossPlayground(FigureApp):
                         color=PALETTE[: self.sentences],
                     ),
                 )
-        gap = [[None] * rows.shape[-1]]  # None: JSON has no NaN
-        ties = [
-            p
-            for rows in self.points.values()
-            for n in range(self.sentences)
-            for p in rows[:, n].tolist() + gap
-        ]
-        add(
-            **dict(zip(axes, zip(*ties, strict=True), strict=True)),
-            mode="lines",
-            line=dict(color="#bbb", width=1),
-            name="positives",
-            hoverinfo="skip",
-            row=1,
-            col=1,
-        )
+        ties = [rows[:, n] for rows in self.points.values() for n in range(self.sentences)]
+        looks = {
+            "positives": (ties, dict(color="#bbb", width=1)),
+            "trails": (self._trails(), dict(color="#888", width=1, dash="dot")),
+            "downhill": (self._arrows(), dict(color="#222", width=2)),
+        }
+        for name, (lines, line) in looks.items():
+            where = {"mode": "lines", "hoverinfo": "skip", "row": 1, "col": 1}
+            coordinates = _joined(lines, rows.shape[-1])
+            add(**dict(zip(axes, coordinates, strict=True)), name=name, line=line, **where)
         if flat:
             figure.add_shape(
                 type="circle",
@@ -318,6 +325,26 @@ class LossPlayground(FigureApp):
             limit = 1.1 if on_sphere else 2.6
             ranges = {f"{axis}axis_range": [-limit, limit] for axis in axes}
             figure.update_scenes(aspectmode="cube", **ranges)
+
+    def _trails(self) -> list[Tensor]:
+        """The way of each point, (steps, size), every so many steps."""
+        some = self.trail[:: -(-len(self.trail) // MOST_OF_A_TRAIL)]
+        ways = [torch.stack([points[space] for points in some]) for space in self.points]
+        return [way[:, v, n] for way in ways for v in range(2) for n in range(self.sentences)]
+
+    def _arrows(self) -> list[Tensor]:
+        """From each point down its gradient, (2, size); the longest has a fixed length."""
+        gradients = self.gradients()
+        if gradients is None:
+            return []
+        longest = max(rows.norm(dim=-1).max() for rows in gradients.values()).clamp(min=1e-9)
+        return [
+            torch.stack([point, point - LONGEST_ARROW * gradient / longest])
+            for space, rows in self.points.items()
+            for point, gradient in zip(
+                rows.flatten(0, 1), gradients[space].flatten(0, 1), strict=True
+            )
+        ]
 
     def _plot_modulus(self, figure: go.Figure) -> None:
         """Plot l_TN over norm ratio and cosine, with the positive pairs as points.
@@ -352,6 +379,12 @@ class LossPlayground(FigureApp):
         )
         figure.update_xaxes(title="ratio of lengths", range=[0, 3], row=2, col=3)
         figure.update_yaxes(title="cosine", range=[-1.05, 1.05], row=2, col=3)
+
+
+def _joined(lines: list[Tensor], size: int) -> list[list[float | None]]:
+    """Coordinates of several lines in one trace, axis by axis, with None between them."""
+    rows = [row for line in lines for row in [*line.tolist(), [None] * size]]
+    return [list(axis) for axis in zip(*rows, strict=True)] or [[] for _ in range(size)]
 
 
 def _weight(method: Method, name: str) -> float:

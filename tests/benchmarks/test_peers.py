@@ -9,7 +9,7 @@ import torch
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "benchmarks"))
 from peers import LoopTwin, ReleasedTwin
 from timing import TINY, new_method, stock_tower
-from training import RELEASED
+from training import PAPER, RELEASED
 
 from cselab.methods import StepContext
 from cselab.models import load_tokenizer
@@ -20,7 +20,7 @@ HEADS = StepContext(seed=0, step=0, coin=True)
 SENTENCES = ["A man plays a guitar.", "The dog sleeps.", "Rain fell all day.", "She reads a book."]
 
 
-@pytest.mark.parametrize(("twin", "losses"), [(ReleasedTwin, RELEASED), (LoopTwin, {})])
+@pytest.mark.parametrize(("twin", "losses"), [(ReleasedTwin, RELEASED), (LoopTwin, PAPER)])
 def test_a_peer_has_the_loss_that_it_is_timed_against(twin, losses):
     """Prevents a ratio of two different losses."""
     cpu, tokenizer = torch.device("cpu"), load_tokenizer(TINY)

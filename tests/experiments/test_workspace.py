@@ -83,3 +83,16 @@ def test_a_missing_device_lists_those_that_are_there(tmp_path):
     message = r"device 'cuda' is not on this machine; use device='auto' or one of \['cpu'"
     with pytest.raises(SettingsError, match=message):
         Workspace(Machine(device="cuda", outputs=tmp_path))
+
+
+def test_a_step_that_another_process_computes_is_known(workspace, tmp_path):
+    """Prevents two notebooks that train the towers of a twin one after the other, while one of
+    them waits."""
+    other, seen = Workspace(Machine(device="cpu", outputs=tmp_path)), []
+
+    def compute(folder):
+        seen.append([other.is_computing("tower", {"seed": seed}) for seed in (1, 2)])
+
+    workspace.step("tower", {"seed": 1}, compute)
+    assert seen == [[True, False]]
+    assert not other.is_computing("tower", {"seed": 1})

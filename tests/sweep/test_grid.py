@@ -22,7 +22,7 @@ def test_a_block_is_the_product_of_its_axes():
         "methods": "jtcse",
         "caels": [1, 6],
         "terms": [["nce", "icnce"], ["nce"]],
-        "towers": {"temperature": 0.1},
+        "towers": {"temperature": 0.2},
         "label": "J {caels} {terms} {towers.temperature}",
     }
     simple = {"methods": ["simcse", "sum"]}
@@ -34,7 +34,7 @@ def test_a_block_is_the_product_of_its_axes():
         ("sum", 1),
         ("sum", 2),
         *(
-            (f"J {caels} {terms} 0.1", seed)
+            (f"J {caels} {terms} 0.2", seed)
             for caels in (1, 6)
             for terms in ("nce,icnce", "nce")
             for seed in (1, 2)
@@ -45,8 +45,8 @@ def test_a_block_is_the_product_of_its_axes():
     assert {run.config.profile for run in found} == {"tiny"}
     first = found[4].config.method
     assert list(first.terms) == ["nce", "icnce"]
-    assert [tower.temperature for tower in first.towers] == [0.1, 0.1]
-    assert first.temperature == 0.05
+    assert [tower.temperature for tower in first.towers] == [0.2, 0.2]
+    assert first.temperature == 0.1
     assert found[-1].notebook.stem == "03_jtcse_training"
 
 

@@ -1,0 +1,106 @@
+"""The automatic part of the graded assignment "beat SimCSE over five seeds"."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pandas
+
+from cselab.course.leaderboard import scored
+from cselab.errors import CselabError, SettingsError
+from cselab.evaluation import compare_seeds
+from cselab.experiments import open_lab
+from cselab.methods import load_method_file, method_names
+
+SEEDS = tuple(range(101, 106))
+"""Others than a student is likely to have tuned on."""
+
+
+@dataclass(frozen=True)
+class Line:
+    """A line of the rubric: points out of `of`, and why."""
+
+    criterion: str
+    points: int
+    of: int
+    why: str
+
+
+@dataclass(frozen=True)
+class Grade:
+    """Lines of the rubric, and the scores that they are read from (a row a seed)."""
+
+    lines: list[Line]
+    table: pandas.DataFrame
+
+    @property
+    def points(self) -> int:
+        """The sum of all lines."""
+        return sum(line.points for line in self.lines)
+
+    def __str__(self) -> str:
+        rows = [(line.points, line.of, f"{line.criterion}: {line.why}") for line in self.lines]
+        rows.append((self.points, sum(line.of for line in self.lines), "in all"))
+        return "\n".join(f"{points:3} of {of:3}  {text}" for points, of, text in rows)
+
+
+def grade(
+    path: str | Path,
+    *,
+    seeds: Sequence[int] = SEEDS,
+    profile: str = "tiny",
+    settings: Mapping[str, Any] | None = None,
+) -> Grade:
+    """Train a student's method and SimCSE over seeds, and grade the method by the rubric of
+    `docs/how-to/teaching.md`. Equal seeds are paired.
+
+    path: a file that registers one method. settings: of all trainings, such as `steps`.
+
+    Raises SettingsError for a file that cannot be loaded or registers several methods, and for
+    fewer than three seeds. A method that cannot be trained has a grade: its line says why.
+    """
+    if len(seeds) < 3:
+        raise SettingsError(f"seeds: a comparison needs at least 3, got {len(seeds)}")
+    lab = open_lab("assignment", profile=profile, seed=seeds[0], **(settings or {}))
+    name = _registered_by(path)
+    try:
+        lab.check("simcse", name)
+        build = {
+            "untrained": lambda lab: lab.untrained(),
+            "SimCSE": lambda lab: lab.train("simcse"),
+            name: lambda lab: lab.train(name),
+        }
+        table = lab.over_seeds(build, seeds)
+    except CselabError as error:
+        return Grade([Line("runs", 0, 30, str(error))], pandas.DataFrame())
+    return Grade(_rubric(table, name), table)
+
+
+def _rubric(table: pandas.DataFrame, name: str) -> list[Line]:
+    start = compare_seeds(table[name], table["untrained"])
+    row = scored(table[[name, "SimCSE"]], "SimCSE").loc[name]
+    interval = f"{row.difference:+.2f}, 95 % interval [{row.low:+.2f}, {row.high:+.2f}]"
+    above = row.difference > 0
+    return [
+        Line("runs", 30, 30, f"trained with {len(table)} seeds"),
+        Line(
+            "better than the untrained encoder",
+            20 * (start.low > 0),
+            20,
+            f"{start.mean:+.2f}, 95 % interval [{start.low:+.2f}, {start.high:+.2f}]",
+        ),
+        Line("mean above SimCSE's", 20 * bool(above), 20, interval),
+        Line("the interval of the difference is above zero", 30 * bool(row.low > 0), 30, interval),
+    ]
+
+
+def _registered_by(path: str | Path) -> str:
+    before = set(method_names())
+    load_method_file(path)
+    new = sorted(set(method_names()) - before)
+    if len(new) != 1:
+        raise SettingsError(
+            f"{path} registers {', '.join(new) or 'nothing new'}; expected exactly one method"
+        )
+    return new[0]

@@ -1,0 +1,163 @@
+"""A lecture's slides: `python docs/slides.py` writes `outputs/docs/slides.html`.
+
+One file that opens without a network. Figures are drawn from the losses and from the recorded
+results; numbers in the text are read from them."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import plotly.graph_objects as go
+import torch
+from plotly.offline import get_plotlyjs
+
+from cselab import evaluation, plots
+from cselab.headless.page import write_html
+from cselab.losses import info_nce
+from cselab.reporting import recorded
+
+TARGET = Path(__file__).resolve().parents[1] / "outputs" / "docs" / "slides.html"
+STYLE = """<style>
+html { scroll-snap-type: y mandatory; } main { max-width: none; padding: 0; }
+section { min-height: 100vh; scroll-snap-align: start; padding: 4vh 6vw; display: flex;
+  flex-direction: column; } section h2 { font-size: 2.2em; margin: 0 0 0.3em; }
+section p { font-size: 1.35em; max-width: 46em; margin: 0.3em 0; }
+.plot { flex: 1; min-height: 55vh; }
+@media print { section { page-break-after: always; } }
+</style>"""
+
+
+@dataclass(frozen=True)
+class Slide:
+    """A title, a question to the audience, a figure and what it shows."""
+
+    title: str
+    question: str
+    figure: go.Figure
+    answer: str
+
+
+def slides() -> list[Slide]:
+    """The slides of a 90-minute lecture, in order."""
+    return [
+        _loss(),
+        _temperature(),
+        _one_tower(),
+        _modulus(),
+        _twins(),
+        _terms(),
+        _layer_norms(),
+        _seeds(),
+    ]
+
+
+def _loss() -> Slide:
+    draw = torch.Generator().manual_seed(0)
+    a, noise = torch.randn(2, 64, 128, generator=draw)
+    shares = [x / 20 for x in range(21)]
+    values = [info_nce(a, (1 - x) * a + x * noise).item() for x in shares]
+    titles = {"x_title": "share of noise in the second view", "y_title": "InfoNCE, τ = 0.05"}
+    return Slide(
+        "A sentence has to find its other view",
+        "A batch of 64 sentences. What is the loss if the views agree, and if they do not?",
+        plots.line_chart({"64 random sentences": (shares, values)}, title="", **titles),
+        f"{values[0]:.3f} for equal views, {values[-1]:.1f} for unrelated ones; one vector for all "
+        f"sentences would have log 64 = {torch.tensor(64.0).log():.2f}.",
+    )
+
+
+def _temperature() -> Slide:
+    cosines = [x / 20 for x in range(-10, 20)]
+    figure = plots.negative_shares((0.05, 0.1, 0.5), cosines)
+    nearest = {trace.name: trace.y[-1] for trace in figure.data}
+    listed = ", ".join(f"{share:.0f} % at {name}" for name, share in nearest.items())
+    return Slide(
+        "The temperature decides who is pushed",
+        f"{len(cosines)} negatives, at cosines from −0.5 to 0.95. Which share of the gradient has "
+        "the nearest?",
+        figure,
+        f"{listed}.",
+    )
+
+
+def _chart(title: str, question: str, against: str, rows: list[str]) -> Slide:
+    tables = recorded.tables(against, rows)
+    lines = []
+    for text, table in tables.items():
+        known = table.dropna(subset="difference")
+        above = list(known.index[known.low > 0])
+        below = list(known.index[known.high < 0])
+        lines.append(
+            f"On {text}: above {against}: {', '.join(above) or 'none'}; below: "
+            f"{', '.join(below) or 'none'}; the other {len(known) - len(above) - len(below)} are "
+            "not distinguishable from it."
+        )
+    return Slide(title, question, plots.difference_chart(tables, against), "<br>".join(lines))
+
+
+def _one_tower() -> Slide:
+    rows = ["SimCSE", "ImSimCSE", "SimCSE, I + II", "SimCSE, supervised"]
+    question = "What does training without labels give a small backbone, and what do labels?"
+    return _chart("From the backbone to SimCSE", question, "untrained (cls)", rows)
+
+
+def _modulus() -> Slide:
+    return Slide(
+        "Equal direction, equal length",
+        "Two towers: what does the inter-tower modulus term pull first, the angle or the length?",
+        plots.modulus_field(),
+        "The angle: the term is −log t times the modulus ratio, and both factors fall with t; once "
+        "t is near 1, −log t is near 0 and switches the other factor off.",
+    )
+
+
+def _twins() -> Slide:
+    rows = ["TNCSE", "JTCSE, parallel", "JTCSE, * CAELs, *"]
+    question = "What does joint training add to the plain sum of the two towers?"
+    return _chart("Twins against their sum", question, "SimCSE, I + II", rows)
+
+
+def _terms() -> Slide:
+    question = "Three terms: which does the work?"
+    return _chart("Ablations", question, "JTCSE, parallel", ["JTCSE: *"])
+
+
+def _layer_norms() -> Slide:
+    question = "The norm constraint read off the last state, with fewer and fewer LayerNorms?"
+    rows = ["JTCSE, h^L, *", "JTCSE, parallel"]
+    return _chart("Removing LayerNorms", question, "JTCSE, h^L, 0 without LayerNorm", rows)
+
+
+def _seeds() -> Slide:
+    gaps = [0.2 + 0.1 * i for i in range(19)]
+    needed = [evaluation.seeds_needed(gap / 0.84) for gap in gaps]
+    lines = {"σ = 0.84, SimCSE on BERT-base": (gaps, needed)}
+    titles = {"x_title": "true difference (points)", "y_title": "seeds"}
+    half = needed[gaps.index(min(gaps, key=lambda gap: abs(gap - 0.5)))]
+    return Slide(
+        "How many seeds does a gap take?",
+        "A paired t test should find a difference of half a point four times in five.",
+        plots.line_chart(lines, title="", **titles, log_y=True),
+        f"{half} seeds. A table of single runs cannot show it.",
+    )
+
+
+def page(chosen: list[Slide]) -> str:
+    """The body of the page."""
+    parts = []
+    for number, slide in enumerate(chosen, 1):
+        figure = slide.figure.update_layout(height=None, autosize=True).to_html(
+            full_html=False, include_plotlyjs=False, config={"responsive": True}
+        )
+        parts.append(
+            f"<section><h2>{number}. {slide.title}</h2><p>{slide.question}</p>"
+            f"<div class='plot'>{figure}</div><details><summary>Reveal</summary>"
+            f"<p>{slide.answer}</p></details></section>"
+        )
+    return STYLE + f"<main>{''.join(parts)}</main>"
+
+
+if __name__ == "__main__":
+    plots.use_theme()
+    TARGET.parent.mkdir(parents=True, exist_ok=True)
+    write_html(TARGET, "Sentence embeddings", page(slides()), f"<script>{get_plotlyjs()}</script>")
+    print(TARGET)

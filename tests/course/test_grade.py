@@ -1,0 +1,72 @@
+"""The automatic part of the graded assignment."""
+
+import pytest
+from quick import QUICK, forget_imports
+
+from cselab import course
+from cselab.errors import SettingsError
+from cselab.experiments import PROFILES
+from cselab.methods import registry
+
+METHOD = """
+from cselab.methods import register
+from cselab.methods.simcse import SimCSE
+
+@register("{name}")
+class Mine(SimCSE):
+    class Config(SimCSE.Config):
+        {body}
+"""
+
+
+@pytest.fixture
+def write(tmp_path, monkeypatch):
+    """Writes a method's file; what it registers is forgotten after the test."""
+    monkeypatch.setattr(registry, "_METHODS", dict(registry._METHODS))
+
+    def write(name, body="pass", file="mine.py"):
+        path = tmp_path / file
+        path.write_text(METHOD.format(name=name, body=body))
+        return path
+
+    return write
+
+
+@pytest.fixture
+def settings(tmp_path, monkeypatch, small_backbone):
+    forget_imports()
+    monkeypatch.delenv("CSELAB_DATA", raising=False)
+    monkeypatch.setitem(PROFILES, "quick", QUICK)
+    return {"backbone": small_backbone, "device": "cpu", "outputs": tmp_path / "outputs"}
+
+
+def test_simcse_by_another_name_has_no_point_for_beating_it(write, settings):
+    """Prevents points for a method that changes nothing."""
+    found = course.grade(
+        write("same"), seeds=(1, 2, 3), profile="quick", settings={**settings, "steps": 2}
+    )
+    by_name = {line.criterion: line.points for line in found.lines}
+    assert by_name["runs"] == 30
+    assert by_name["mean above SimCSE's"] == 0
+    assert by_name["the interval of the difference is above zero"] == 0
+    assert (found.table["same"] == found.table["SimCSE"]).all()
+    assert str(found).splitlines()[-1].endswith("of 100  in all")
+
+
+def test_a_method_that_cannot_be_trained_has_a_grade_with_the_reason(write, settings):
+    """Prevents a class's grading that stops at the first broken file."""
+    path = write("broken", 'terms: dict = {"nonsense": 1}')
+    found = course.grade(path, seeds=(1, 2, 3), profile="quick", settings=settings)
+    assert found.points == 0
+    assert "nonsense" in found.lines[0].why
+
+
+def test_what_cannot_be_graded_is_one_line(write, tmp_path):
+    two = write("one")
+    two.write_text(two.read_text() + METHOD.format(name="two", body="pass"))
+    with pytest.raises(SettingsError, match="expected exactly one"):
+        course.grade(two)
+    with pytest.raises(SettingsError, match="at least 3, got 2"):
+        course.grade(two, seeds=(1, 2))
+    with pytest.raises(SettingsError, match="no method file"):
+        course.grade(tmp_path / "nothing.py")
