@@ -140,10 +140,8 @@ def fit(
 def _interrupted(name: str, trainer: ContrastiveTrainer, checkpoints: str | Path | None) -> str:
     state, kept = trainer.state, checkpoints and last_complete(Path(checkpoints))
     start = read_history(kept)[-1]["step"] if kept else 0
-    text = (
-        f"{name}: interrupted at step {state.global_step} of {state.max_steps}; run it again, and"
-    )
-    return f"{text} it goes on from step {start}" if start else f"{text} it starts again"
+    text = f"{name}: interrupted at step {state.global_step} of {state.max_steps}"
+    return f"{text}; run it again to {f'go on from step {start}' if start else 'start again'}"
 
 
 def _arguments(

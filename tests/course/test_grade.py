@@ -6,7 +6,7 @@ from quick import QUICK, forget_imports
 from cselab import course
 from cselab.errors import SettingsError
 from cselab.experiments import PROFILES
-from cselab.methods import registry
+from cselab.methods import method_names, registry
 
 METHOD = """
 from cselab.methods import register
@@ -22,6 +22,7 @@ class Mine(SimCSE):
 @pytest.fixture
 def write(tmp_path, monkeypatch):
     """Writes a method's file; what it registers is forgotten after the test."""
+    method_names()  # finds the shipped ones, once a process
     monkeypatch.setattr(registry, "_METHODS", dict(registry._METHODS))
 
     def write(name, body="pass", file="mine.py"):
