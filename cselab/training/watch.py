@@ -102,7 +102,7 @@ def matmul_peak(device: str, dtype: torch.dtype, *, most_seconds: float = 0.3) -
 
 @runtime_checkable
 class Listener(Protocol):
-    """What follows a training as it runs, such as a live figure. `step` may raise `Interrupted`."""
+    """What follows a training as it runs, such as a live figure."""
 
     def step(self, name: str, number: int, terms: Mapping[str, float]) -> None:
         """Called after each step, with the values of the loss terms."""

@@ -3,14 +3,17 @@
 import os
 import time
 from collections.abc import Mapping
+from pathlib import Path
 from types import TracebackType
 
+import anywidget
 import ipywidgets as widgets
 import plotly.graph_objects as go
+import traitlets
+from ipykernel.connect import get_connection_file
 from IPython.display import display
 from plotly.subplots import make_subplots
 
-from cselab.errors import Interrupted
 from cselab.experiments import Lab
 from cselab.plots.theme import PALETTE
 from cselab.widgets.widget import FigureApp
@@ -19,11 +22,22 @@ SECONDS_BETWEEN_DRAWINGS = 0.5
 DASHES = ("solid", "dash", "dot", "dashdot")
 
 
+class InterruptButton(anywidget.AnyWidget):
+    """A button that interrupts this kernel, in JupyterLab."""
+
+    _esm = Path(__file__).with_name("interrupt.js")
+    kernel_id = traitlets.Unicode().tag(sync=True)
+
+    @traitlets.default("kernel_id")
+    def _of_this_kernel(self) -> str:
+        return Path(get_connection_file()).stem.removeprefix("kernel-")
+
+
 class LiveTraining(FigureApp):
     """Show what a lab trains inside a `with` block, while it trains.
 
-    "Stop" ends the training after its step, as interrupting the kernel does; the cell, run again,
-    goes on from the last evaluation. A run without a front-end shows the final figure. What is
+    Its stop button interrupts the kernel; the cell, run again, goes on from the last evaluation. A
+    run without a front-end shows the final figure. What is
     found trained is not shown: nothing runs.
 
     >>> with LiveTraining(lab):  # doctest: +SKIP
@@ -34,15 +48,13 @@ class LiveTraining(FigureApp):
         self.lab, self.controls = lab, {}
         self.terms: dict[str, dict[int, Mapping[str, float]]] = {}
         self.rows: dict[str, dict[int, Mapping[str, float]]] = {}
-        self.stopping, self.drawn = False, 0.0
+        self.drawn = 0.0
         self.live: go.FigureWidget | None = None
 
     def step(self, name: str, number: int, terms: Mapping[str, float]) -> None:
-        """Called by the trainer after each step. Raises Interrupted after a click on "stop"."""
+        """Called by the trainer after each step."""
         self.terms.setdefault(name, {})[number] = terms
         self._draw_sometimes()
-        if self.stopping:
-            raise Interrupted(f"{name}: stopped at step {number}")
 
     def evaluated(self, name: str, row: Mapping[str, float | int]) -> None:
         """Called by the trainer with each row of the history."""
@@ -83,9 +95,7 @@ class LiveTraining(FigureApp):
 
     def widget(self) -> widgets.Widget:
         """The live figure under its stop button."""
-        button = widgets.Button(description="stop", icon="stop", tooltip="end after this step")
-        button.on_click(lambda _: setattr(self, "stopping", True))
-        return widgets.VBox([button, super().widget()])
+        return widgets.VBox([InterruptButton(), super().widget()])
 
     def __enter__(self) -> "LiveTraining":
         self.lab.workspace.listener = self

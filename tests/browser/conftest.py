@@ -18,6 +18,7 @@ from cselab.experiments.doctor import BROWSERS
 ROOT = Path(__file__).resolve().parents[2]
 TOKEN = "for-the-tests"
 STATUS = ".jp-Notebook-ExecutionIndicator"
+IDLE = f"{STATUS}[data-status=idle]"
 
 
 @pytest.fixture(scope="session")
@@ -103,14 +104,15 @@ def _address(home: Path, server: subprocess.Popen) -> str:
 @pytest.fixture
 def open_notebook(browser, jupyterlab) -> Iterator[Callable]:
     """`open_notebook("06_attention_and_norms", sentences=300)`: all its cells run in JupyterLab;
-    gives the page, and a list of the errors in the browser's console."""
+    gives the page, and a list of the errors in the browser's console. `until_idle=False`: gives
+    them while the cells run."""
     from papermill.iorw import load_notebook_node
     from papermill.parameterize import parameterize_notebook
 
     url, folder = jupyterlab
     pages = []
 
-    def opened(name: str, **parameters):
+    def opened(name: str, *, until_idle: bool = True, **parameters):
         notebook = load_notebook_node(str(ROOT / "notebooks" / f"{name}.ipynb"))
         nbformat.write(parameterize_notebook(notebook, parameters), folder / f"{name}.ipynb")
         page = browser.new_page(viewport={"width": 1280, "height": 1000})
@@ -126,7 +128,8 @@ def open_notebook(browser, jupyterlab) -> Iterator[Callable]:
         run_all = "() => { window.jupyterapp.commands.execute('notebook:run-all-cells') }"
         page.evaluate(run_all)
         page.wait_for_selector(f"{STATUS}[data-status=busy]", state="attached")
-        page.wait_for_selector(f"{STATUS}[data-status=idle]", state="attached")
+        if until_idle:
+            page.wait_for_selector(IDLE, state="attached")
         return page, errors
 
     yield opened

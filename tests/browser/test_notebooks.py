@@ -1,9 +1,11 @@
-"""Notebooks 06 and 11 as a reader uses them: JupyterLab in Chromium, cells run, controls moved with
-the keyboard."""
+"""Notebooks 02, 06 and 11 as a reader uses them: JupyterLab in Chromium, cells run, controls moved
+with the keyboard."""
 
 import json
+import re
 
 import pytest
+from conftest import IDLE
 
 QUICK = {"sentences": 300, "settings": {"steps": 2, "towers.steps": 2}}
 OUTPUT = ".jp-OutputArea-output[data-mime-type='application/vnd.jupyter.{}']"
@@ -78,3 +80,32 @@ def test_the_loss_playground(open_notebook):
     page.locator(".jupyter-widgets.widget-play button").first.click()
     assert changed(page, playground, before)
     assert_no_errors(page, console_errors)
+
+
+@pytest.mark.slow
+def test_a_training_is_watched_stopped_and_goes_on(open_notebook):
+    """Prevents a live figure that appears when all is over, a stop button that the kernel hears
+    after the training, a page of traceback, and a training that starts again."""
+    page, console_errors = open_notebook(
+        "02_twin_pretraining",
+        until_idle=False,
+        sentences=300,
+        steps=200,
+        settings={"eval_every": 10, "dev_pairs": 20},
+    )
+    stop = page.get_by_role("button", name="■ stop")
+    stop.wait_for()
+    drawn = """() => [...document.querySelectorAll('.js-plotly-plot')].some(
+        plot => plot.data.some(trace => /simcse.*: nce/.test(trace.name) && trace.x.length > 25))"""
+    page.wait_for_function(drawn)
+    stop.click()
+    page.wait_for_selector(IDLE, state="attached")
+    texts = page.locator(OUTPUT.format("stderr")).all_inner_texts()
+    (line,) = [text.strip() for text in texts if "interrupted" in text]
+    found = re.fullmatch(r"(.+): interrupted at step (\d+) of 200; .* from step (\d+)", line)
+    assert found, line
+    name, stopped, start = found[1], int(found[2]), int(found[3])
+    assert 25 < stopped < 200
+    page.evaluate("() => { window.jupyterapp.commands.execute('notebook:run-all-cells') }")
+    page.get_by_text(f"{name}: resumed at step {start}").first.wait_for()
+    assert console_errors == []

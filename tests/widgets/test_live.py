@@ -2,7 +2,6 @@
 
 import pytest
 
-from cselab.errors import Interrupted
 from cselab.experiments import Lab
 from cselab.widgets import LiveTraining
 
@@ -52,11 +51,3 @@ def test_the_lab_has_it_as_its_listener_only_inside_the_block(live):
     with pytest.raises(ZeroDivisionError):
         fail()
     assert live.lab.workspace.listener is None
-
-
-def test_stop_ends_the_training_after_its_step(live):
-    button = live.widget().children[0]
-    live.step("mine", 1, {"nce": 1.0})
-    button.click()
-    with pytest.raises(Interrupted, match="stopped at step 2"):
-        live.step("mine", 2, {"nce": 0.5})
