@@ -84,12 +84,12 @@ def _chart(title: str, question: str, against: str, rows: list[str]) -> Slide:
     lines = []
     for text, table in tables.items():
         known = table.dropna(subset="difference")
-        above = list(known.index[known.low > 0])
-        below = list(known.index[known.high < 0])
+        above, below = (known.low > 0).sum(), (known.high < 0).sum()
+        best = known.difference.idxmax()
         lines.append(
-            f"On {text}: above {against}: {', '.join(above) or 'none'}; below: "
-            f"{', '.join(below) or 'none'}; the other {len(known) - len(above) - len(below)} are "
-            "not distinguishable from it."
+            f"On {text}: {above} of {len(known)} above {against}, {below} below it; the highest is "
+            f"{best}, {known.difference[best]:+.1f} [{known.low[best]:+.1f}, "
+            f"{known.high[best]:+.1f}]."
         )
     return Slide(title, question, plots.difference_chart(tables, against), "<br>".join(lines))
 

@@ -46,7 +46,9 @@ def batch_cosines(
     return figure.update_layout(title=title, height=470, coloraxis=scale)
 
 
-def paths(histories: Mapping[str, Sequence[Mapping[str, float]]], title: str = "") -> go.Figure:
+def paths(
+    histories: Mapping[str, Sequence[Mapping[str, float | int]]], title: str = ""
+) -> go.Figure:
     """The way of each training through the plane of uniformity and alignment, of a fixed batch,
     from its start (open mark) to its end. Lower is better on both axes.
 
