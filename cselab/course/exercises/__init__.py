@@ -1,3 +1,9 @@
 """The checks of the exercises, a module a notebook."""
 
-from cselab.course.exercises import twin_pretraining  # noqa: F401
+from cselab.course.exercises import (  # noqa: F401
+    ensembles_and_distillation,
+    jtcse_training,
+    layernorm_removal,
+    loss_ablations,
+    twin_pretraining,
+)
