@@ -1,7 +1,10 @@
 """The checks of the exercises, a module a notebook."""
 
 from cselab.course.exercises import (  # noqa: F401
+    bellm,
     ensembles_and_distillation,
+    evaluation,
+    imsimcse,
     jtcse_training,
     layernorm_removal,
     loss_ablations,
