@@ -8,5 +8,6 @@ from cselab.course.exercises import (  # noqa: F401
     jtcse_training,
     layernorm_removal,
     loss_ablations,
+    loss_playground,
     twin_pretraining,
 )
