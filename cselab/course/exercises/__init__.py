@@ -1,6 +1,7 @@
 """The checks of the exercises, a module a notebook."""
 
 from cselab.course.exercises import (  # noqa: F401
+    attention_and_norms,
     bellm,
     ensembles_and_distillation,
     evaluation,
