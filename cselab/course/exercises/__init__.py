@@ -10,5 +10,7 @@ from cselab.course.exercises import (  # noqa: F401
     layernorm_removal,
     loss_ablations,
     loss_playground,
+    rtt_augmentation,
+    start_here,
     twin_pretraining,
 )
