@@ -11,6 +11,7 @@ from cselab.course.exercises import (  # noqa: F401
     loss_ablations,
     loss_playground,
     rtt_augmentation,
+    scaling_up,
     start_here,
     twin_pretraining,
 )
