@@ -39,10 +39,10 @@ def guide(lab: Lab) -> Markdown:
     tiny, small, paper = (notebook[profile] for profile in ("tiny", "small", "paper"))
     number = lab.notebook[:2]
     return Markdown(
-        f"**Running time.** Profile `tiny`: {tiny['time']} alone on {times['machine']}, "
-        f"{tiny['memory']} of memory; less once other notebooks have trained what it shares. "
-        f"`small`: {small['time']}. `paper`, on a GPU: {paper['time']}, {paper['memory']} "
-        "(both estimated).\n\n"
+        f"**Running time.** Profile `tiny`: {tiny['time']} in a run of the whole workbook "
+        f"({times['machine']}), {tiny['memory']} of memory; alone, what it shares with the "
+        f"notebooks before it comes on top. `small`: {small['time']}. `paper`, on a GPU: "
+        f"{paper['time']}, {paper['memory']} (both estimated).\n\n"
         '**At full size**, with a GPU and the hub, set `profile = "paper"` in the first cell, or '
         "in a terminal\n\n"
         f"```sh\ncselab run {number} -p profile=paper\n```\n\n"
