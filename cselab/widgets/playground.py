@@ -316,8 +316,11 @@ class LossPlayground(FigureApp):
                 row=1,
                 col=1,
             )
-            figure.update_xaxes(range=[-2.6, 2.6], row=1, col=1)
-            figure.update_yaxes(range=[-2.6, 2.6], scaleanchor="x", row=1, col=1)
+            reach = 1.1 * max(
+                rows.abs().max().item() for points in self.trail for rows in points.values()
+            )
+            figure.update_xaxes(range=[-reach, reach], row=1, col=1)
+            figure.update_yaxes(range=[-reach, reach], scaleanchor="x", row=1, col=1)
         else:
             on_sphere = self.controls["shape"].value == "sphere"
             if on_sphere:
