@@ -16,6 +16,8 @@ from traitlets.config import Config
 PLOTLY = "application/vnd.plotly.v1+json"
 WIDGET = "application/vnd.jupyter.widget-view+json"
 MARKDOWN = "text/markdown"
+TEXT = "text"
+"""The tag of cells that compute a text: their page shows the text alone."""
 STYLE = (Path(__file__).parent / "style.css").read_text(encoding="utf-8")
 _MATH = re.compile(r"(?s)(```.*?```|`[^`\n]*`)|\$\$(.+?)\$\$|\$([^\s$](?:[^$\n]*[^\s$])?)\$")
 
@@ -37,7 +39,12 @@ def write_page(notebook: Path, target: Path, title: str) -> None:
             elif MARKDOWN in output.get("data", {}):
                 output.data[MARKDOWN] = _MATH.sub(_equation, output.data[MARKDOWN])
     # shows only the last state of a progress bar
-    config = Config({"CoalesceStreamsPreprocessor": {"enabled": True}})
+    config = Config(
+        {
+            "CoalesceStreamsPreprocessor": {"enabled": True},
+            "TagRemovePreprocessor": {"enabled": True, "remove_input_tags": {TEXT}},
+        }
+    )
     exporter = HTMLExporter(
         config, template_name="basic", exclude_input_prompt=True, exclude_output_prompt=True
     )
