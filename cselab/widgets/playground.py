@@ -87,11 +87,10 @@ class LossPlayground(FigureApp):
         self.point = widgets.Dropdown(
             options=[(name, key) for key, name in self._names().items()], description="point"
         )
-        self.angle = widgets.FloatSlider(
-            0, min=-180, max=180, step=1, description="angle (°)", layout=SLIDER
-        )
-        self.length = widgets.FloatSlider(
-            1, min=0.1, max=3, step=0.05, description="length", layout=SLIDER
+        # Whole numbers: the browser rounds others in its own way, and sends them back as moves.
+        self.angle = widgets.IntSlider(0, min=-180, max=180, description="angle (°)", layout=SLIDER)
+        self.length = widgets.IntSlider(
+            100, min=10, max=300, step=5, description="length (%)", layout=SLIDER
         )
         for control in self.controls.values():
             control.observe(lambda change: self._apply(), names="value")
@@ -205,8 +204,9 @@ class LossPlayground(FigureApp):
         }
 
     def redraw(self) -> None:
-        """Update the live figure, and observe clicks on traces that may be new."""
+        """Update the live figure and the sliders, and observe clicks on traces that may be new."""
         super().redraw()
+        self._show_point()
         self._observe_clicks()
 
     def _observe_clicks(self) -> None:
@@ -219,20 +219,16 @@ class LossPlayground(FigureApp):
             self.point.value = (space, int(view), points.point_inds[0])
 
     def _show_point(self) -> None:
-        """Set the sliders to the chosen point, rounded to their steps.
-
-        Without rounding, the browser would send the rounded value back as a move.
-        """
+        """Set the sliders to the chosen point, rounded to their steps."""
         space, view, n = self.point.value
-        x, y = self.points[space][view, n, :2].tolist()
-        step, length = self.length.step, self.points[space][view, n].norm().item()
+        point, step = self.points[space][view, n], self.length.step
         self._moving = False
-        self.angle.value = round(math.degrees(math.atan2(y, x)))
-        self.length.value = round(length / step) * step
+        self.angle.value = round(math.degrees(math.atan2(point[1], point[0])))
+        self.length.value = round(100 * point.norm().item() / step) * step
         self._moving = True
 
-    def _move_point(self, *, angle: float | None = None, length: float | None = None) -> None:
-        """Set the chosen point's angle in its first two axes, in degrees, or its length."""
+    def _move_point(self, *, angle: int | None = None, length: int | None = None) -> None:
+        """Set the chosen point's angle in its first two axes, in degrees, or its length in %."""
         if not self._moving:
             return
         space, view, n = self.point.value
@@ -242,7 +238,7 @@ class LossPlayground(FigureApp):
             direction = torch.tensor([math.cos(radians), math.sin(radians)])
             point[:2] = direction * point[:2].norm().clamp(min=1e-3)
         if length is not None:
-            point *= length / point.norm()
+            point *= length / 100 / point.norm()
         self.points[space][view, n] = self._project(point)
         self.history.append(self._measure())
         self.redraw()

@@ -11,8 +11,9 @@ QUICK = {"sentences": 300, "settings": {"steps": 2, "towers.steps": 2}}
 OUTPUT = ".jp-OutputArea-output[data-mime-type='application/vnd.jupyter.{}']"
 
 
-def plots(page):
-    return page.locator(".jp-OutputArea .js-plotly-plot")
+def widget_plot(page):
+    """The plot of the page's first widget: a plain figure may stand above it."""
+    return page.locator(".jupyter-widgets .js-plotly-plot").first
 
 
 def picture(plot) -> str:
@@ -40,7 +41,7 @@ def test_the_attention_inspector(open_notebook):
     """Prevents a widget that works in Python and is dead, empty or broken in the browser."""
     page, console_errors = open_notebook("06_attention_and_norms", **QUICK)
     assert_no_errors(page, console_errors)
-    inspector = plots(page).first
+    inspector = widget_plot(page)
     inspector.scroll_into_view_if_needed()
     assert inspector.locator(".heatmaplayer image").count() == 2
     before = picture(inspector)
@@ -65,7 +66,7 @@ def test_the_loss_playground(open_notebook):
     that the browser moves by itself: it rounds a slider's value to its step and sends it back."""
     page, console_errors = open_notebook("11_loss_playground", sentences=300, steps=2)
     assert_no_errors(page, console_errors)
-    playground = plots(page).first
+    playground = widget_plot(page)
     playground.scroll_into_view_if_needed()
     last_step = "plot => Math.max(...plot.data.find(trace => trace.name == 'ictm').x)"
     assert playground.evaluate(last_step) == 150

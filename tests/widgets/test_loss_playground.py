@@ -101,7 +101,7 @@ def test_one_point_is_set_by_its_sliders(playground):
     playground.widget()
     playground.point.value = ("tower II", 1, 2)
     before = {space: rows.clone() for space, rows in playground.points.items()}
-    playground.angle.value, playground.length.value = 90, 2.0
+    playground.angle.value, playground.length.value = 90, 200
     moved = playground.points["tower II"][1, 2]
     torch.testing.assert_close(moved, torch.tensor([0.0, 2.0]), atol=1e-5, rtol=0)
     before["tower II"][1, 2] = moved
