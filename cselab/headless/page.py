@@ -19,7 +19,9 @@ MARKDOWN = "text/markdown"
 TEXT = "text"
 """The tag of cells that compute a text: their page shows the text alone."""
 STYLE = (Path(__file__).parent / "style.css").read_text(encoding="utf-8")
-_MATH = re.compile(r"(?s)(```.*?```|`[^`\n]*`)|\$\$(.+?)\$\$|\$([^\s$](?:[^$\n]*[^\s$])?)\$")
+_MATH = re.compile(
+    r"(?s)(```.*?```|`[^`\n]*`)|\$\$(.+?)\$\$|\$([^\s$](?:(?:[^$\n]|\n(?!\n))*[^\s$])?)\$"
+)
 
 
 def write_page(notebook: Path, target: Path, title: str) -> None:

@@ -283,7 +283,9 @@ def test_pages_ask_nothing_of_the_network_and_keep_figures_and_equations(tmp_pat
         ),
         nbformat.v4.new_output("stream", text="<i>plain</i>"),
     ]
-    markdown = "# T\n$$\\frac{a}{b}$$ and $\\tau$ but `$HOME` and `$x$` and a price of $5."
+    markdown = (
+        "# T\n$$\\frac{a}{b}$$ and $\\tau$ but `$HOME` and `$x$` and a price of $5,\nor $a\n+ b$."
+    )
     cells = [
         nbformat.v4.new_markdown_cell(markdown),
         nbformat.v4.new_code_cell("show()", outputs=outputs),
@@ -294,11 +296,11 @@ def test_pages_ask_nothing_of_the_network_and_keep_figures_and_equations(tmp_pat
     assert not re.findall(r"<(?:script|link|img)[^>]+(?:src|href)\s*=\s*[\"']?https?:", page)
     assert page.count("Plotly.newPlot('figure-0'") == 1
     assert "<\\/script><b>" in page
-    assert page.count("<math") == 2
+    assert page.count("<math") == 3
     assert "<mfrac>" in page
     assert "$HOME" in page
     assert "$x$" in page
-    assert "price of $5." in page
+    assert "price of $5," in page
     assert "Slider()" in page
     assert "&lt;i&gt;plain" in page
 
