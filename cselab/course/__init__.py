@@ -4,6 +4,7 @@ from cselab.course import exercises  # noqa: F401  (registers the checks)
 from cselab.course.checks import EXERCISES, NotDone, Verdict, Wrong, check, exercise
 from cselab.course.grade import Grade, grade
 from cselab.course.leaderboard import enter, read, scored
+from cselab.course.map import concept_map
 from cselab.course.words import beside, guide, relation, reveal
 
 __all__ = [
@@ -14,6 +15,7 @@ __all__ = [
     "Wrong",
     "beside",
     "check",
+    "concept_map",
     "enter",
     "exercise",
     "grade",

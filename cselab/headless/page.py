@@ -22,6 +22,8 @@ STYLE = (Path(__file__).parent / "style.css").read_text(encoding="utf-8")
 _MATH = re.compile(
     r"(?s)(```.*?```|`[^`\n]*`)|\$\$(.+?)\$\$|\$([^\s$](?:(?:[^$\n]|\n(?!\n))*[^\s$])?)\$"
 )
+_LINK = re.compile(r"(<a href=[\"']\w+)\.ipynb([\"'])")
+"""A link to another notebook of the run."""
 
 
 def write_page(notebook: Path, target: Path, title: str) -> None:
@@ -51,6 +53,7 @@ def write_page(notebook: Path, target: Path, title: str) -> None:
         config, template_name="basic", exclude_input_prompt=True, exclude_output_prompt=True
     )
     body, _ = exporter.from_notebook_node(nb)
+    body = _LINK.sub(r"\1.html\2", body)
     scripts = f"<script>{get_plotlyjs()}</script>" if figures else ""
     write_html(target, title, f"<main class='notebook'>{body}</main>", scripts)
 
