@@ -1,7 +1,7 @@
 """The running times that notebooks print: `python docs/times.py RUN` reads a finished run of the
-whole workbook, one notebook at a time, and writes them to outputs/reference/times.json.
+workbook and writes them to outputs/reference/times.json.
 
-Memory and the times of the other profiles are kept as they are.
+Memory, the times of the other profiles and of notebooks that were not run are kept as they are.
 """
 
 import json
@@ -14,10 +14,12 @@ TIMES = Path(__file__).resolve().parents[1] / "outputs" / "reference" / "times.j
 def main(run: Path) -> None:
     times = json.loads(TIMES.read_text())
     outcomes = json.loads((run / "run.json").read_text())["outcomes"]
-    for stem, notebook in times["notebooks"].items():
-        seconds = outcomes[stem]["seconds"]
+    for stem, outcome in outcomes.items():
+        seconds = outcome["seconds"]
         minutes = f"{seconds / 60:.1f} minutes"
-        notebook["tiny"]["time"] = minutes if seconds >= 90 else f"{10 * round(seconds / 10)} s"
+        times["notebooks"][stem]["tiny"]["time"] = (
+            minutes if seconds >= 90 else f"{10 * round(seconds / 10)} s"
+        )
     row = json.loads((run / "results.jsonl").read_text().splitlines()[0])
     times["machine"] = row["hardware"]
     TIMES.write_text(json.dumps(times, indent=1, ensure_ascii=False) + "\n")

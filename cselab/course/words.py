@@ -18,11 +18,30 @@ def relation(found: PairComparison | SeedComparison, other: str) -> str:
     '2.0 points above SimCSE (95 % interval 1.5 to 2.5)'
     """
     difference = found.mean if isinstance(found, SeedComparison) else found.difference
-    interval = f"95 % interval {found.low:.1f} to {found.high:.1f}".replace("-", "−")
-    if found.low <= 0 <= found.high:
-        return f"not distinguishable from {other} ({difference:+.1f} points, {interval})"
+    return _relation(difference, found.low, found.high, other, digits=1)
+
+
+def recorded_relation(label: str, other: str) -> str:
+    """How a recorded method stands to another one over seeds: a list, one line a kind of text.
+
+    Raises DataError for a label without recorded runs, with the nearest.
+    """
+    lines = []
+    for text, table in recorded.tables(other, [label]).items():
+        if label not in table.index:
+            continue
+        row = table.loc[label]
+        words = _relation(row.difference, row.low, row.high, other, digits=2)
+        lines.append(f"- {text}: {label} is {words}")
+    return "\n".join(lines)
+
+
+def _relation(difference: float, low: float, high: float, other: str, digits: int) -> str:
+    interval = f"95 % interval {low:.{digits}f} to {high:.{digits}f}".replace("-", "−")
+    if low <= 0 <= high:
+        return f"not distinguishable from {other} ({difference:+.{digits}f} points, {interval})"
     side = "above" if difference > 0 else "below"
-    return f"{abs(difference):.1f} points {side} {other} ({interval})"
+    return f"{abs(difference):.{digits}f} points {side} {other} ({interval})"
 
 
 def reveal(text: str) -> Markdown:
@@ -37,7 +56,7 @@ def guide(lab: Lab) -> Markdown:
     times = json.loads((project_path("outputs/reference") / "times.json").read_text())
     notebook = times["notebooks"][lab.notebook]
     tiny, small, paper = (notebook[profile] for profile in ("tiny", "small", "paper"))
-    number = lab.notebook[:2]
+    number = lab.notebook[:2] if lab.notebook[0].isdigit() else lab.notebook
     return Markdown(
         f"**Running time.** Profile `tiny`: {tiny['time']} in a run of the whole workbook "
         f"({times['machine']}), {tiny['memory']} of memory; alone, what it shares with the "

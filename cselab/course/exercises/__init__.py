@@ -10,6 +10,7 @@ from cselab.course.exercises import (  # noqa: F401
     layernorm_removal,
     loss_ablations,
     loss_playground,
+    paper_vs_code,
     rtt_augmentation,
     scaling_up,
     start_here,
