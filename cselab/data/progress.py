@@ -22,4 +22,5 @@ def progress_bar(name: str, total: int | None, unit: str = "step", *, delay: flo
         dynamic_ncols=not headless,
         ncols=100,
         delay=delay,
+        position=0 if headless else None,  # a bar within a bar would move the cursor; a page cannot
     )

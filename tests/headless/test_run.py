@@ -1,6 +1,7 @@
 """The runner on small notebooks with real kernels: order, isolation, failures, pages."""
 
 import errno
+import io
 import json
 import os
 import re
@@ -11,6 +12,7 @@ from pathlib import Path
 import nbformat
 import pytest
 
+from cselab.data.progress import progress_bar
 from cselab.errors import CselabError
 from cselab.headless.page import write_page
 from cselab.headless.progress import Durations, LiveLine, clock
@@ -303,6 +305,28 @@ def test_pages_ask_nothing_of_the_network_and_keep_figures_and_equations(tmp_pat
     assert "price of $5," in page
     assert "Slider()" in page
     assert "&lt;i&gt;plain" in page
+
+
+def test_a_page_shows_the_last_state_of_a_bar_within_a_bar(tmp_path, monkeypatch):
+    """Prevents a page with every step of every training: bars that move the cursor stay."""
+    monkeypatch.setenv("CSELAB_RUN_DIR", str(tmp_path))
+    written = io.StringIO()
+    monkeypatch.setattr(sys, "stderr", written)
+    with progress_bar("outer", 2) as outer:
+        for _ in range(2):
+            with progress_bar("inner", 40) as inner:
+                inner.mininterval = 0
+                for _ in range(40):
+                    inner.update()
+            outer.update()
+    text = written.getvalue()
+    assert text.count("inner:") > 40
+    nb = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell("fit()")])
+    nb.cells[0].outputs = [nbformat.v4.new_output("stream", name="stderr", text=text)]
+    nbformat.write(nb, tmp_path / "n.ipynb")
+    write_page(tmp_path / "n.ipynb", tmp_path / "n.html", "T")
+    page = (tmp_path / "n.html").read_text()
+    assert page.count("inner:") == page.count("40/40") == 2
 
 
 def test_a_page_without_figures_is_small(tmp_path):
