@@ -5,9 +5,9 @@ from typing import NamedTuple
 
 from IPython.display import HTML
 
-WIDTH, HEIGHT, GAP = 220, 50, 14
+WIDTH, HEIGHT, GAP = 190, 48, 12
 """Of a box, and between two, in pixels."""
-BETWEEN = 38
+BETWEEN = 24
 """Pixels between two columns."""
 COLOURS = {
     "start": "#666666",
@@ -136,8 +136,8 @@ def _box(chapter: Chapter, place: tuple[int, float]) -> str:
     return (
         f"<a href='{chapter.stem}.ipynb' style='position: absolute; left: {place[0]}px; "
         f"top: {place[1]}px; width: {WIDTH}px; height: {HEIGHT}px; box-sizing: border-box; "
-        "padding: 6px 10px; border: 1px solid #888; border-radius: 6px; border-left: 5px solid "
-        f"{COLOURS[chapter.group]}; color: inherit; text-decoration: none; font-size: 13px; "
+        "padding: 5px 8px; border: 1px solid #888; border-radius: 6px; border-left: 5px solid "
+        f"{COLOURS[chapter.group]}; color: inherit; text-decoration: none; font-size: 12px; "
         f"line-height: 1.35'><b>{number}{html.escape(chapter.title)}</b><br>"
         f"{html.escape(chapter.concepts)}</a>"
     )

@@ -10,6 +10,7 @@ from cselab.plots.figures import (
     overlap_histogram,
     score_bars,
     score_heatmap,
+    score_intervals,
     training_curves,
     violins,
 )
@@ -39,6 +40,7 @@ __all__ = [
     "paths",
     "score_bars",
     "score_heatmap",
+    "score_intervals",
     "seed_gaps",
     "training_curves",
     "use_theme",

@@ -2,6 +2,7 @@
 
 import itertools
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import pandas
 import plotly.graph_objects as go
@@ -9,6 +10,7 @@ import torch
 from plotly.subplots import make_subplots
 
 from cselab.data.translation.round_trip import token_overlap
+from cselab.evaluation import StsReport, compare_pairs
 from cselab.losses import modulus_surface
 from cselab.plots.theme import PALETTE
 
@@ -85,6 +87,65 @@ def score_bars(scores: Mapping[str, Mapping[str, float]], title: str = "") -> go
         (task,) = next(iter(scores.values()))
         figure.update_yaxes(title=f"{task}: Spearman × 100")
     return figure
+
+
+def score_intervals(
+    reports: Mapping[str, StsReport], *, against: str | None = None, title: str = ""
+) -> go.Figure:
+    """Test scores with their 95 % bootstrap intervals over test pairs, a method a row.
+
+    against: a method; a second panel has every other one's difference from it by
+        `evaluation.compare_pairs`, whose intervals are narrower: the pairs move both scores alike.
+    """
+    names = list(reports)
+    tasks = list(reports[names[0]].tasks)
+    columns = 2 if against else 1
+    figure = make_subplots(cols=columns, shared_yaxes=True, horizontal_spacing=0.06)
+    for place, task in enumerate(tasks):
+        look = dict(
+            mode="markers" if len(tasks) > 1 else "markers+text",
+            textposition="top center",
+            marker=dict(color=PALETTE[place % len(PALETTE)], size=9),
+            legendgroup=task,
+            name=task,
+        )
+        found = {name: reports[name].tasks[task] for name in names}
+        places = {name: row + 0.6 * place / len(tasks) for row, name in enumerate(names)}
+        rows = [(places[name], one.spearman, one.low, one.high) for name, one in found.items()]
+        figure.add_trace(_intervals(rows, "{:.1f}", **look), row=1, col=1)
+        if against:
+            pairs = {
+                name: compare_pairs(one, found[against])
+                for name, one in found.items()
+                if name != against
+            }
+            rows = [(places[name], p.difference, p.low, p.high) for name, p in pairs.items()]
+            figure.add_trace(_intervals(rows, "{:+.1f}", **look, showlegend=False), row=1, col=2)
+    name_rows(figure, names)
+    figure.update_xaxes(title="Spearman × 100", col=1)
+    if against:
+        figure.update_xaxes(title=f"above {against}", col=2)
+        figure.add_vline(x=0, line=dict(color="#888", dash="dot"), col=2)
+    return figure.update_layout(
+        title=title, height=190 + (34 + 6 * len(tasks)) * len(names), showlegend=len(tasks) > 1
+    )
+
+
+def _intervals(
+    rows: Sequence[tuple[float, float, float, float]], form: str, **look: Any
+) -> go.Scatter:
+    """Points of (place, value, low, high)."""
+    places, values, lows, highs = zip(*rows, strict=True)
+    return go.Scatter(
+        x=values,
+        y=places,
+        text=[form.format(value) for value in values],
+        error_x=dict(
+            array=[high - value for high, value in zip(highs, values, strict=True)],
+            arrayminus=[value - low for low, value in zip(lows, values, strict=True)],
+        ),
+        **look,
+    )
 
 
 def name_rows(figure: go.Figure, names: Sequence[str]) -> None:

@@ -37,8 +37,8 @@ class LiveTraining(FigureApp):
     """Show what a lab trains inside a `with` block, while it trains.
 
     Its stop button interrupts the kernel; the cell, run again, goes on from the last evaluation. A
-    run without a front-end shows the final figure. What is
-    found trained is not shown: nothing runs.
+    run without a front-end shows the final figure. What is found trained is not shown: nothing
+    runs.
 
     >>> with LiveTraining(lab):  # doctest: +SKIP
     ...     tower = lab.train("simcse")
@@ -50,18 +50,21 @@ class LiveTraining(FigureApp):
         self.rows: dict[str, dict[int, Mapping[str, float]]] = {}
         self.drawn = 0.0
         self.live: go.FigureWidget | None = None
+        self.box: widgets.VBox | None = None
 
     def step(self, name: str, number: int, terms: Mapping[str, float]) -> None:
         """Called by the trainer after each step."""
         self.terms.setdefault(name, {})[number] = terms
-        self._draw_sometimes()
+        self._draw()
 
     def evaluated(self, name: str, row: Mapping[str, float | int]) -> None:
         """Called by the trainer with each row of the history."""
         self.rows.setdefault(name, {})[int(row["step"])] = row
-        self._draw_sometimes()
+        self._draw()
 
-    def _draw_sometimes(self) -> None:
+    def _draw(self) -> None:
+        if self.box is None and "CSELAB_RUN_DIR" not in os.environ:
+            display(self.widget())
         if self.live is not None and time.monotonic() - self.drawn > SECONDS_BETWEEN_DRAWINGS:
             self.redraw()
             self.drawn = time.monotonic()
@@ -95,12 +98,11 @@ class LiveTraining(FigureApp):
 
     def widget(self) -> widgets.Widget:
         """The live figure under its stop button."""
-        return widgets.VBox([InterruptButton(), super().widget()])
+        self.box = widgets.VBox([InterruptButton(), super().widget()])
+        return self.box
 
     def __enter__(self) -> "LiveTraining":
         self.lab.workspace.listener = self
-        if "CSELAB_RUN_DIR" not in os.environ:
-            display(self.widget())
         return self
 
     def __exit__(
@@ -110,7 +112,8 @@ class LiveTraining(FigureApp):
         trace: TracebackType | None,
     ) -> None:
         self.lab.workspace.listener = None
-        if self.live is not None:
+        if self.box is not None:
             self.redraw()
+            self.box.children = self.box.children[1:]  # nothing is left to stop
         elif self.rows:
             display(self.static())

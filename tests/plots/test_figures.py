@@ -1,9 +1,14 @@
 """Static figures: what is drawn is what was given, with labels and units."""
 
+import numpy
 import pandas
 import pytest
 import torch
 
+from cselab.data.sources import Source
+from cselab.data.sts import StsData
+from cselab.evaluation import StsReport, compare_pairs
+from cselab.evaluation.sts import score_pairs
 from cselab.losses import modulus_ratio
 from cselab.plots import (
     alignment_uniformity,
@@ -14,6 +19,7 @@ from cselab.plots import (
     overlap_histogram,
     score_bars,
     score_heatmap,
+    score_intervals,
     training_curves,
     violins,
 )
@@ -68,6 +74,28 @@ def test_score_bars_for_one_task_name_it_and_for_several_group_them():
     assert axis_titles(one) >= {"synthetic: Spearman × 100"}
     several = score_bars({"A": {"STS12": 40.0, "STS13": 41.0}})
     assert list(several.data[0].x) == ["STS12", "STS13"]
+
+
+def test_intervals_are_those_of_the_scores_and_of_the_pairs():
+    """Prevents a bar whose text says "interval" and that has none, and an interval in the row of
+    another method."""
+    ratings = numpy.arange(40.0) % 7
+    texts = [str(i) for i in range(40)]
+    pairs = StsData("T", "test", texts, texts, ratings, None, Source("folder", "here"))
+    noise = numpy.random.default_rng(0).normal(size=(2, 40))
+    reports = {
+        name: StsReport({"T": score_pairs(pairs, ratings + scale * row)})
+        for name, scale, row in (("A", 1.0, noise[0]), ("B", 4.0, noise[1]))
+    }
+    a, b = (report.tasks["T"] for report in reports.values())
+    scores, differences = score_intervals(reports, against="A").data
+    assert list(scores.x) == [a.spearman, b.spearman]
+    low = [x - below for x, below in zip(scores.x, scores.error_x.arrayminus, strict=True)]
+    assert low == pytest.approx([a.low, b.low])
+    found = compare_pairs(b, a)
+    assert (list(differences.y), list(differences.x)) == ([1], [found.difference])
+    assert differences.error_x.array[0] == pytest.approx(found.high - found.difference)
+    assert len(score_intervals(reports).data) == 1
 
 
 def test_the_heatmap_keeps_rows_and_columns():

@@ -4,6 +4,7 @@ import pytest
 
 from cselab.experiments import Lab
 from cselab.widgets import LiveTraining
+from cselab.widgets.live import InterruptButton
 
 
 class FakeLab(Lab):
@@ -51,3 +52,20 @@ def test_the_lab_has_it_as_its_listener_only_inside_the_block(live):
     with pytest.raises(ZeroDivisionError):
         fail()
     assert live.lab.workspace.listener is None
+
+
+def test_in_jupyterlab_it_appears_with_the_training_and_leaves_its_figure(live, monkeypatch):
+    """Prevents an empty figure above a training that was found, and a stop button of nothing."""
+    monkeypatch.delenv("CSELAB_RUN_DIR")
+    monkeypatch.setattr("cselab.widgets.live.get_connection_file", lambda: "kernel-1.json")
+    shown = []
+    monkeypatch.setattr("cselab.widgets.live.display", shown.append)
+    with live:
+        assert shown == []
+        for step in (0, 1):
+            live.evaluated("tower I", row(step, 60.0))
+        (box,) = shown
+        button, figure = box.children
+        assert isinstance(button, InterruptButton)
+    assert box.children == (figure,)
+    assert [list(t.y) for t in live.live.data if t.xaxis == "x2"] == [[60.0, 60.0]]
