@@ -5,9 +5,9 @@ from typing import NamedTuple
 
 from IPython.display import HTML
 
-WIDTH, HEIGHT, GAP = 190, 48, 12
+WIDTH, HEIGHT, GAP = 184, 60, 8
 """Of a box, and between two, in pixels."""
-BETWEEN = 24
+BETWEEN = 20
 """Pixels between two columns."""
 COLOURS = {
     "start": "#666666",
@@ -62,7 +62,7 @@ CHAPTERS = (
         "05_layernorm_removal",
         "two towers",
         "LayerNorm removal",
-        "LayerNorm, the pooler's norm",
+        "LayerNorm, lengths",
         ("03",),
     ),
     Chapter(
@@ -79,7 +79,7 @@ CHAPTERS = (
         "sinks, energy of [CLS]",
         ("03",),
     ),
-    Chapter("07_evaluation", "looking inside", "evaluation", "intervals, whitening, mteb", ("03",)),
+    Chapter("07_evaluation", "looking inside", "evaluation", "intervals, seeds, costs", ("03",)),
     Chapter("12_scaling_up", "your own", "scaling up", "real text, a GPU, export", ("03",)),
     Chapter(
         "paper_vs_code", "looking inside", "paper vs. code", "papers and released code", ("03",)

@@ -73,7 +73,7 @@ class LiveTraining(FigureApp):
         """Loss terms at each step; dev score, and the way through alignment and uniformity, at each
         evaluation."""
         titles = ("loss terms", self.lab.dev_name, "alignment over uniformity")
-        figure = make_subplots(cols=3, subplot_titles=titles, horizontal_spacing=0.08)
+        figure = make_subplots(cols=3, subplot_titles=titles, horizontal_spacing=0.12)
         for colour, name in zip(PALETTE, self.rows, strict=False):
             look = dict(legendgroup=name, line=dict(color=colour))
             steps = self.terms.get(name, {})
