@@ -25,7 +25,9 @@ def share_changed_by_both(answer: Callable[[list[str], list[str], list[str]], fl
             "This counts those that the first pivot changed.": lambda *x: shares(*x)[2],
         },
     )
-    return "Where the pivots differ, two towers see different text and make different mistakes."
+    return (
+        "Where the pivots differ, two towers see different text, and may make different mistakes."
+    )
 
 
 @exercise("01.2")

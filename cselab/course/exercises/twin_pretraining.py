@@ -56,7 +56,7 @@ def weight_of_a_hard_negative(answer: float) -> str:
             "This is the exponent; the weight is its exponential.": 0.4 / 0.05,
         },
     )
-    return "At a low temperature the nearest negative has nearly the whole gradient to itself."
+    return "At a low temperature the nearest negatives have the larger part of the gradient."
 
 
 @exercise("02.3")
