@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 MAIN = ("untrained (cls)", "SimCSE, tower I", "SimCSE, I + II", "TNCSE", "JTCSE")
-"""Names that the notebooks record; in the order in which one is made from the other."""
+"""Names that the notebooks record; none is made from a later one."""
 NEXT = {
     "02_twin_pretraining": "how the towers were trained, in a loop of twenty lines",
     "03_jtcse_training": "what the norm constraint and cross-attention add",
@@ -35,8 +35,9 @@ def headline(rows: Sequence[dict[str, Any]], finished: Sequence[str]) -> str:
     return (
         f"<h2>What this run shows</h2>{_drawing(points)}"
         f"<p class='soft'>Spearman × 100 on {html.escape(of)}, with 95 % bootstrap intervals over "
-        "test pairs, for one seed. Each method starts from the one above it; intervals of two "
-        "methods that overlap may still hide a difference, which notebook 07 tests pair by pair."
+        "test pairs, for one seed. Tower I starts from the untrained encoder, TNCSE and JTCSE from "
+        "the two towers of the sum. Intervals of two methods that overlap may still hide a "
+        "difference, which notebook 07 tests pair by pair."
         "</p>" + (f"<p>Open next:</p><ul>{links}</ul>" if links else "")
     )
 
