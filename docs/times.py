@@ -12,9 +12,14 @@ TIMES = Path(__file__).resolve().parents[1] / "outputs" / "reference" / "times.j
 
 
 def main(run: Path) -> None:
+    """Write the times of a run of profile tiny; a notebook that failed keeps its time."""
+    record = json.loads((run / "run.json").read_text())
+    if record["given"].get("profile", "tiny") != "tiny":
+        sys.exit(f"{run} is a run of profile {record['given']['profile']}; expected tiny")
     times = json.loads(TIMES.read_text())
-    outcomes = json.loads((run / "run.json").read_text())["outcomes"]
-    for stem, outcome in outcomes.items():
+    for stem, outcome in record["outcomes"].items():
+        if outcome["failure"]:
+            continue
         seconds = outcome["seconds"]
         minutes = f"{seconds / 60:.1f} minutes"
         times["notebooks"][stem]["tiny"]["time"] = (

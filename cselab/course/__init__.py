@@ -5,7 +5,14 @@ from cselab.course.checks import EXERCISES, NotDone, Verdict, Wrong, check, exer
 from cselab.course.grade import Grade, grade
 from cselab.course.leaderboard import enter, read, scored
 from cselab.course.map import concept_map
-from cselab.course.words import beside, guide, recorded_relation, relation, reveal
+from cselab.course.words import (
+    beside,
+    guide,
+    recorded_differences,
+    recorded_relation,
+    relation,
+    reveal,
+)
 
 __all__ = [
     "EXERCISES",
@@ -21,6 +28,7 @@ __all__ = [
     "grade",
     "guide",
     "read",
+    "recorded_differences",
     "recorded_relation",
     "relation",
     "reveal",

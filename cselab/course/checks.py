@@ -1,5 +1,6 @@
 """Checks of the notebooks' exercises: an answer is right, or the reader learns what is wrong."""
 
+import copy
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -91,7 +92,8 @@ def same_values(
     Raises Wrong at the first difference, and NotDone if the function returns nothing.
     """
     for arguments in inputs:
-        found, expected = answer(*arguments), torch.as_tensor(reference(*arguments))
+        found = answer(*copy.deepcopy(arguments))  # which it may change in place
+        expected = torch.as_tensor(reference(*arguments))
         if found is None or found is ...:
             raise NotDone
         found = torch.as_tensor(found)
@@ -139,9 +141,8 @@ def _shape(x: Tensor) -> str:
 def _difference(found: Tensor, expected: Tensor) -> str:
     if found.ndim == 0:
         return f"Your result is {found.item():.4f}, expected {expected.item():.4f}."
-    place = tuple(
-        int(i) for i in torch.unravel_index((found - expected).abs().argmax(), found.shape)
-    )
+    apart = (found - expected).abs().masked_fill(found == expected, 0)  # inf - inf is no number
+    place = tuple(int(i) for i in torch.unravel_index(apart.argmax(), found.shape))
     return (
         f"Your result differs most at {list(place)}: {found[place].item():.4f}, expected "
         f"{expected[place].item():.4f}."

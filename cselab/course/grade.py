@@ -1,5 +1,6 @@
 """The automatic part of the graded assignment "beat SimCSE over five seeds"."""
 
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,7 +12,7 @@ from cselab.course.leaderboard import scored
 from cselab.errors import CselabError, SettingsError
 from cselab.evaluation import compare_seeds
 from cselab.experiments import open_lab
-from cselab.methods import load_method_file, method_names
+from cselab.methods import load_method_file, method_names, registered
 
 SEEDS = tuple(range(101, 106))
 """Others than a student is likely to have tuned on."""
@@ -72,8 +73,13 @@ def grade(
             name: lambda lab: lab.train(name),
         }
         table = lab.over_seeds(build, seeds)
-    except CselabError as error:
-        return Grade([Line("runs", 0, 30, str(error))], pandas.DataFrame())
+    except (
+        Exception
+    ) as error:  # whatever a student's code does is a grade, not the end of a class's
+        reason = (
+            str(error) if isinstance(error, CselabError) else f"{type(error).__name__}: {error}"
+        )
+        return Grade([Line("runs", 0, 30, reason)], pandas.DataFrame())
     return Grade(_rubric(table, name), table)
 
 
@@ -96,11 +102,11 @@ def _rubric(table: pandas.DataFrame, name: str) -> list[Line]:
 
 
 def _registered_by(path: str | Path) -> str:
-    before = set(method_names())
-    load_method_file(path)
-    new = sorted(set(method_names()) - before)
-    if len(new) != 1:
-        raise SettingsError(
-            f"{path} registers {', '.join(new) or 'nothing new'}; expected exactly one method"
-        )
-    return new[0]
+    module = load_method_file(path)
+    inside = [value for value in vars(sys.modules[module]).values() if isinstance(value, type)]
+    names = [name for name in method_names() if registered(name) in inside]
+    names = [name for name in names if registered(name).__module__ == module]  # not an imported one
+    if len(names) != 1:
+        listed = ", ".join(names) or "nothing that is not replaced by another file"
+        raise SettingsError(f"{path} registers {listed}; expected exactly one method")
+    return names[0]

@@ -5,7 +5,7 @@ from pathlib import Path
 import pandas
 from filelock import FileLock
 
-from cselab.errors import DataError
+from cselab.errors import DataError, suggest
 from cselab.evaluation import compare_seeds
 
 COLUMNS = ["name", "method", "seeds", "average", "sd", "difference", "low", "high", "against"]
@@ -39,10 +39,12 @@ def enter(
     path: of a CSV file, made if it does not exist. name: of who enters; a second entry under the
         same name and method takes the first one's place.
 
-    Raises DataError for an empty name, and as `scored` does.
+    Raises DataError for an empty name or a method without scores, and as `scored` does.
     """
     if not name.strip():
         raise DataError("name: expected yours or your team's; got an empty text")
+    if method not in table:
+        raise DataError(f"no scores of {method!r}; {suggest(method, table)}")
     path, row = Path(path), scored(table, against).loc[method]
     entry = pandas.DataFrame(
         [{"name": name.strip(), "method": method, **row.to_dict(), "against": against}]
@@ -60,5 +62,6 @@ def read(path: str | Path) -> pandas.DataFrame:
     """The rows of a leaderboard, the largest difference first; none without the file."""
     if not Path(path).is_file():
         return pandas.DataFrame(columns=COLUMNS)
-    found = pandas.read_csv(path)
+    texts = dict.fromkeys(("name", "method", "against"), str)  # a name may look like a number
+    found = pandas.read_csv(path, dtype=texts, keep_default_na=False)
     return found.sort_values("difference", ascending=False, ignore_index=True)

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Mapping
 
+import pandas
 from IPython.display import Markdown
 
 from cselab.evaluation import PairComparison, SeedComparison, StsReport
@@ -28,12 +29,20 @@ def recorded_relation(label: str, other: str) -> str:
     """
     lines = []
     for text, table in recorded.tables(other, [label]).items():
-        if label not in table.index:
-            continue
-        row = table.loc[label]
-        words = _relation(row.difference, row.low, row.high, other, digits=2)
-        lines.append(f"- {text}: {label} is {words}")
+        if label in table.index:
+            row = table.loc[label]
+            words = _relation(row.difference, row.low, row.high, other, digits=2)
+            lines.append(f"- {text}: {label} is {words}")
     return "\n".join(lines)
+
+
+def recorded_differences(tables: Mapping[str, pandas.DataFrame]) -> str:
+    """List the differences of `recorded.tables` with their intervals, text by text."""
+    return "\n".join(
+        f"- {text}, {name}: {row.difference:+.2f} [{row.low:+.2f}, {row.high:+.2f}]"
+        for text, table in tables.items()
+        for name, row in table.dropna(subset="difference").iterrows()
+    )
 
 
 def _relation(difference: float, low: float, high: float, other: str, digits: int) -> str:
@@ -85,10 +94,12 @@ def beside(lab: Lab, trained: Mapping[str, tuple[StsReport, Trained]]) -> Markdo
         for label, (report, of) in trained.items()
         if label in found.index
     ]
+    shapes = {of.config.backbone for _, of in trained.values()} - {"tiny-bert"}
+    start = f" They start from `tiny-bert`, this page from `{shapes.pop()}`." if shapes else ""
     return Markdown(
         "| | this page | steps | recorded, mean ± sd over seeds | steps | seeds |\n"
         "|---|---|---|---|---|---|\n" + "\n".join(lines) + "\n\n"
         f"**Why they differ.** This page trains with one seed, on {len(lab.text):,} sentences, "
         "for the steps in the table; the recorded runs are the mean of their seeds. Their data and "
-        f"settings are in `outputs/reference/grids`. Text and test are {text} in both."
+        f"settings are in `outputs/reference/grids`. The text is {text} in both.{start}"
     )

@@ -173,12 +173,12 @@ class Lab:
     @property
     def dev_name(self) -> str:
         """The name of the dev split, for axes."""
-        return f"{self.session.dev_task} dev"
+        return f"{self.dev_pairs.task} dev"
 
     @property
     def test_tasks(self) -> tuple[str, ...]:
-        """The tests that scores are reported on."""
-        return self.session.test_tasks
+        """The names of the tests that scores are reported on."""
+        return tuple(pairs.task for pairs in self.session.test_data)
 
     def dev_score(self, encoder: Encoder) -> float:
         """Spearman x100 on the dev pairs."""

@@ -4,6 +4,7 @@ import html
 import json
 import os
 import re
+from collections.abc import Collection
 from pathlib import Path
 
 import nbformat
@@ -22,12 +23,16 @@ STYLE = (Path(__file__).parent / "style.css").read_text(encoding="utf-8")
 _MATH = re.compile(
     r"(?s)(```.*?```|`[^`\n]*`)|\$\$(.+?)\$\$|\$([^\s$](?:(?:[^$\n]|\n(?!\n))*[^\s$])?)\$"
 )
-_LINK = re.compile(r"(<a href=[\"']\w+)\.ipynb([\"'])")
-"""A link to another notebook of the run."""
+_LINK = re.compile(r"<a href=([\"'])([^\"'#:]+)\1")
+"""A link to a file of the project."""
 
 
-def write_page(notebook: Path, target: Path, title: str) -> None:
-    """Export an executed notebook as an HTML page, atomically."""
+def write_page(notebook: Path, target: Path, title: str, beside: Collection[str] = ()) -> None:
+    """Export an executed notebook as an HTML page, atomically.
+
+    beside: stems of the notebooks that have a page in the same folder. Links lead to them; what
+        other files of the project are called stays as text.
+    """
     nb = nbformat.read(notebook, as_version=4)
     figures = 0
     for cell in nb.cells:
@@ -53,7 +58,7 @@ def write_page(notebook: Path, target: Path, title: str) -> None:
         config, template_name="basic", exclude_input_prompt=True, exclude_output_prompt=True
     )
     body, _ = exporter.from_notebook_node(nb)
-    body = _LINK.sub(r"\1.html\2", body)
+    body = _LINK.sub(lambda link: _to_page(link[2], beside), body)
     scripts = f"<script>{get_plotlyjs()}</script>" if figures else ""
     write_html(target, title, f"<main class='notebook'>{body}</main>", scripts)
 
@@ -70,6 +75,11 @@ def write_html(target: Path, title: str, body: str, scripts: str = "") -> None:
     work = target.with_suffix(".tmp")
     work.write_text(page, encoding="utf-8")
     os.replace(work, target)
+
+
+def _to_page(file: str, beside: Collection[str]) -> str:
+    stem = file.removesuffix(".ipynb")
+    return f"<a href='{stem}.html'" if stem in beside else "<a"
 
 
 def _figure(figure: dict, name: str) -> str:

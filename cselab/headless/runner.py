@@ -111,6 +111,7 @@ def run(
             limit,
             durations.seconds.get(f"{notebook.stem}:{profile}"),
             live=jobs == 1,
+            stems=frozenset(each.stem for each in notebooks),
         )
         for i, notebook in enumerate(notebooks, 1)
     ]
@@ -145,6 +146,7 @@ class Job:
     timeout, limit: as in `run`.
     expected: seconds that it took before.
     live: whether its progress line may be redrawn.
+    stems: of all notebooks of the run.
     """
 
     label: str
@@ -155,6 +157,7 @@ class Job:
     limit: int | None
     expected: float | None
     live: bool
+    stems: frozenset[str]
 
 
 @contextmanager
@@ -197,7 +200,8 @@ def _execute(job: Job) -> Outcome:
             detail = error.detail if sys.stderr.isatty() else ANSI.sub("", error.detail)
             print(detail, file=sys.stderr, flush=True)
     if executed.is_file():
-        write_page(executed, job.folder / f"{notebook.stem}.html", title_of(notebook))
+        page = job.folder / f"{notebook.stem}.html"
+        write_page(executed, page, title_of(notebook), beside=job.stems)
     return Outcome(notebook.stem, title_of(notebook), line.elapsed, failure)
 
 

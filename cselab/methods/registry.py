@@ -63,8 +63,9 @@ def method_names() -> list[str]:
     return sorted(_METHODS)
 
 
-def load_method_file(path: str | Path) -> None:
-    """Import a Python file that registers methods of its own; the same content is imported once.
+def load_method_file(path: str | Path) -> str:
+    """Import a Python file that registers methods, and return its module's name; the same content
+    is imported once.
 
     Raises SettingsError for a file that is not there, is no Python, or registers nothing.
     """
@@ -74,7 +75,7 @@ def load_method_file(path: str | Path) -> None:
     name, source = f"cselab_method_{path.stem}", path.read_text(encoding="utf-8")
     known = sys.modules.get(name)
     if known is not None and known.__source__ == source:
-        return
+        return name
     before = dict(_METHODS)
     spec = importlib.util.spec_from_file_location(name, path)
     module = importlib.util.module_from_spec(spec)
@@ -91,6 +92,7 @@ def load_method_file(path: str | Path) -> None:
     if before == _METHODS:
         del sys.modules[name]
         raise SettingsError(f'{path} registers no method; put @register("name") above its class')
+    return name
 
 
 def _find_shipped() -> None:

@@ -20,7 +20,6 @@ from cselab.plots.lessons import (
     moving_points,
     negative_shares,
     paths,
-    seed_gaps,
 )
 from cselab.plots.theme import PALETTE, use_theme
 
@@ -41,7 +40,6 @@ __all__ = [
     "score_bars",
     "score_heatmap",
     "score_intervals",
-    "seed_gaps",
     "training_curves",
     "use_theme",
     "violins",

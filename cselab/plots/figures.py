@@ -1,6 +1,7 @@
 """Static figures: training curves, scores, differences, the modulus surface, geometry."""
 
 import itertools
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -14,6 +15,8 @@ from cselab.evaluation import StsReport, compare_pairs
 from cselab.losses import modulus_surface
 from cselab.plots.theme import PALETTE
 
+DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot")
+"""Of the lines of one training's terms."""
 NOT_LOSS_TERMS = {"step", "dev", "learning_rate", "alignment", "uniformity"}
 
 
@@ -32,7 +35,6 @@ def training_curves(
             "Mean loss term since the last evaluation",
         ),
     )
-    dashes = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot")
     for colour, (name, history) in zip(PALETTE, runs.items(), strict=False):
         steps = [row["step"] for row in history]
         dev = [row["dev"] for row in history]
@@ -48,7 +50,7 @@ def training_curves(
             row=1,
         )
         terms = [key for key in history[-1] if key not in NOT_LOSS_TERMS]
-        for dash, term in zip(itertools.cycle(dashes), terms, strict=False):
+        for dash, term in zip(itertools.cycle(DASHES), terms, strict=False):
             values = [row.get(term) for row in history]
             figure.add_scatter(
                 x=steps[1:],
@@ -353,7 +355,7 @@ def violins(
 def overlap_histogram(pairs: Mapping[str, Sequence[tuple[str, str]]]) -> go.Figure:
     """Histogram of the share of words that round trips keep, one colour per pivot.
 
-    The share is the Jaccard index of the word sets.
+    The share is the Jaccard index of the word sets, rounded down to a tenth.
 
     pairs: (sentence, round trip) by pivot.
     """
@@ -365,11 +367,10 @@ def overlap_histogram(pairs: Mapping[str, Sequence[tuple[str, str]]]) -> go.Figu
         )
     )
     for pivot, sentences in pairs.items():
-        overlaps = [token_overlap(a, b) for a, b in sentences]
-        figure.add_histogram(
-            x=overlaps, name=pivot, histnorm="percent", xbins=dict(start=0, end=1.05, size=0.1)
-        )
-    return figure
+        tenths = Counter(int(10 * token_overlap(a, b) + 1e-9) for a, b in sentences)
+        shares = [100 * tenths[tenth] / len(sentences) for tenth in range(11)]
+        figure.add_bar(x=[tenth / 10 for tenth in range(11)], y=shares, name=pivot)
+    return figure.update_xaxes(tickvals=[tenth / 10 for tenth in range(11)])
 
 
 def line_chart(

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 
-import pandas
 import plotly.graph_objects as go
 import torch
 from jaxtyping import Float
@@ -193,27 +192,3 @@ def modulus_field(size: int = 15) -> go.Figure:
     figure.update_xaxes(title="k, ratio of the norms", range=[0.25, 4])
     figure.update_yaxes(title="t, cosine", range=[0.06, 0.995])
     return figure.update_layout(height=480)
-
-
-def seed_gaps(table: pandas.DataFrame, methods: Sequence[str], title: str = "") -> go.Figure:
-    """How far two methods are apart at one seed, beside how far one method is from itself at two.
-
-    table: scores, a row a seed, a column a method.
-    """
-    figure = go.Figure(layout=dict(title=title, xaxis_title="distance in Spearman × 100"))
-    scores = table[list(methods)]
-    between = [
-        abs(row[a] - row[b])
-        for _, row in scores.iterrows()
-        for i, a in enumerate(methods)
-        for b in methods[i + 1 :]
-    ]
-    within = [
-        abs(scores[m].iloc[i] - scores[m].iloc[j])
-        for m in methods
-        for i in range(len(scores))
-        for j in range(i + 1, len(scores))
-    ]
-    for name, values in {"two methods, one seed": between, "one method, two seeds": within}.items():
-        figure.add_box(x=values, name=name, boxpoints="all", jitter=0.4, pointpos=0)
-    return figure.update_layout(showlegend=False, height=300)

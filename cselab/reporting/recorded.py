@@ -45,12 +45,13 @@ def tables(against: str, only: Sequence[str]) -> dict[str, pandas.DataFrame]:
 
     only: labels, * and ? as in a shell.
 
-    Raises DataError for a label that was not run, with the nearest.
+    Raises DataError for a label or pattern without runs, with the nearest label.
     """
     labels = {text: set(Store(store(text)).runs().label) for text in recorded_texts()}
     known = set().union(*labels.values())
-    if against not in known:
-        raise DataError(f"no recorded runs of {against!r}; {suggest(against, known)}")
+    for pattern in (against, *only):
+        if not any(fnmatchcase(label, pattern) for label in known):
+            raise DataError(f"no recorded runs of {pattern!r}; {suggest(pattern, known)}")
 
     def place(label: str) -> int:
         return next((i for i, pattern in enumerate(only) if fnmatchcase(label, pattern)), -1)

@@ -1,5 +1,6 @@
 """A training as it runs: its loss terms, dev score, alignment and uniformity, and a stop button."""
 
+import itertools
 import os
 import time
 from collections.abc import Mapping
@@ -15,11 +16,11 @@ from IPython.display import display
 from plotly.subplots import make_subplots
 
 from cselab.experiments import Lab
+from cselab.plots.figures import DASHES
 from cselab.plots.theme import PALETTE
 from cselab.widgets.widget import FigureApp
 
 SECONDS_BETWEEN_DRAWINGS = 0.5
-DASHES = ("solid", "dash", "dot", "dashdot")
 
 
 class InterruptButton(anywidget.AnyWidget):
@@ -78,7 +79,7 @@ class LiveTraining(FigureApp):
             look = dict(legendgroup=name, line=dict(color=colour))
             steps = self.terms.get(name, {})
             of = list(next(iter(steps.values()), {}))
-            for dash, term in zip(DASHES, of, strict=False):
+            for dash, term in zip(itertools.cycle(DASHES), of, strict=False):
                 y = [terms[term] for terms in steps.values()]
                 line = dict(color=colour, dash=dash)
                 text = dict(name=f"{name}: {term}", mode="lines")

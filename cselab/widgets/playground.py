@@ -68,7 +68,12 @@ class LossPlayground(FigureApp):
             "shape": widgets.Dropdown(options=list(SHAPES), description="points in"),
             **{
                 name: widgets.FloatSlider(
-                    _weight(method, name), min=0, max=2, step=0.05, description=name, layout=SLIDER
+                    _weight(method, name),
+                    min=0,
+                    max=max(2, 2 * _weight(method, name)),
+                    step=0.05,
+                    description=name,
+                    layout=SLIDER,
                 )
                 for name in self.offered
             },
@@ -301,6 +306,8 @@ class LossPlayground(FigureApp):
             where = {"mode": "lines", "hoverinfo": "skip", "row": 1, "col": 1}
             coordinates = _joined(lines, rows.shape[-1])
             add(**dict(zip(axes, coordinates, strict=True)), name=name, line=line, **where)
+        farthest = max(rows.abs().max().item() for points in self.trail for rows in points.values())
+        reach = 1.1 * max(farthest, 1)
         if flat:
             figure.add_shape(
                 type="circle",
@@ -312,17 +319,13 @@ class LossPlayground(FigureApp):
                 row=1,
                 col=1,
             )
-            reach = 1.1 * max(
-                rows.abs().max().item() for points in self.trail for rows in points.values()
-            )
             figure.update_xaxes(range=[-reach, reach], row=1, col=1)
             figure.update_yaxes(range=[-reach, reach], scaleanchor="x", row=1, col=1)
         else:
             on_sphere = self.controls["shape"].value == "sphere"
             if on_sphere:
                 figure.add_trace(_sphere(), row=1, col=1)
-            limit = 1.1 if on_sphere else 2.6
-            ranges = {f"{axis}axis_range": [-limit, limit] for axis in axes}
+            ranges = {f"{axis}axis_range": [-reach, reach] for axis in axes}
             figure.update_scenes(aspectmode="cube", **ranges)
 
     def _trails(self) -> list[Tensor]:

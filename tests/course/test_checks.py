@@ -52,6 +52,22 @@ def test_a_wrong_answer_is_told_what_is_wrong():
     assert "expected" in value.message
 
 
+def test_an_answer_may_change_its_arguments():
+    """Prevents a right answer that is called wrong because it works in place."""
+
+    def in_place(normalised, gain):
+        normalised *= gain
+        return normalised.norm(dim=1)
+
+    assert course.check("05.1", in_place)
+
+
+def test_a_wrong_mask_is_shown_where_it_is_wrong():
+    """Prevents "differs at [0, 2]: -inf, expected -inf"."""
+    verdict = course.check("10.1", lambda n: torch.full((n, n), -torch.inf).triu(2))
+    assert "[0, 1]: 0.0000, expected -inf" in verdict.message
+
+
 def test_an_error_in_the_answer_is_a_verdict():
     """Prevents a traceback through the library for a reader's typing error."""
     verdict = course.check("02.1", lambda a, b, t: a @ b)

@@ -54,6 +54,25 @@ def test_simcse_by_another_name_has_no_point_for_beating_it(write, settings):
     assert str(found).splitlines()[-1].endswith("of 100  in all")
 
 
+def test_a_class_of_files_may_use_one_name(write, settings):
+    """Prevents a grading that ends at the second file because the first had the same name."""
+    few = dict(seeds=(1, 2, 3), profile="quick", settings={**settings, "steps": 2})
+    one, two = write("mine", file="ada.py"), write("mine", "dropout: float = 0.2", file="ben.py")
+    for path in (one, one, two):
+        assert course.grade(path, **few).lines[0].points == 30
+    assert registry.registered("mine").__module__.endswith("ben")
+
+
+def test_any_error_of_a_method_is_a_grade(write, settings):
+    """Prevents a class's grading that stops at a file with an error in its training."""
+    body = "pass\n\n    def losses(self, *_):\n        return 1 / 0\n"
+    found = course.grade(
+        write("divides", body), seeds=(1, 2, 3), profile="quick", settings=settings
+    )
+    assert found.points == 0
+    assert "division by zero" in found.lines[0].why
+
+
 def test_a_method_that_cannot_be_trained_has_a_grade_with_the_reason(write, settings):
     """Prevents a class's grading that stops at the first broken file."""
     path = write("broken", 'terms: dict = {"nonsense": 1}')

@@ -31,7 +31,16 @@ def test_a_second_entry_takes_the_place_of_the_first(tmp_path):
     numpy.testing.assert_allclose(board.difference, [3.0, 2.0])
 
 
+def test_a_name_may_be_a_number(tmp_path):
+    """Prevents a second row of a student who enters by number: the column was one of integers."""
+    for _ in range(2):
+        board = course.enter(tmp_path / "board.csv", "123456", SCORES, "mine")
+    assert board["name"].tolist() == ["123456"]
+
+
 def test_bad_entries_are_one_line(tmp_path):
+    with pytest.raises(DataError, match="no scores of 'mien'; did you mean 'mine'"):
+        course.enter(tmp_path / "board.csv", "Ada", SCORES, "mien")
     with pytest.raises(DataError, match="name: expected"):
         course.enter(tmp_path / "board.csv", " ", SCORES, "mine")
     with pytest.raises(DataError, match="no scores of 'SimCS'"):

@@ -329,6 +329,17 @@ def test_a_page_shows_the_last_state_of_a_bar_within_a_bar(tmp_path, monkeypatch
     assert page.count("inner:") == page.count("40/40") == 2
 
 
+def test_a_page_links_to_pages_of_its_run_and_to_no_file_that_is_not_there(tmp_path):
+    """Prevents links to solutions and to notebooks that this run did not execute."""
+    markdown = "[one](02_b.ipynb), [two](03_c.ipynb), [three](solutions/02_b.ipynb), [web](https://x.org/a)"
+    nb = nbformat.v4.new_notebook(cells=[nbformat.v4.new_markdown_cell(markdown)])
+    nbformat.write(nb, tmp_path / "n.ipynb")
+    write_page(tmp_path / "n.ipynb", tmp_path / "n.html", "T", beside={"02_b"})
+    page = (tmp_path / "n.html").read_text()
+    assert re.findall(r"href=[\"']([^\"'#]+)", page) == ["02_b.html", "https://x.org/a"]
+    assert "three" in page
+
+
 def test_a_page_without_figures_is_small(tmp_path):
     nbformat.write(
         nbformat.v4.new_notebook(cells=[nbformat.v4.new_markdown_cell("# T")]), tmp_path / "n.ipynb"

@@ -130,7 +130,10 @@ def test_geometry_and_overlap_have_labels():
         "alignment (lower: closer)",
     }
     overlap = overlap_histogram({"fr": [("a b", "a b"), ("a b", "c d")]})
-    assert sorted(overlap.data[0].x) == [0, 1]
+    (bars,) = overlap.data
+    assert dict(zip(bars.x, bars.y, strict=True)) == {
+        tenth / 10: 50 * (tenth in (0, 10)) for tenth in range(11)
+    }
 
 
 def test_line_chart_draws_each_line_as_given():

@@ -1,6 +1,5 @@
 """Figures that explain a method: what is drawn is what the equations say."""
 
-import pandas
 import pytest
 import torch
 
@@ -78,11 +77,3 @@ def test_the_way_through_alignment_and_uniformity_starts_where_the_training_does
     (trace,) = plots.paths({"tower I": history}).data
     assert (list(trace.x), list(trace.y)) == ([-2.0, -3.0], [0.4, 0.2])
     assert trace.marker.symbol[0] == "circle-open"
-
-
-def test_gaps_of_methods_and_of_seeds_are_not_mixed():
-    """Prevents a gap between two methods at different seeds, which is neither."""
-    table = pandas.DataFrame({"a": [70.0, 71.0], "b": [72.0, 75.0]}, index=[1, 2])
-    between, within = plots.seed_gaps(table, ["a", "b"]).data
-    assert sorted(between.x) == [2.0, 4.0]
-    assert sorted(within.x) == [1.0, 3.0]

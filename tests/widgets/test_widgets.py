@@ -1,8 +1,11 @@
 """What every widget does: a live figure that follows its controls, a static one where there is no
 kernel."""
 
+import json
+
 import plotly.graph_objects as go
 import pytest
+from plotly.utils import PlotlyJSONEncoder
 
 from cselab.evaluation import compare_pairs
 from cselab.widgets import (
@@ -57,7 +60,9 @@ def test_the_live_figure_follows_its_controls(encoders, playground, runs):
         live, static = go.Figure(widget.live).to_plotly_json(), widget.static().to_plotly_json()
         for part in (*live["data"], *static["data"]):
             part.pop("uid", None)
-        assert len(live["data"]) == len(static["data"])
+        assert json.dumps(live["data"], cls=PlotlyJSONEncoder) == json.dumps(
+            static["data"], cls=PlotlyJSONEncoder
+        ), type(widget)
         assert live["layout"].keys() == static["layout"].keys(), type(widget)
 
 
