@@ -3,10 +3,10 @@
 from cselab.course import exercises  # noqa: F401  (registers the checks)
 from cselab.course.checks import EXERCISES, NotDone, Verdict, Wrong, check, exercise
 from cselab.course.grade import Grade, grade
-from cselab.course.leaderboard import enter, read, scored
+from cselab.course.leaderboard import enter, read, table_over_seeds
 from cselab.course.map import concept_map
 from cselab.course.words import (
-    beside,
+    compare_with_recorded,
     guide,
     recorded_differences,
     recorded_relation,
@@ -20,8 +20,8 @@ __all__ = [
     "NotDone",
     "Verdict",
     "Wrong",
-    "beside",
     "check",
+    "compare_with_recorded",
     "concept_map",
     "enter",
     "exercise",
@@ -32,5 +32,5 @@ __all__ = [
     "recorded_relation",
     "relation",
     "reveal",
-    "scored",
+    "table_over_seeds",
 ]

@@ -54,10 +54,10 @@ def exercise(name: str) -> Callable:
     return add
 
 
-def check(name: str, answer: Any, **given: Any) -> Verdict:
+def check(name: str, answer: Any, **context: Any) -> Verdict:
     """Check the answer to an exercise; an error in a reader's code is a verdict, not a traceback.
 
-    name: of the exercise, as "02.1". given: what its check reads besides, such as the lab.
+    name: of the exercise, as "02.1". context: what its check reads besides, such as the lab.
 
     Raises SettingsError for an exercise that does not exist.
 
@@ -70,7 +70,7 @@ def check(name: str, answer: Any, **given: Any) -> Verdict:
     if answer is None or answer is ...:
         return to_do
     try:
-        return Verdict(name, "right", EXERCISES[name](answer, **given))
+        return Verdict(name, "right", EXERCISES[name](answer, **context))
     except NotDone:
         return to_do
     except Wrong as wrong:

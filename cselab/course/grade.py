@@ -8,7 +8,7 @@ from typing import Any
 
 import pandas
 
-from cselab.course.leaderboard import scored
+from cselab.course.leaderboard import table_over_seeds
 from cselab.errors import CselabError, SettingsError
 from cselab.evaluation import compare_seeds
 from cselab.experiments import open_lab
@@ -85,7 +85,7 @@ def grade(
 
 def _rubric(table: pandas.DataFrame, name: str) -> list[Line]:
     start = compare_seeds(table[name], table["untrained"])
-    row = scored(table[[name, "SimCSE"]], "SimCSE").loc[name]
+    row = table_over_seeds(table[[name, "SimCSE"]], "SimCSE").loc[name]
     interval = f"{row.difference:+.2f}, 95 % interval [{row.low:+.2f}, {row.high:+.2f}]"
     above = row.difference > 0
     return [

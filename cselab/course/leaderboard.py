@@ -11,7 +11,7 @@ from cselab.evaluation import compare_seeds
 COLUMNS = ["name", "method", "seeds", "average", "sd", "difference", "low", "high", "against"]
 
 
-def scored(table: pandas.DataFrame, against: str) -> pandas.DataFrame:
+def table_over_seeds(table: pandas.DataFrame, against: str) -> pandas.DataFrame:
     """A row a method: mean and standard deviation over seeds, and the paired difference from
     `against` with its 95 % interval (`compare_seeds`).
 
@@ -39,13 +39,13 @@ def enter(
     path: of a CSV file, made if it does not exist. name: of who enters; a second entry under the
         same name and method takes the first one's place.
 
-    Raises DataError for an empty name or a method without scores, and as `scored` does.
+    Raises DataError for an empty name or a method without scores, and as `table_over_seeds` does.
     """
     if not name.strip():
         raise DataError("name: expected yours or your team's; got an empty text")
     if method not in table:
         raise DataError(f"no scores of {method!r}; {suggest(method, table)}")
-    path, row = Path(path), scored(table, against).loc[method]
+    path, row = Path(path), table_over_seeds(table, against).loc[method]
     entry = pandas.DataFrame(
         [{"name": name.strip(), "method": method, **row.to_dict(), "against": against}]
     )

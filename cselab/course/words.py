@@ -79,7 +79,7 @@ def guide(lab: Lab) -> Markdown:
     )
 
 
-def beside(lab: Lab, trained: Mapping[str, tuple[StsReport, Trained]]) -> Markdown:
+def compare_with_recorded(lab: Lab, trained: Mapping[str, tuple[StsReport, Trained]]) -> Markdown:
     """A box: the scores of this page beside those of the recorded runs, and why they differ.
 
     trained: test report and training, by the label of the recorded runs.

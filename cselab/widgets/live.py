@@ -60,6 +60,9 @@ class LiveTraining(FigureApp):
 
     def evaluated(self, name: str, row: Mapping[str, float | int]) -> None:
         """Called by the trainer with each row of the history."""
+        if row["step"] == 0:  # another training of this name: its seed, or another tower
+            self.rows.pop(name, None)
+            self.terms.pop(name, None)
         self.rows.setdefault(name, {})[int(row["step"])] = row
         self._draw()
 

@@ -15,7 +15,7 @@ SCORES = pandas.DataFrame(
 
 def test_a_row_has_the_paired_interval():
     """Prevents an interval of two independent samples, which is several times as wide."""
-    row = course.scored(SCORES, "SimCSE").loc["mine"]
+    row = course.table_over_seeds(SCORES, "SimCSE").loc["mine"]
     expected = compare_seeds(SCORES["mine"], SCORES["SimCSE"])
     assert (row.low, row.high) == (expected.low, expected.high)
     assert row.difference == pytest.approx(1.0)
@@ -44,9 +44,9 @@ def test_bad_entries_are_one_line(tmp_path):
     with pytest.raises(DataError, match="name: expected"):
         course.enter(tmp_path / "board.csv", " ", SCORES, "mine")
     with pytest.raises(DataError, match="no scores of 'SimCS'"):
-        course.scored(SCORES, "SimCS")
+        course.table_over_seeds(SCORES, "SimCS")
     with pytest.raises(DataError, match="at least 3"):
-        course.scored(SCORES.iloc[:2], "SimCSE")
+        course.table_over_seeds(SCORES.iloc[:2], "SimCSE")
     assert not (tmp_path / "board.csv").exists()
 
 

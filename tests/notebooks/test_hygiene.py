@@ -51,12 +51,13 @@ def test_no_outputs_no_local_kernel_and_stable_ids(notebook):
         assert cell.execution_count is None
 
 
-def test_cells_are_short_and_solutions_hidden(notebook):
+def test_cells_are_short_and_those_that_make_a_text_folded(notebook):
+    """Prevents an answer whose code stands open above it."""
     path, nb = notebook
     for cell in code_cells(nb):
         length = len(cell.source.splitlines())
         assert length <= LONGEST_CELL, f"{path.name} {cell.id} has {length} lines"
-        if "solution" in cell.metadata.get("tags", []):
+        if "text" in cell.metadata.get("tags", []):
             assert cell.metadata["jupyter"]["source_hidden"]
 
 
