@@ -94,8 +94,8 @@ def compare_with_recorded(lab: Lab, trained: Mapping[str, tuple[StsReport, Train
         for label, (report, of) in trained.items()
         if label in found.index
     ]
-    shapes = {of.config.backbone for _, of in trained.values()} - {"tiny-bert"}
-    start = f" They start from `tiny-bert`, this page from `{shapes.pop()}`." if shapes else ""
+    backbone = lab.config("simcse").backbone
+    start = "" if backbone == "tiny-bert" else f" They start from `tiny-bert`, not `{backbone}`."
     return Markdown(
         "| | this page | steps | recorded, mean ± sd over seeds | steps | seeds |\n"
         "|---|---|---|---|---|---|\n" + "\n".join(lines) + "\n\n"
