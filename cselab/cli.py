@@ -19,6 +19,8 @@ app = typer.Typer(
     rich_markup_mode=None,
 )
 PROJECT = Path(__file__).resolve().parents[1]
+OUTPUTS = "CSELAB_OUTPUTS"
+"""The variable whose folder is the default of --outputs."""
 USAGE_ERROR = typer.BadParameter.__bases__[0]
 """UsageError of click, or of the copy of click that typer carries."""
 
@@ -45,7 +47,7 @@ def run(
         list[str] | None, typer.Option("-p", help="name=value; may be given again.")
     ] = None,
     outputs: Annotated[
-        Path, typer.Option(help="Where runs, finished steps and caches are kept.")
+        Path, typer.Option(help="Where runs, finished steps and caches are kept.", envvar=OUTPUTS)
     ] = PROJECT / "outputs",
     name: Annotated[
         str | None, typer.Option(help="Name of the run's folder; the time by default.")
@@ -104,7 +106,9 @@ def run(
 
 @app.command()
 def doctor(
-    outputs: Annotated[Path, typer.Option(help="Where runs would be kept.")] = PROJECT / "outputs",
+    outputs: Annotated[
+        Path, typer.Option(help="Where runs would be kept.", envvar=OUTPUTS)
+    ] = PROJECT / "outputs",
 ) -> None:
     """Say what works on this machine, what is missing, and what to do about it.
 
@@ -124,7 +128,9 @@ def doctor(
         raise typer.Exit(1)
 
 
-Outputs = Annotated[Path, typer.Option(help="Where finished steps and logs are kept.")]
+Outputs = Annotated[
+    Path, typer.Option(help="Where finished steps and logs are kept.", envvar=OUTPUTS)
+]
 StorePath = Annotated[Path, typer.Option(help="The SQLite file with the results.")]
 STORE = PROJECT / "outputs" / "sweep.sqlite"
 

@@ -189,6 +189,16 @@ def test_bad_input_is_one_line_and_nothing_runs(tmp_path):
     assert not (tmp_path / "notebooks" / "ran").exists()
 
 
+def test_the_outputs_folder_may_be_a_variable(tmp_path):
+    """Prevents a run that fills the project while the variable of every other command is set."""
+    path = notebook(tmp_path / "n", "01_a.ipynb", "print(1)")
+    command = [sys.executable, "-m", "cselab.cli", "run", str(path), "--name", "r"]
+    environment = {**os.environ, "CSELAB_OUTPUTS": str(tmp_path / "there")}
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "there" / "runs" / "r" / "01_a.html").is_file()
+
+
 def test_a_cell_that_takes_too_long(tmp_path):
     notebook(tmp_path / "notebooks", "01_slow.ipynb", "import time\ntime.sleep(60)")
     result = cselab("run", "--timeout", "2", "--outputs", "o", cwd=tmp_path)
