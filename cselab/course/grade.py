@@ -102,11 +102,14 @@ def _rubric(table: pandas.DataFrame, name: str) -> list[Line]:
 
 
 def _registered_by(path: str | Path) -> str:
+    before = {name: registered(name) for name in method_names()}
     module = load_method_file(path)
-    inside = [value for value in vars(sys.modules[module]).values() if isinstance(value, type)]
-    names = [name for name in method_names() if registered(name) in inside]
-    names = [name for name in names if registered(name).__module__ == module]  # not an imported one
+    now = {name: registered(name) for name in method_names()}
+    names = [name for name, method in now.items() if method is not before.get(name)]
+    if not names:  # the same content was loaded before
+        inside = vars(sys.modules[module]).values()
+        names = [n for n, m in now.items() if m.__module__ == module and m in inside]
     if len(names) != 1:
-        listed = ", ".join(names) or "nothing that is not replaced by another file"
+        listed = ", ".join(sorted(names)) or "what another file has replaced"
         raise SettingsError(f"{path} registers {listed}; expected exactly one method")
     return names[0]
