@@ -60,8 +60,8 @@ def test_the_live_figure_follows_its_controls(encoders, playground, runs):
         live, static = go.Figure(widget.live).to_plotly_json(), widget.static().to_plotly_json()
         for part in (*live["data"], *static["data"]):
             part.pop("uid", None)
-        assert json.dumps(live["data"], cls=PlotlyJSONEncoder) == json.dumps(
-            static["data"], cls=PlotlyJSONEncoder
+        assert json.dumps(live["data"], cls=PlotlyJSONEncoder, sort_keys=True) == json.dumps(
+            static["data"], cls=PlotlyJSONEncoder, sort_keys=True
         ), type(widget)
         assert live["layout"].keys() == static["layout"].keys(), type(widget)
 
