@@ -73,12 +73,10 @@ def grade(
             name: lambda lab: lab.train(name),
         }
         table = lab.over_seeds(build, seeds)
-    except (
-        Exception
-    ) as error:  # whatever a student's code does is a grade, not the end of a class's
-        reason = (
-            str(error) if isinstance(error, CselabError) else f"{type(error).__name__}: {error}"
-        )
+    except CselabError as error:
+        return Grade([Line("runs", 0, 30, str(error))], pandas.DataFrame())
+    except Exception as error:  # of the student's code: a grade, not the end of the class's grading
+        reason = f"{type(error).__name__}: {error}"
         return Grade([Line("runs", 0, 30, reason)], pandas.DataFrame())
     return Grade(_rubric(table, name), table)
 
