@@ -3,18 +3,18 @@ plots and widgets of profile `tiny` anew, in a browser."""
 
 from pathlib import Path
 
-import plotly.graph_objects as go
-from pictures import draw
+from pictures import draw, draw_widgets
 
 from cselab import open_lab, plots, widgets
 from cselab.methods import create
 
 ROOT = Path(__file__).resolve().parents[1]
+GALLERY = ROOT / "outputs" / "reference" / "gallery"
 SENTENCE = "This is an example sentence for visualizing attention scores."
 
 
-def figures() -> dict[str, go.Figure]:
-    """The pictures by the names of their files."""
+def main() -> None:
+    """Train what the pictures show, and draw them."""
     plots.use_theme()
     lab = open_lab("gallery", outputs=ROOT / "outputs")
     encoders = {
@@ -27,26 +27,28 @@ def figures() -> dict[str, go.Figure]:
     def some(*names: str) -> dict:
         return {name: encoders[name] for name in names}
 
+    inspector = widgets.AttentionInspector(some("backbone", "JTCSE"), SENTENCE)
+    inspector.layer, inspector.hide_special = 3, True
     norms = widgets.NormExplorer(some("backbone", "SimCSE, tower I"), lab.sentences(100))
-    norms.controls["removed"].value = 2
+    norms.removed = 2
     backbone = str(lab.session.model_folder("tiny-bert"))
     playground = widgets.LossPlayground(
         create("jtcse", lab.config("jtcse"), [backbone, backbone])  # towers before their training
     )
     playground.descend(150)
+    shown = {
+        "attention": inspector,
+        "norms": norms,
+        "caels": widgets.CaelExplorer(encoders["backbone"].backbone.config),
+        "playground": playground,
+        "runs": widgets.RunComparer(lab.finished_runs()),
+    }
     reports = lab.evaluate(encoders)
     phenomena = {name: lab.phenomena(encoders[name], reports[name]) for name in encoders}
-    return {
-        "attention": widgets.AttentionInspector(some("backbone", "JTCSE"), SENTENCE).static(),
-        "norms": norms.static(),
-        "caels": widgets.CaelExplorer(encoders["backbone"].backbone.config).static(),
-        "playground": playground.static(),
-        "runs": widgets.RunComparer(lab.finished_runs()).static(),
-        "phenomena": plots.score_heatmap(
-            phenomena, title="Spearman × 100 by what was changed in a pair of the synthetic STS"
-        ),
-    }
+    title = "Spearman × 100 by what was changed in a pair of the synthetic STS"
+    draw_widgets(shown, GALLERY)
+    draw({"phenomena": plots.score_heatmap(phenomena, title=title)}, GALLERY)
 
 
 if __name__ == "__main__":
-    draw(figures(), ROOT / "outputs" / "reference" / "gallery")
+    main()

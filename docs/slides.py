@@ -3,12 +3,12 @@
 One file that opens without a network. Figures are drawn from the losses and from the recorded
 results; numbers in the text are read from them."""
 
+import json
 from dataclasses import dataclass
 from pathlib import Path
 
 import plotly.graph_objects as go
 import torch
-from plotly.offline import get_plotlyjs
 
 from cselab import evaluation, plots
 from cselab.headless.page import write_html
@@ -146,13 +146,10 @@ def _seeds() -> Slide:
 def page(chosen: list[Slide]) -> str:
     """The body of the page."""
     parts = []
-    for number, slide in enumerate(chosen, 1):
-        figure = slide.figure.update_layout(height=None, autosize=True).to_html(
-            full_html=False, include_plotlyjs=False, config={"responsive": True}
-        )
+    for number, slide in enumerate(chosen):
         parts.append(
-            f"<section><h2>{number}. {slide.title}</h2><p>{slide.question}</p>"
-            f"<div class='plot'>{figure}</div><details><summary>Reveal</summary>"
+            f"<section><h2>{number + 1}. {slide.title}</h2><p>{slide.question}</p>"
+            f"<div class='plot' id='figure-{number}'></div><details><summary>Reveal</summary>"
             f"<p>{slide.answer}</p></details></section>"
         )
     return STYLE + f"<main>{''.join(parts)}</main>"
@@ -161,5 +158,8 @@ def page(chosen: list[Slide]) -> str:
 if __name__ == "__main__":
     plots.use_theme()
     TARGET.parent.mkdir(parents=True, exist_ok=True)
-    write_html(TARGET, "Sentence embeddings", page(slides()), f"<script>{get_plotlyjs()}</script>")
+    chosen = slides()
+    figures = [slide.figure.update_layout(height=None, autosize=True) for slide in chosen]
+    drawn = [json.loads(figure.to_json()) for figure in figures]
+    write_html(TARGET, "Sentence embeddings", page(chosen), drawn)
     print(TARGET)

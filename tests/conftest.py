@@ -1,6 +1,7 @@
 """Shared fixtures: where the real evaluation data is, and small random models."""
 
 import os
+import shutil
 from pathlib import Path
 
 # before torch is imported: each test process is one of several, on models of a few layers
@@ -26,6 +27,31 @@ def _no_output_folders_of_other_tests(monkeypatch):
     """A sweep's worker sets these for its process, which under test is that of all tests."""
     for variable in ("CSELAB_RUN_DIR", "CSELAB_OUTPUTS"):
         monkeypatch.delenv(variable, raising=False)
+
+
+@pytest.fixture(scope="session")
+def browser():
+    """Headless Chromium of the system. Without one the tests are skipped; with
+    CSELAB_BROWSER=required they fail."""
+    from playwright.sync_api import sync_playwright
+
+    from cselab.experiments.doctor import BROWSERS
+
+    path = next(filter(None, map(shutil.which, BROWSERS)), None)
+    if path is None:
+        reason = (
+            f"no browser on the PATH ({', '.join(BROWSERS)}): apt install chromium, or your "
+            "system's equivalent"
+        )
+        if os.environ.get("CSELAB_BROWSER") == "required":
+            pytest.fail(reason)
+        pytest.skip(reason)
+    with sync_playwright() as playwright:
+        chromium = playwright.chromium.launch(
+            executable_path=path, args=["--no-sandbox", "--use-gl=swiftshader"]
+        )
+        yield chromium
+        chromium.close()
 
 
 WORDS = [

@@ -14,17 +14,20 @@ from cselab.analysis.attention import (
 from cselab.analysis.degradation import layer_scores
 from cselab.analysis.dependency import TURNING_POINTS, sentence_dependency, token_dependency
 from cselab.analysis.norms import Norms, vector_norms
+from cselab.analysis.occlusion import CosineByToken, cosine_by_token
 from cselab.analysis.rank import correlation_rank
 
 __all__ = [
     "CLASSES",
     "TURNING_POINTS",
+    "CosineByToken",
     "Norms",
     "Trace",
     "attention_sink",
     "cls_energy",
     "context_energy",
     "correlation_rank",
+    "cosine_by_token",
     "layer_scores",
     "read_lengths",
     "received_attention",

@@ -1,11 +1,14 @@
 """HTML page of an executed notebook: one file, which opens without a network."""
 
+import base64
+import gzip
 import html
 import json
 import os
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from pathlib import Path
+from typing import Any
 
 import nbformat
 from latex2mathml.converter import convert as to_mathml
@@ -14,12 +17,16 @@ from plotly.offline import get_plotlyjs
 from pygments.formatters import HtmlFormatter
 from traitlets.config import Config
 
+from cselab.browser import STYLE as WIDGET_STYLE
+from cselab.browser import WIDGET_MIME, bundle
+
 PLOTLY = "application/vnd.plotly.v1+json"
 WIDGET = "application/vnd.jupyter.widget-view+json"
 MARKDOWN = "text/markdown"
 TEXT = "text"
 """The tag of cells that compute a text: their page shows the text alone."""
 STYLE = (Path(__file__).parent / "style.css").read_text(encoding="utf-8")
+DRAW = (Path(__file__).parent / "draw.js").read_text(encoding="utf-8")
 _MATH = re.compile(
     r"(?s)(```.*?```|`[^`\n]*`)|\$\$(.+?)\$\$|\$([^\s$](?:(?:[^$\n]|\n(?!\n))*[^\s$])?)\$"
 )
@@ -34,14 +41,19 @@ def write_page(notebook: Path, target: Path, title: str, beside: Collection[str]
         other files of the project are called stays as text.
     """
     nb = nbformat.read(notebook, as_version=4)
-    figures = 0
+    figures: list[dict] = []
+    widgets: list[dict] = []
     for cell in nb.cells:
         if cell.cell_type == "markdown":
             cell.source = _MATH.sub(_equation, cell.source)
         for output in cell.get("outputs", []):
-            if PLOTLY in output.get("data", {}):
-                output.data = {"text/html": _figure(output.data[PLOTLY], f"figure-{figures}")}
-                figures += 1
+            if WIDGET_MIME in output.get("data", {}):
+                widgets.append(output.data[WIDGET_MIME])
+                output.data = {"text/html": f"<div id='widget-{len(widgets) - 1}'></div>"}
+            elif PLOTLY in output.get("data", {}):
+                figure = output.data[PLOTLY]
+                output.data = {"text/html": place_figure(figure, len(figures))}
+                figures.append(figure)
             elif WIDGET in output.get("data", {}):  # would need a kernel and scripts of the network
                 text = output.data.get("text/plain", "an interactive widget, in JupyterLab")
                 output.data = {"text/plain": text}
@@ -59,18 +71,29 @@ def write_page(notebook: Path, target: Path, title: str, beside: Collection[str]
     )
     body, _ = exporter.from_notebook_node(nb)
     body = _LINK.sub(lambda link: _to_page(link[2], beside), body)
-    scripts = f"<script>{get_plotlyjs()}</script>" if figures else ""
-    write_html(target, title, f"<main class='notebook'>{body}</main>", scripts)
+    write_html(target, title, f"<main class='notebook'>{body}</main>", figures, widgets)
 
 
-def write_html(target: Path, title: str, body: str, scripts: str = "") -> None:
-    """Write a page around `body`, with its style, atomically."""
-    style = STYLE + HtmlFormatter(style="default").get_style_defs(".highlight")
+def write_html(
+    target: Path,
+    title: str,
+    body: str,
+    figures: Sequence[dict] = (),
+    widgets: Sequence[dict] = (),
+) -> None:
+    """Write a page around `body`, with its style, atomically.
+
+    figures: plotly's JSON of figures, whose places in `body` are from `place_figure`.
+    widgets: outputs of type `WIDGET_MIME`, the nth of which is drawn in the element `widget-n`.
+    """
+    styles = ("default", "github-dark")
+    light, dark = (HtmlFormatter(style=name).get_style_defs(".highlight") for name in styles)
+    style = f"{STYLE}{WIDGET_STYLE}{light}@media (prefers-color-scheme: dark) {{ {dark} }}"
     page = (
         "<!doctype html><html lang='en'><head><meta charset='utf-8'>"
         "<meta name='viewport' content='width=device-width, initial-scale=1'>"
-        f"<title>{html.escape(title)}</title><style>{style}</style>{scripts}</head>"
-        f"<body>{body}</body></html>"
+        f"<title>{html.escape(title)}</title><style>{style}</style></head>"
+        f"<body>{body}{_payload(figures, widgets)}</body></html>"
     )
     work = target.with_suffix(".tmp")
     work.write_text(page, encoding="utf-8")
@@ -82,12 +105,32 @@ def _to_page(file: str, beside: Collection[str]) -> str:
     return f"<a href='{stem}.html'" if stem in beside else "<a"
 
 
-def _figure(figure: dict, name: str) -> str:
-    """A div and a script that draws the figure; `</` is escaped, as it could end the script."""
-    parts = {key: figure[key] for key in ("data", "layout", "frames") if key in figure}
-    parts["config"] = {"responsive": True, "displaylogo": False}
-    data = json.dumps(parts).replace("</", "<\\/")
-    return f"<div id='{name}'></div><script>Plotly.newPlot('{name}', {data})</script>"
+def place_figure(figure: dict, number: int) -> str:
+    """Where a figure is drawn; one of several panels scrolls rather than shrinks on a phone."""
+    panels = sum(name.startswith(("xaxis", "scene")) for name in figure["layout"])
+    kind = "figure panels-wide" if panels > 1 else "figure"
+    return f"<div class='{kind}'><div id='figure-{number}'></div></div>"
+
+
+def _payload(figures: Sequence[dict], widgets: Sequence[dict]) -> str:
+    """What is drawn, and the scripts that draw it, compressed: plotly alone has 5 MB."""
+    if not figures and not widgets:
+        return ""
+    payload: dict[str, Any] = {
+        "plotly": get_plotlyjs() if figures else "",
+        "figures": [
+            {part: figure[part] for part in ("data", "layout", "frames") if part in figure}
+            for figure in figures
+        ],
+        "scripts": {name: bundle(name) for name in sorted({w["script"] for w in widgets})},
+        "widgets": list(widgets),
+    }
+    packed = base64.b64encode(gzip.compress(json.dumps(payload).encode(), mtime=0)).decode()
+    return (
+        "<noscript>The figures of this page need JavaScript.</noscript>"
+        f"<script id='payload' type='text/plain'>{packed}</script>"
+        f"<script type='module'>{DRAW}</script>"
+    )
 
 
 def _equation(match: re.Match) -> str:

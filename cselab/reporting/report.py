@@ -1,14 +1,14 @@
 """The report of a store: its tables and figures as HTML, Markdown and CSV."""
 
 import html
+import json
 from collections.abc import Sequence
 from pathlib import Path
 
 import pandas
 import plotly.graph_objects as go
-from plotly.offline import get_plotlyjs
 
-from cselab.headless.page import write_html
+from cselab.headless.page import place_figure, write_html
 from cselab.plots.figures import difference_chart, energy_chart, name_rows, score_heatmap
 from cselab.plots.theme import use_theme
 from cselab.reporting.tables import Tables, read_tables
@@ -109,11 +109,10 @@ def _page(target: Path, tables: Tables, figures: dict[str, go.Figure]) -> Path:
         shown = table.to_html(border=0, classes="numbers")
         body += [f"<h2>{TITLES[name]}</h2>", f"<div class='scroll'>{shown}</div>"]
         body.append(f"<p class='soft'><a href='tables/{name}.csv'>{name}.csv</a></p>")
-    options = {"full_html": False, "include_plotlyjs": False, "config": {"displaylogo": False}}
-    for title, figure in figures.items():
-        body += [f"<h2>{title}</h2>", figure.to_html(**options)]
+    drawn = [json.loads(figure.to_json()) for figure in figures.values()]
+    for number, (title, figure) in enumerate(zip(figures, drawn, strict=True)):
+        body += [f"<h2>{title}</h2>", place_figure(figure, number)]
     notes = [f"<p>{html.escape(note)}</p>" for note in tables.notes]
     body += ["<h2>Conditions</h2>", *notes, "</main>"]
-    script = f"<script>{get_plotlyjs()}</script>"
-    write_html(target, "cselab: report of a sweep", "".join(body), script)
+    write_html(target, "cselab: report of a sweep", "".join(body), drawn)
     return target

@@ -118,6 +118,7 @@ def fit(
         trainer.remove_callback(PrinterCallback)
         trainer.add_callback(watch)
         if listener:
+            listener.started(name, schedule.steps)
             trainer.add_callback(AfterStep(lambda: listener.step(name, *trainer.last_step())))
         if checkpoints is not None:
             trainer.add_callback(MarkComplete(history))

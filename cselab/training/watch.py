@@ -104,6 +104,9 @@ def matmul_peak(device: str, dtype: torch.dtype, *, most_seconds: float = 0.3) -
 class Listener(Protocol):
     """What follows a training as it runs, such as a live figure."""
 
+    def started(self, name: str, steps: int) -> None:
+        """Called before the first step, with the number of steps; also when a training resumes."""
+
     def step(self, name: str, number: int, terms: Mapping[str, float]) -> None:
         """Called after each step, with the values of the loss terms."""
 

@@ -7,15 +7,15 @@ from cselab.widgets.live import LiveTraining
 from cselab.widgets.norms import NormExplorer
 from cselab.widgets.playground import LossPlayground
 from cselab.widgets.runs import RunComparer
-from cselab.widgets.widget import FigureApp
+from cselab.widgets.widget import Widget
 
 __all__ = [
     "AttentionInspector",
     "CaelExplorer",
-    "FigureApp",
     "LiveTraining",
     "LossPlayground",
     "NormExplorer",
     "RunComparer",
+    "Widget",
     "show_bertviz",
 ]

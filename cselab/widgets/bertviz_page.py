@@ -16,19 +16,17 @@ def show_bertviz(inspector: AttentionInspector, kind: Literal["head", "model"] =
     """Show model A's attention on the inspector's sentence in bertviz.
 
     Vig 2019, https://arxiv.org/abs/1906.05714. Without a network, and in a headless run (whose page
-    must open offline), it prints the reason and shows the inspector's static figure.
+    must open offline), it prints the reason: the inspector shows the same maps.
     """
     if "CSELAB_RUN_DIR" in os.environ or not _online():
         print(
-            "bertviz needs scripts from the network; the attention inspector's figure is shown "
-            "instead:"
+            "bertviz loads its scripts from the network, and this page or machine has none; the "
+            "attention inspector shows the same maps"
         )
-        display(inspector.static())
         return
     import bertviz
 
-    values = inspector.values
-    reading = inspector.read(values["model_a"], values["sentence"])
+    reading = inspector.read(inspector.model_a, inspector.sentence)
     view = {"head": bertviz.head_view, "model": bertviz.model_view}[kind]
     # "</" would end the script that contains the tokens
     tokens = [token.replace("</", "<\u200b/") for token in reading.tokens]

@@ -1,30 +1,54 @@
 """CAEL explorer: a diagram of the cross-attention layers, with their cost and scores."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
-import ipywidgets as widgets
 import plotly.graph_objects as go
+import traitlets
 from plotly.subplots import make_subplots
 from transformers import PreTrainedConfig
 
+from cselab.errors import SettingsError
 from cselab.evaluation import twin_training_cost
 from cselab.models import CROSS_STREAMS, cael_positions
 from cselab.plots.theme import PALETTE
-from cselab.widgets.widget import LABEL, FigureApp
+from cselab.widgets.widget import Widget, one_of
 
-TOWER, CROSS, CROSS_II, GREY = PALETTE[0], PALETTE[1], PALETTE[3], "#777"
+TOWERS, GREY = PALETTE[:2], "#777"
 
 
-class CaelExplorer(FigureApp):
-    """Choose the CAELs of a twin by check boxes.
+class CaelExplorer(Widget):
+    """Choose the cross-attention layers (CAELs) of a twin, and see what reads what, and the cost.
 
     Shows the towers and their cross streams, the multiply-adds of the forward pass in training, and
-    the scores.
+    the scores (JTCSE, https://arxiv.org/abs/2505.02366).
 
     config: of one tower.
     scores: Spearman x100 of trained twins, by layers (counted from 1) and cross stream.
     length: tokens per sentence, for the multiply-adds.
+
+    Controls, which can be set as attributes: cael, rising layer numbers from 1; cross_stream, one
+    of `cselab.models.CROSS_STREAMS`. They start at the best of `scores`.
+
+    Raises SettingsError for other layers or another cross stream.
+
+    >>> from transformers import BertConfig
+    >>> explorer = CaelExplorer(BertConfig(num_hidden_layers=6))
+    >>> explorer.cael = (3, 6)
+    >>> round(explorer.cost((3, 6), "parallel") / explorer.cost((), "parallel"), 2)
+    1.61
     """
+
+    script = "cael"
+    depth = traitlets.Int().tag(sync=True)
+    length = traitlets.Int().tag(sync=True)
+    cael = traitlets.List(traitlets.Int()).tag(sync=True)
+    cross_stream = traitlets.Unicode(CROSS_STREAMS[0]).tag(sync=True)
+    cross_streams = traitlets.List(CROSS_STREAMS).tag(sync=True)
+    presets = traitlets.List().tag(sync=True)
+    scores = traitlets.List().tag(sync=True)
+    costs = traitlets.Dict().tag(sync=True)
+    """By cross stream, GMACs: of the towers; what the first layer of the cross stream (for "fused",
+    the first CAEL) adds; what each further one adds."""
 
     def __init__(
         self,
@@ -33,176 +57,209 @@ class CaelExplorer(FigureApp):
         *,
         length: int = 32,
     ):
-        self.scores, self.length = dict(scores or {}), length
-        self.cost = twin_training_cost(config, length=length)
-        self.depth = config.num_hidden_layers
-        presets = {
-            f"{self.depth // n} CAELs (every {n})": cael_positions(self.depth, n)
-            for n in range(1, self.depth + 1)
-            if self.depth % n == 0
-        }
-        ticked = self.best_layers() or cael_positions(self.depth, 2 - self.depth % 2)
-        self.controls = {
-            f"layer_{n}": widgets.Checkbox(
-                n in ticked, description=str(n), indent=False, layout=widgets.Layout(width="48px")
-            )
-            for n in range(1, self.depth + 1)
-        }
-        self.controls["cross_stream"] = widgets.Dropdown(
-            options=CROSS_STREAMS, description="cross stream", style=LABEL
+        depth, scores = config.num_hidden_layers, dict(scores or {})
+        best = max(scores, key=scores.get) if scores else None
+        super().__init__(
+            depth=depth,
+            length=length,
+            scores=[
+                {"cael": list(cael), "cross_stream": stream, "score": float(score)}
+                for (cael, stream), score in scores.items()
+            ],
+            costs=_costs(config, length),
+            presets=[
+                [f"{depth // every} (every {every})", list(cael_positions(depth, every))]
+                for every in range(1, depth + 1)
+                if depth % every == 0
+            ],
         )
-        self.preset = widgets.Dropdown(options=[("the papers' placements …", ()), *presets.items()])
-        self.preset.observe(self._on_preset, names="value")
+        self.cael, self.cross_stream = best or (
+            cael_positions(depth, 2 - depth % 2),
+            CROSS_STREAMS[0],
+        )
 
-    def best_layers(self) -> tuple[int, ...] | None:
-        """The layers with the best score; None without scores."""
-        return max(self.scores, key=self.scores.get)[0] if self.scores else None
+    @traitlets.validate("cael")
+    def _rising_layers(self, proposal: dict) -> list[int]:
+        cael = proposal["value"]
+        if cael != sorted(set(cael)) or not all(1 <= layer <= self.depth for layer in cael):
+            raise SettingsError(f"cael={cael} must be rising layer numbers from 1 to {self.depth}")
+        return cael
 
-    def widget(self) -> widgets.Widget:
-        """Controls, a menu of presets, and the figure."""
-        return widgets.VBox([self.preset, *super().widget().children])
+    @traitlets.validate("cross_stream")
+    def _known_stream(self, proposal: dict) -> str:
+        return one_of("cross stream", proposal["value"], list(CROSS_STREAMS))
 
-    def _on_preset(self, change: dict) -> None:
-        for n in range(1, self.depth + 1):
-            if change["new"]:
-                self.controls[f"layer_{n}"].value = n in change["new"]
+    def cost(self, cael: Sequence[int], cross_stream: str) -> float:
+        """GMACs of one sentence's forward pass in training, with attention, without poolers.
 
-    def figure(self, *, cross_stream: str, **ticks: bool) -> go.Figure:
-        """The figure for these values of the controls."""
-        cael = tuple(n for n in range(1, self.depth + 1) if ticks[f"layer_{n}"])
-        panels = 3 if self.scores else 2
+        Equal to `cselab.evaluation.twin_training_cost`, which counts each placement.
+        """
+        towers, first, further = self.costs[cross_stream]
+        if not cael:
+            return towers
+        layers = {"parallel": cael[-1] - cael[0] + 1, "last_only": 1, "fused": len(cael)}
+        return towers + first + (layers[cross_stream] - 1) * further
+
+    def static(self) -> go.Figure:
+        """The diagram; the cost of the towers alone beside that with the CAELs; the scores."""
+        panels = 2 if self.scores else 1
         figure = make_subplots(
+            rows=2,
             cols=panels,
-            column_widths=[0.5, 0.2, 0.3][:panels],
-            horizontal_spacing=0.09,
+            specs=[[{"colspan": panels}, *[None] * (panels - 1)], [{}] * panels],
+            row_heights=[46 * self.depth + 40, 200],
+            vertical_spacing=90 / (46 * self.depth + 420),
+            horizontal_spacing=0.16,
             subplot_titles=[
-                f"CAELs at {', '.join(map(str, cael)) or 'no layer'}",
-                "forward pass",
+                f"CAELs at {', '.join(map(str, self.cael)) or 'no layer'} ({self.cross_stream})",
+                f"forward pass, {self.length} tokens",
                 "scores",
-            ][:panels],
+            ][: panels + 1],
         )
-        _plot_streams(figure, self.depth, cael, cross_stream)
-        self._plot_cost(figure, cael, cross_stream)
+        _Diagram(figure, self.depth, self.cael, self.cross_stream).draw()
+        self._add_costs(figure)
         if self.scores:
-            self._plot_scores(figure, cael, cross_stream)
+            self._add_scores(figure)
         return figure.update_layout(
-            height=max(420, 130 + 52 * self.depth), showlegend=False, margin=dict(t=60, b=60)
+            height=46 * self.depth + 420, showlegend=False, margin=dict(t=60, b=60)
         )
 
-    def _plot_cost(self, figure: go.Figure, cael: tuple[int, ...], cross_stream: str) -> None:
-        costs = [self.cost(layers, cross_stream) for layers in ((), cael)]
+    def _add_costs(self, figure: go.Figure) -> None:
         figure.add_bar(
-            x=["towers", "with CAELs"],
-            y=[cost.with_attention for cost in costs],
-            marker_color=[TOWER, CROSS],
-            texttemplate="%{y:.3g}",
-            row=1,
-            col=2,
+            y=["with CAELs", "towers"],
+            x=[self.cost(cael, self.cross_stream) for cael in (self.cael, [])],
+            orientation="h",
+            marker_color=[TOWERS[1], TOWERS[0]],
+            texttemplate="%{x:.3g}",
+            row=2,
+            col=1,
         )
-        figure.update_yaxes(title=f"GMACs per sentence of {self.length} tokens", row=1, col=2)
+        figure.update_xaxes(title="GMACs per sentence", rangemode="tozero", row=2, col=1)
 
-    def _plot_scores(self, figure: go.Figure, cael: tuple[int, ...], cross_stream: str) -> None:
-        chosen = [(layers, stream) == (cael, cross_stream) for layers, stream in self.scores]
+    def _add_scores(self, figure: go.Figure) -> None:
+        chosen = (self.cael, self.cross_stream)
+        is_chosen = [(row["cael"], row["cross_stream"]) == chosen for row in self.scores]
         figure.add_scatter(
-            x=[len(layers) for layers, _ in self.scores],
-            y=list(self.scores.values()),
+            x=[len(row["cael"]) for row in self.scores],
+            y=[row["score"] for row in self.scores],
             mode="markers",
             text=[
-                f"{stream}: {', '.join(map(str, layers)) or 'none'}"
-                for layers, stream in self.scores
+                f"{row['cross_stream']}: {', '.join(map(str, row['cael'])) or 'none'}"
+                for row in self.scores
             ],
             hovertemplate="%{text}: %{y:.2f}<extra></extra>",
             marker=dict(
-                size=[18 if selected else 10 for selected in chosen],
-                color=[CROSS if selected else GREY for selected in chosen],
+                size=[18 if selected else 10 for selected in is_chosen],
+                color=[TOWERS[1] if selected else GREY for selected in is_chosen],
             ),
-            row=1,
-            col=3,
+            row=2,
+            col=2,
         )
-        figure.update_xaxes(title="number of CAELs", dtick=1, row=1, col=3)
-        figure.update_yaxes(title="Spearman × 100", row=1, col=3)
+        figure.update_xaxes(title="number of CAELs", dtick=1, row=2, col=2)
+        figure.update_yaxes(title="Spearman × 100", row=2, col=2)
 
 
-def _plot_streams(figure: go.Figure, depth: int, cael: tuple[int, ...], cross_stream: str) -> None:
-    """Draw tower I, its cross stream, tower II's cross stream and tower II, one box per layer."""
-    fused, last = cross_stream == "fused", cael[-1] if cael else 0
-    first = cael[0] if cael and cross_stream == "parallel" else last
-    running = range(first, last + 1) if cael and not fused else range(0)
-    at = {"I": 0.0, "II": 3.6}
-    beside = at if fused else {"I": 1.2, "II": 2.4}
-    for tower, other, colour, below in (("I", "II", CROSS, 0.38), ("II", "I", CROSS_II, 0.46)):
-        for layer in range(1, depth + 1):
-            crossing = layer in cael and (fused or layer in running)
-            frame = colour if fused and crossing else TOWER
-            _box(figure, at[tower], layer, f"layer {layer}", frame)
-            if layer < depth:
-                _arrow(figure, at[tower], layer + 0.3, layer + 0.7, TOWER)
-            if layer in running:
-                name = "CAEL" if crossing else f"layer {layer}"
-                _box(figure, beside[tower], layer, name, colour if crossing else GREY)
-                if layer < last:
-                    _arrow(figure, beside[tower], layer + 0.3, layer + 0.7, GREY)
-            if crossing:  # from the other tower's states before this layer, whose values it reads
-                x = beside[tower] + 0.2 * (at[other] > 0) - 0.1
-                _line(figure, at[other], x, layer - below, colour)
-                _arrow(figure, x, layer - below, layer - 0.3, colour)
-        if running:  # the residual of the first CAEL
-            _line(figure, at[tower], beside[tower], first - 0.54, GREY)
-            _arrow(figure, beside[tower], first - 0.54, first - 0.3, GREY)
-    names = {at["I"]: "tower I", at["II"]: "tower II"}
-    names |= {beside["I"]: "cross stream I", beside["II"]: "cross stream II"} if running else {}
-    figure.update_xaxes(
-        tickvals=list(names),
-        ticktext=list(names.values()),
-        range=[-0.7, 4.3],
-        showgrid=False,
-        row=1,
-        col=1,
-    )
-    figure.update_yaxes(
-        title="layer",
-        tickvals=list(range(1, depth + 1)),
-        range=[0.2, depth + 0.6],
-        showgrid=False,
-        row=1,
-        col=1,
-    )
+def _costs(config: PreTrainedConfig, length: int) -> dict[str, list[float]]:
+    count = twin_training_cost(config, length=length)
+    towers = count((), "parallel").with_attention
+    costs = {}
+    for stream in ("parallel", "fused"):
+        one = count((1,), stream).with_attention
+        two = count((1, 2), stream).with_attention if config.num_hidden_layers > 1 else one
+        costs[stream] = [towers, one - towers, two - one]
+    return costs | {"last_only": [*costs["parallel"][:2], 0.0]}
 
 
-def _box(figure: go.Figure, x: float, layer: int, text: str, colour: str) -> None:
-    figure.add_shape(
-        type="rect",
-        x0=x - 0.42,
-        x1=x + 0.42,
-        y0=layer - 0.3,
-        y1=layer + 0.3,
-        line_color=colour,
-        fillcolor="white",
-        row=1,
-        col=1,
-        label=dict(text=text, font=dict(size=12, color=colour)),
-    )
+class _Diagram:
+    """Tower I, its cross stream, tower II's cross stream and tower II: a box per layer.
 
+    Lines have the colour of the tower whose states they carry: solid lines carry values; dotted
+    lines carry queries and keys, and the residual of the first CAEL.
+    """
 
-def _line(figure: go.Figure, x0: float, x1: float, y: float, colour: str) -> None:
-    figure.add_shape(
-        type="line", x0=x0, x1=x1, y0=y, y1=y, line=dict(color=colour, width=1.5), row=1, col=1
-    )
+    def __init__(self, figure: go.Figure, depth: int, cael: list[int], cross_stream: str):
+        self.figure, self.depth, self.cael = figure, depth, cael
+        self.fused = cross_stream == "fused"
+        last = cael[-1] if cael else 0
+        first = cael[0] if cael and cross_stream == "parallel" else last
+        self.running = range(first, last + 1) if cael and not self.fused else range(0)
+        self.crossing = [n for n in cael if self.fused or n in self.running]
+        self.at = (0.0, 3.6)
+        self.beside = self.at if self.fused else (1.2, 2.4)
 
+    def draw(self) -> None:
+        for side in (0, 1):
+            for layer in range(1, self.depth + 1):
+                fused = self.fused and layer in self.crossing
+                self._box(self.at[side], layer, f"layer {layer}" + " + CAEL" * fused, TOWERS[side])
+                self._arrow(self.at[side], layer - 0.7, layer - 0.3, TOWERS[side])
+            for layer in self.running:
+                name = "CAEL" if layer in self.crossing else "layer"
+                self._box(self.beside[side], layer, f"{name} {layer}", GREY)
+                if layer > self.running[0]:
+                    self._arrow(self.beside[side], layer - 0.7, layer - 0.3, GREY)
+            for layer in self.crossing:
+                self._cross(side, layer)
+        names = {self.at[0]: "tower I", self.at[1]: "tower II"}
+        if self.running:
+            names |= {self.beside[0]: "cross stream I", self.beside[1]: "cross stream II"}
+        self.figure.update_xaxes(
+            tickvals=list(names), ticktext=list(names.values()), range=[-0.7, 4.3], row=1, col=1
+        )
+        self.figure.update_xaxes(showgrid=False, showline=False, ticks="", side="top", row=1, col=1)
+        self.figure.update_yaxes(visible=False, range=[0.2, self.depth + 0.6], row=1, col=1)
+        self.figure.layout.annotations[0].yshift = 28
 
-def _arrow(figure: go.Figure, x: float, y0: float, y1: float, colour: str) -> None:
-    figure.add_annotation(
-        x=x,
-        y=y1,
-        ax=x,
-        ay=y0,
-        xref="x",
-        yref="y",
-        axref="x",
-        ayref="y",
-        showarrow=True,
-        arrowhead=2,
-        arrowwidth=1.5,
-        arrowcolor=colour,
-        text="",
-    )
+    def _cross(self, side: int, layer: int) -> None:
+        """The states of tower `side` before a layer, read by both cross streams (or by the other
+        tower)."""
+        sign, y = 1 - 2 * side, layer - (0.45, 0.56)[side]
+        values = self.beside[1 - side] - 0.2 * sign
+        self._line(self.at[side], values, y, TOWERS[side])
+        self._arrow(values, y, layer - 0.3, TOWERS[side])
+        if not self.fused:
+            own = self.beside[side] - 0.2 * sign
+            self._line(own, own, y, TOWERS[side], until=layer - 0.3, dash="dot")
+
+    def _box(self, x: float, layer: int, text: str, colour: str) -> None:
+        half = 0.6 if self.fused else 0.42
+        self.figure.add_shape(
+            type="rect",
+            x0=x - half,
+            x1=x + half,
+            y0=layer - 0.3,
+            y1=layer + 0.3,
+            line_color=colour,
+            row=1,
+            col=1,
+            label=dict(text=text, font=dict(size=12)),
+        )
+
+    def _line(self, x0, x1, y, colour: str, *, until=None, dash: str = "solid") -> None:
+        self.figure.add_shape(
+            type="line",
+            x0=x0,
+            x1=x1,
+            y0=y,
+            y1=y if until is None else until,
+            line=dict(color=colour, width=1.5, dash=dash),
+            row=1,
+            col=1,
+        )
+
+    def _arrow(self, x: float, y0: float, y1: float, colour: str) -> None:
+        self.figure.add_annotation(
+            x=x,
+            y=y1,
+            ax=x,
+            ay=y0,
+            xref="x",
+            yref="y",
+            axref="x",
+            ayref="y",
+            showarrow=True,
+            arrowhead=2,
+            arrowwidth=1.5,
+            arrowcolor=colour,
+            text="",
+        )

@@ -1,109 +1,200 @@
 """A training as it runs: its loss terms, dev score, alignment and uniformity, and a stop button."""
 
 import itertools
+import math
 import os
-import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
+from time import monotonic
 from types import TracebackType
+from typing import Any
 
-import anywidget
-import ipywidgets as widgets
 import plotly.graph_objects as go
 import traitlets
 from ipykernel.connect import get_connection_file
-from IPython.display import display
+from IPython.display import HTML, DisplayHandle, display
 from plotly.subplots import make_subplots
 
+from cselab.errors import Interrupted
 from cselab.experiments import Lab
 from cselab.plots.figures import DASHES
 from cselab.plots.theme import PALETTE
-from cselab.widgets.widget import FigureApp
+from cselab.widgets.widget import FALLBACK, Widget, escape_label
 
-SECONDS_BETWEEN_DRAWINGS = 0.5
-
-
-class InterruptButton(anywidget.AnyWidget):
-    """A button that interrupts this kernel, in JupyterLab."""
-
-    _esm = Path(__file__).with_name("interrupt.js")
-    kernel_id = traitlets.Unicode().tag(sync=True)
-
-    @traitlets.default("kernel_id")
-    def _of_this_kernel(self) -> str:
-        return Path(get_connection_file()).stem.removeprefix("kernel-")
+SECONDS_BETWEEN_UPDATES = 0.4
+MOST_POINTS = 600
+"""Of a curve: above, every second point is left out."""
+GEOMETRY = ("dev", "uniformity", "alignment")
 
 
-class LiveTraining(FigureApp):
+@dataclass
+class Curve:
+    """Points [step, value, ...] of rising steps, of which the browser has the first `sent`.
+
+    stride: only steps that it divides are kept.
+    """
+
+    points: list[list[float | None]] = field(default_factory=list)
+    stride: int = 1
+    sent: int = 0
+
+    def add(self, step: int, values: Sequence[float]) -> None:
+        """Add a point; thin them where there are too many."""
+        if step % self.stride == 0:
+            self.points.append([step, *map(_round, values)])
+        if len(self.points) > MOST_POINTS:
+            self.stride *= 2
+            self.points = [point for point in self.points if point[0] % self.stride == 0]
+            self.sent = 0
+
+    def news(self) -> dict[str, Any]:
+        """The points that the browser lacks, and where they begin."""
+        start, self.sent = self.sent, len(self.points)
+        return {"start": start, "points": self.points[start:]}
+
+
+@dataclass
+class Training:
+    """What was heard of one training.
+
+    losses: its loss terms, in the order of `terms`. evaluations: `GEOMETRY`.
+    """
+
+    steps: int | None = None
+    terms: list[str] = field(default_factory=list)
+    losses: Curve = field(default_factory=Curve)
+    evaluations: Curve = field(default_factory=Curve)
+    first: tuple[int, float] | None = None
+
+    def progress(self, step: int) -> str:
+        """The step, and where they are known the speed and the time that is left."""
+        first, began = self.first = self.first or (step, monotonic())
+        text, seconds = f"step {step}", monotonic() - began
+        if self.steps:
+            text += f" of {self.steps}"
+        if step == first or not seconds:
+            return text
+        speed = (step - first) / seconds
+        text += f", {speed:.3g} steps/s"
+        return f"{text}, {_duration((self.steps - step) / speed)} left" if self.steps else text
+
+
+class LiveTraining(Widget):
     """Show what a lab trains inside a `with` block, while it trains.
 
-    Its stop button interrupts the kernel; the cell, run again, goes on from the last evaluation. A
-    run without a front-end shows the final figure. What is found trained is not shown: nothing
-    runs.
+    Shows the loss terms of each step (of long trainings a sample), and at each evaluation the dev
+    score, and alignment and uniformity of a fixed batch (https://arxiv.org/abs/2005.10242). Its
+    stop button interrupts the kernel; the cell, run again, goes on from the last evaluation. A run
+    without a front-end shows the final state. What is found trained is not shown: nothing runs.
 
     >>> with LiveTraining(lab):  # doctest: +SKIP
     ...     tower = lab.train("simcse")
     """
 
+    script = "live"
+    dev_name = traitlets.Unicode().tag(sync=True)
+    kernel_id = traitlets.Unicode().tag(sync=True)
+    """Empty where no kernel can be interrupted."""
+    running = traitlets.Bool(True).tag(sync=True)
+    status = traitlets.Unicode().tag(sync=True)
+    data = traitlets.Dict().tag(sync=True)
+    """By training; complete at the end, until then the browser hears what is new."""
+
     def __init__(self, lab: Lab):
-        self.lab, self.controls = lab, {}
-        self.terms: dict[str, dict[int, Mapping[str, float]]] = {}
-        self.rows: dict[str, dict[int, Mapping[str, float]]] = {}
-        self.drawn = 0.0
-        self.live: go.FigureWidget | None = None
-        self.box: widgets.VBox | None = None
+        self.lab = lab
+        self.trainings: dict[str, Training] = {}
+        self.updated = 0.0
+        self.shown = False
+        self.fallback: DisplayHandle | None = None
+        super().__init__(dev_name=lab.dev_name)
+
+    @traitlets.default("kernel_id")
+    def _of_this_kernel(self) -> str:
+        try:
+            return Path(get_connection_file()).stem.removeprefix("kernel-")
+        except RuntimeError:  # a plain Python
+            return ""
+
+    def started(self, name: str, steps: int) -> None:
+        """Called by the trainer before the first step, with the number of steps."""
+        self.trainings.setdefault(name, Training()).steps = steps
 
     def step(self, name: str, number: int, terms: Mapping[str, float]) -> None:
         """Called by the trainer after each step."""
-        self.terms.setdefault(name, {})[number] = terms
-        self._draw()
+        training = self.trainings.setdefault(name, Training())
+        training.terms = training.terms or list(terms)
+        training.losses.add(number, [terms[term] for term in training.terms])
+        self._update(f"{name}: {training.progress(number)}")
 
     def evaluated(self, name: str, row: Mapping[str, float | int]) -> None:
         """Called by the trainer with each row of the history."""
         if row["step"] == 0:  # another training of this name: its seed, or another tower
-            self.rows.pop(name, None)
-            self.terms.pop(name, None)
-        self.rows.setdefault(name, {})[int(row["step"])] = row
-        self._draw()
+            self.trainings[name] = Training(self.trainings.get(name, Training()).steps)
+        training = self.trainings.setdefault(name, Training())
+        training.evaluations.add(int(row["step"]), [row[part] for part in GEOMETRY])
+        self._update(f"{name}: evaluated at step {row['step']}")
 
-    def _draw(self) -> None:
-        if self.box is None and "CSELAB_RUN_DIR" not in os.environ:
-            display(self.widget())
-        if self.live is not None and time.monotonic() - self.drawn > SECONDS_BETWEEN_DRAWINGS:
-            self.redraw()
-            self.drawn = time.monotonic()
+    def _update(self, status: str) -> None:
+        if "CSELAB_RUN_DIR" in os.environ:
+            return
+        if not self.shown:
+            self._show()
+        if monotonic() - self.updated > SECONDS_BETWEEN_UPDATES:
+            self.status = status
+            self.send(self._everything())
+            self.updated = monotonic()
 
-    def figure(self) -> go.Figure:
+    def _show(self) -> None:
+        display(HTML(FALLBACK))
+        self.fallback = display(self.figure_output(), raw=True, display_id=True)
+        data, metadata = self._repr_mimebundle_()
+        display(data, metadata=metadata, raw=True)
+        self.shown = True
+
+    def _everything(self, *, new: bool = True) -> dict[str, Any]:
+        """By training what the browser lacks, or all."""
+        found = {}
+        for place, (name, training) in enumerate(self.trainings.items()):
+            curves = {"losses": training.losses, "evaluations": training.evaluations}
+            for curve in () if new else curves.values():
+                curve.sent = 0
+            found[name] = {"place": place, "terms": training.terms}
+            found[name] |= {part: curve.news() for part, curve in curves.items()}
+        return found
+
+    def static(self) -> go.Figure:
         """Loss terms at each step; dev score, and the way through alignment and uniformity, at each
         evaluation."""
-        titles = ("loss terms", self.lab.dev_name, "alignment over uniformity")
-        figure = make_subplots(cols=3, subplot_titles=titles, horizontal_spacing=0.12)
-        for colour, name in zip(PALETTE, self.rows, strict=False):
-            look = dict(legendgroup=name, line=dict(color=colour))
-            steps = self.terms.get(name, {})
-            of = list(next(iter(steps.values()), {}))
-            for dash, term in zip(itertools.cycle(DASHES), of, strict=False):
-                y = [terms[term] for terms in steps.values()]
+        figure = make_subplots(
+            rows=2,
+            cols=2,
+            specs=[[{"colspan": 2}, None], [{}, {}]],
+            subplot_titles=("loss terms", self.dev_name, "alignment over uniformity"),
+            horizontal_spacing=0.14,
+            vertical_spacing=0.2,
+        )
+        for colour, (name, training) in zip(PALETTE, self.trainings.items(), strict=False):
+            name = escape_label(name)
+            step, *losses = zip(*training.losses.points, strict=True) if training.terms else [()]
+            for dash, term, y in zip(itertools.cycle(DASHES), training.terms, losses, strict=False):
                 line = dict(color=colour, dash=dash)
-                text = dict(name=f"{name}: {term}", mode="lines")
-                figure.add_scatter(x=list(steps), y=y, line=line, **text, row=1, col=1)
-            rows = list(self.rows[name].values())
-            marks = dict(mode="lines+markers", name=name, showlegend=False, **look)
-            step, dev = [row["step"] for row in rows], [row["dev"] for row in rows]
-            figure.add_scatter(x=step, y=dev, **marks, row=1, col=2)
-            x, y = [row["uniformity"] for row in rows], [row["alignment"] for row in rows]
-            figure.add_scatter(x=x, y=y, **marks, row=1, col=3)
-        figure.update_xaxes(title="step", col=1)
-        figure.update_xaxes(title="step", col=2)
-        figure.update_xaxes(title="uniformity", col=3)
-        figure.update_yaxes(title="Spearman × 100", col=2)
-        legend = dict(orientation="h", y=-0.3, yanchor="top")
-        return figure.update_layout(height=420, legend=legend, margin=dict(b=110))
-
-    def widget(self) -> widgets.Widget:
-        """The live figure under its stop button."""
-        self.box = widgets.VBox([InterruptButton(), super().widget()])
-        return self.box
+                text = dict(name=f"{name}: {term}", mode="lines", showlegend=True)
+                figure.add_scatter(x=step, y=y, line=line, **text, row=1, col=1)
+            if not training.evaluations.points:
+                continue
+            step, dev, uniformity, alignment = zip(*training.evaluations.points, strict=True)
+            marks = dict(mode="lines+markers", name=name, showlegend=False, line_color=colour)
+            figure.add_scatter(x=step, y=dev, **marks, row=2, col=1)
+            figure.add_scatter(x=uniformity, y=alignment, **marks, row=2, col=2)
+        figure.update_xaxes(title="step")
+        figure.update_xaxes(title="uniformity", row=2, col=2)
+        figure.update_yaxes(title="loss", row=1, col=1)
+        figure.update_yaxes(title="Spearman × 100", row=2, col=1)
+        figure.update_yaxes(title="alignment", row=2, col=2)
+        top = 80 + 22 * math.ceil(sum(len(one.terms) for one in self.trainings.values()) / 3)
+        legend = dict(yref="container", y=1, yanchor="top")
+        return figure.update_layout(height=640 + top, legend=legend, margin=dict(t=top, b=60))
 
     def __enter__(self) -> "LiveTraining":
         self.lab.workspace.listener = self
@@ -116,8 +207,31 @@ class LiveTraining(FigureApp):
         trace: TracebackType | None,
     ) -> None:
         self.lab.workspace.listener = None
-        if self.box is not None:
-            self.redraw()
-            self.box.children = self.box.children[1:]  # nothing is left to stop
-        elif self.rows:
-            display(self.static())
+        if not self.trainings:
+            return
+        with self.hold_sync():
+            self.data, self.running = self._everything(new=False), False
+            self.status = _ending(error)
+        if not self.shown:
+            self._ipython_display_()
+        elif self.fallback is not None:
+            self.fallback.update(self.figure_output(), raw=True)
+
+
+def _ending(error: BaseException | None) -> str:
+    if error is None:
+        return "finished"
+    if isinstance(error, KeyboardInterrupt):
+        where = str(error).split(";")[0] if isinstance(error, Interrupted) else "interrupted"
+        return f"{where}; run the cell again to go on"
+    return f"stopped by an error: {error}"
+
+
+def _duration(seconds: float) -> str:
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
+
+
+def _round(x: float) -> float | None:
+    return float(f"{x:.5g}") if math.isfinite(x) else None  # JSON has no NaN

@@ -1,78 +1,140 @@
-"""Norm explorer: norms of sentence vectors, with and without the last LayerNorms."""
+"""Norm explorer: lengths of sentence vectors, with and without the last LayerNorms."""
 
 import copy
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
+from typing import Any
 
-import ipywidgets as widgets
 import plotly.graph_objects as go
+import traitlets
 from plotly.subplots import make_subplots
+from torch import Tensor
 
 from cselab.analysis import Norms, vector_norms
+from cselab.errors import SettingsError
 from cselab.models import SentenceEncoder, TwinEncoder, remove_layer_norms
 from cselab.plots.theme import PALETTE
 from cselab.widgets.streams import streams
-from cselab.widgets.widget import FigureApp, escape_label
+from cselab.widgets.widget import Widget, escape_label, one_of
 
-VECTORS = ("h<sup>L</sup>: last layer's [CLS]", "h<sup>P</sup>: pooler's output")
+VECTORS = ("h<sup>L</sup>: [CLS] of the last layer", "h<sup>P</sup>: the pooler's output")
 
 
-class NormExplorer(FigureApp):
-    """Compare the norms of two models on the same sentences.
+class NormExplorer(Widget):
+    """Compare the norms of two models on the same sentences, without some of their LayerNorms.
 
-    A slider removes both LayerNorms of the last layers, without further training.
+    Shows the Euclidean lengths of h^L, [CLS] of the last layer, and of h^P, the pooler's output,
+    and their standard deviation divided by their mean for every number of layers r whose two
+    LayerNorms are removed: of the last r layers, in a copy, without further training. LayerNorm
+    fixes the norm of h^L, so that a modulus loss can change nothing (TNCSE,
+    https://arxiv.org/abs/2503.12739).
 
     encoders: models by name, of equal depth (for example before and after training); a twin is
         shown as its two towers.
-    sentences: about a hundred, as in the papers.
+    sentences: about a hundred, as in the paper.
+
+    Controls, which can be set as attributes: model_a, model_b; removed, r, from 0 to the depth;
+    from_zero, whether the axis of the lengths starts at 0.
+
+    Raises ModelError for encoders without BERT-like towers, SettingsError for an unknown model or
+    an r outside the depth.
+
+    >>> explorer = NormExplorer({"mine": encoder}, sentences)  # doctest: +SKIP
+    >>> explorer.removed = 2  # doctest: +SKIP
     """
+
+    script = "norms"
+    names = traitlets.List().tag(sync=True)
+    depth = traitlets.Int().tag(sync=True)
+    model_a = traitlets.Unicode().tag(sync=True)
+    model_b = traitlets.Unicode().tag(sync=True)
+    removed = traitlets.Int(0).tag(sync=True)
+    from_zero = traitlets.Bool(True).tag(sync=True)
+    norms = traitlets.Dict().tag(sync=True)
+    """What the browser has, by model; it asks for the others."""
 
     def __init__(
         self, encoders: Mapping[str, SentenceEncoder | TwinEncoder], sentences: Sequence[str]
     ):
         self.streams, self.sentences = streams(encoders), list(sentences)
+        self.measure = lru_cache(maxsize=None)(self._measure)
         names = list(self.streams)
-        self.depth = self.streams[names[0]].tower.config.num_hidden_layers
-        self.norms = lru_cache(maxsize=None)(self._norms)
-        self.controls = {
-            "model_a": widgets.Dropdown(options=names, description="model A"),
-            "model_b": widgets.Dropdown(options=names, value=names[-1], description="model B"),
-            "removed": widgets.IntSlider(
-                0, 0, self.depth, description="removed", continuous_update=False
-            ),
+        depth = self.streams[names[0]].tower.config.num_hidden_layers
+        super().__init__(names=names, depth=depth, model_a=names[0], model_b=names[-1])
+        self.on_msg(lambda _, content, buffers: self._give(content["model"]))
+
+    @traitlets.validate("model_a", "model_b")
+    def _known_model(self, proposal: dict) -> str:
+        return one_of("model", proposal["value"], list(self.streams))
+
+    @traitlets.validate("removed")
+    def _within_depth(self, proposal: dict) -> int:
+        if not 0 <= proposal["value"] <= self.depth:
+            raise SettingsError(
+                f"removed={proposal['value']} must be a number of layers from 0 to {self.depth}"
+            )
+        return proposal["value"]
+
+    def _measure(self, name: str) -> list[Norms]:
+        """Norms of a model without the LayerNorms of its last 0, 1, 2 ... layers."""
+        tower = copy.deepcopy(self.streams[name].tower)
+        found = []
+        for removed in range(self.depth + 1):
+            if removed:
+                remove_layer_norms(tower, removed)
+            found.append(vector_norms(tower, self.streams[name].tokenizer, self.sentences))
+        return found
+
+    def _give(self, *names: str) -> None:
+        """Send what the browser lacks of these models."""
+        lacking = {name: self._rounded(name) for name in names if name not in self.norms}
+        if lacking:
+            self.norms = {**self.norms, **lacking}
+
+    def _rounded(self, name: str) -> dict[str, Any]:
+        """By vector: lengths (r, sentence) and their sd / mean (r,), to 4 digits; no pooler: {}."""
+        return {
+            vector: {
+                "lengths": [[_round(x) for x in lengths.tolist()] for lengths in by_removed],
+                "spread": [_round(_spread(lengths)) for lengths in by_removed],
+            }
+            for vector, by_removed in self._by_vector(name).items()
+            if by_removed[0] is not None
         }
 
-    def _norms(self, name: str, removed: int) -> Norms:
-        tower, tokenizer = self.streams[name][:2]
-        if removed:
-            tower = copy.deepcopy(tower)
-            remove_layer_norms(tower, removed)
-        return vector_norms(tower, tokenizer, self.sentences)
+    def _by_vector(self, name: str) -> dict[str, Sequence[Tensor]]:
+        return {
+            vector: [getattr(norms, vector) for norms in self.measure(name)]
+            for vector in Norms._fields
+        }
 
-    def figure(self, *, model_a: str, model_b: str, removed: int) -> go.Figure:
-        """The figure for these values of the controls."""
+    def page_state(self) -> dict[str, Any]:
+        """With every model's norms."""
+        self._give(*self.streams)
+        return super().page_state()
+
+    def static(self) -> go.Figure:
+        """Lengths with all LayerNorms, and without those of `removed` layers (of all, for 0); their
+        sd / mean for every r."""
+        after = self.removed or self.depth
         figure = make_subplots(
             rows=2,
             cols=2,
-            vertical_spacing=0.16,
-            horizontal_spacing=0.1,
-            subplot_titles=[
-                *(f"{vector}, {removed} of {self.depth} removed" for vector in VECTORS),
-                *(f"spread of {vector.split(':')[0]}: sd / mean" for vector in VECTORS),
-            ],
+            vertical_spacing=0.2,
+            horizontal_spacing=0.14,
+            subplot_titles=[*VECTORS, *("spread of " + vector.split(":")[0] for vector in VECTORS)],
         )
-        models = dict.fromkeys((model_a, model_b))
+        models = dict.fromkeys((self.model_a, self.model_b))
+        self._give(*models)
         for colour, (side, name) in zip(PALETTE, zip("AB", models, strict=False), strict=False):
-            for column in (1, 2):
-                lengths = self.norms(name, removed)[column - 1]
-                if lengths is None:
+            label = f"{side}: {escape_label(name)}"
+            look = dict(name=label, legendgroup=label, line_color=colour)
+            for column, by_removed in enumerate(self._by_vector(name).values(), 1):
+                if by_removed[0] is None:
                     continue
-                label = f"{side}: {escape_label(name)}"
                 figure.add_violin(
-                    y=lengths.tolist(),
-                    name=label,
-                    legendgroup=label,
-                    line_color=colour,
+                    x=[str(removed) for removed in (0, after) for _ in self.sentences],
+                    y=[x for removed in (0, after) for x in by_removed[removed].tolist()],
                     points="all",
                     pointpos=0,
                     marker=dict(size=3),
@@ -80,24 +142,32 @@ class NormExplorer(FigureApp):
                     showlegend=column == 1,
                     row=1,
                     col=column,
+                    **look,
                 )
-                spread = [self.norms(name, r)[column - 1] for r in range(self.depth + 1)]
                 figure.add_scatter(
-                    y=[(s.std() / s.mean()).item() for s in spread],
+                    y=[100 * _spread(lengths) for lengths in by_removed],
                     mode="lines+markers",
-                    line_color=colour,
-                    name=label,
-                    legendgroup=label,
                     showlegend=False,
                     row=2,
                     col=column,
+                    **look,
                 )
-        figure.add_vline(x=removed, line=dict(color="#bbb", dash="dot"), row=2, col="all")
-        figure.update_yaxes(title="norm", row=1, col=1)
-        figure.update_yaxes(title="sd / mean", row=2, col=1)
-        figure.update_yaxes(rangemode="tozero")
-        figure.update_xaxes(title="layers without LayerNorm", dtick=1, row=2)
-        figure.update_xaxes(showticklabels=False, row=1)
+        figure.add_vline(x=self.removed, line=dict(color="#999", dash="dot"), row=2, col="all")
+        figure.update_yaxes(title="length (Euclidean norm)", row=1, col=1)
+        figure.update_yaxes(title="sd / mean, %", row=2, col=1)
+        figure.update_yaxes(rangemode="tozero" if self.from_zero else "normal", row=1)
+        figure.update_yaxes(rangemode="tozero", row=2)
+        figure.update_xaxes(title="last layers without LayerNorm")
+        figure.update_xaxes(type="category", row=1)
+        figure.update_xaxes(dtick=1, row=2)
         return figure.update_layout(
-            height=760, legend=dict(y=-0.12, yanchor="top"), margin=dict(t=60, b=90)
+            height=760, violinmode="group", legend=dict(y=1.07), margin=dict(t=110, b=70)
         )
+
+
+def _spread(lengths: Tensor) -> float:
+    return (lengths.std() / lengths.mean()).item()
+
+
+def _round(x: float) -> float:
+    return float(f"{x:.4g}")

@@ -1,57 +1,102 @@
 """Run comparer: finished trainings side by side, with bootstrap intervals of their differences."""
 
-from collections.abc import Callable, Mapping, Sequence
+import math
+from collections.abc import Callable, Mapping
 from functools import lru_cache
+from typing import Any
 
-import ipywidgets as widgets
+import numpy as np
 import plotly.graph_objects as go
+import traitlets
 from plotly.subplots import make_subplots
+from scipy.stats import rankdata
 
-from cselab.evaluation import compare_pairs
+from cselab.errors import SettingsError
+from cselab.evaluation import TaskScore, compare_pairs
 from cselab.experiments.finished import FinishedRun
 from cselab.plots.theme import PALETTE
-from cselab.widgets.widget import FigureApp, escape_label
+from cselab.widgets.widget import Widget, escape_label, one_of
+
+MOST = len(PALETTE)
+RESAMPLES = 500
 
 
-class RunComparer(FigureApp):
-    """Compare finished runs: dev curves, scores by phenomenon, and differences from a baseline.
+class RunComparer(Widget):
+    """Compare finished runs: dev curves, test scores, and scores by phenomenon.
 
-    Each difference of a test score has a paired bootstrap interval.
+    Scores are Spearman x100. Each difference from the baseline has a 95 % interval of a paired
+    bootstrap over the test pairs, as `cselab.evaluation.compare_pairs` computes it.
 
-    runs: functions that open a run, by name; called when a run is selected. At most 7 are shown.
+    runs: functions that open a run, by name (`lab.finished_runs()`). A run is opened, once, when it
+        is picked: that loads and scores its encoder.
+
+    Controls, which can be set as attributes: picked, names of at most 7 runs; baseline, one name.
+
+    Raises SettingsError for a name that is not of `runs`, or more than 7.
+
+    >>> comparer = RunComparer(lab.finished_runs())  # doctest: +SKIP
+    >>> comparer.baseline = comparer.names[1]  # doctest: +SKIP
     """
+
+    script = "runs"
+    names = traitlets.List().tag(sync=True)
+    most = traitlets.Int(MOST).tag(sync=True)
+    picked = traitlets.List(traitlets.Unicode()).tag(sync=True)
+    baseline = traitlets.Unicode().tag(sync=True)
+    opened = traitlets.Dict().tag(sync=True)
+    """What the browser has, by run; it asks for the others."""
+    failed = traitlets.Dict().tag(sync=True)
+    """Why a run could not be opened, by its name."""
 
     def __init__(self, runs: Mapping[str, Callable[[], FinishedRun]]):
         names = list(runs)
         self.run = lru_cache(maxsize=None)(lambda name: runs[name]())
-        self.difference = lru_cache(maxsize=None)(self._difference)
-        rows = min(8, len(names))
-        self.controls = {
-            "picked": widgets.SelectMultiple(
-                options=names,
-                value=names[:2],
-                description="runs",
-                rows=rows,
-                layout=widgets.Layout(width="55%"),
-            ),
-            "baseline": widgets.Dropdown(options=names, description="baseline"),
-        }
+        super().__init__(names=names, picked=names[:2], baseline=names[0] if names else "")
+        self.on_msg(lambda _, content, buffers: self._answer(content["run"]))
 
-    def _difference(self, name: str, baseline: str, task: str):
-        scores, reference = self.run(name).report.tasks, self.run(baseline).report.tasks
-        return compare_pairs(scores[task], reference[task], resamples=500)
+    @traitlets.validate("picked")
+    def _known_runs(self, proposal: dict) -> list[str]:
+        picked = list(dict.fromkeys(one_of("run", name, self.names) for name in proposal["value"]))
+        if len(picked) > MOST:
+            raise SettingsError(f"picked has {len(picked)} runs; at most {MOST} are shown")
+        return picked
 
-    def figure(self, *, picked: Sequence[str], baseline: str) -> go.Figure:
-        """The figure for these values of the controls."""
+    @traitlets.validate("baseline")
+    def _known_run(self, proposal: dict) -> str:
+        return one_of("run", proposal["value"], self.names) if self.names else proposal["value"]
+
+    def _answer(self, name: str) -> None:
+        try:
+            self._open(name)
+        except Exception as error:  # shown in the browser: nobody sees a kernel's log
+            self.failed = {**self.failed, name: f"{type(error).__name__}: {error}"}
+
+    def _open(self, *names: str) -> None:
+        """Open runs, and give the browser what it lacks of them."""
+        for name in dict.fromkeys(names):
+            if name not in self.opened:
+                self.opened = {**self.opened, name: _packed(self.run(name))}
+
+    def page_state(self) -> dict[str, Any]:
+        """With the runs that are picked, and all that were opened before."""
+        if self.names:
+            self._open(*self.picked, self.baseline)
+        return super().page_state()
+
+    def static(self) -> go.Figure:
+        """The picked runs: dev curves, differences from the baseline, scores by phenomenon."""
+        if self.names:
+            self._open(*self.picked, self.baseline)
         figure = make_subplots(
             rows=2,
             cols=2,
             specs=[[{}, {}], [{"colspan": 2}, None]],
-            vertical_spacing=0.17,
-            horizontal_spacing=0.12,
-            subplot_titles=["dev score", "test score minus the baseline's", "by phenomenon"],
+            vertical_spacing=0.2,
+            horizontal_spacing=0.14,
+            subplot_titles=["dev score", "test score minus the baseline's", "test by phenomenon"],
         )
-        for number, (colour, name) in enumerate(zip(PALETTE, picked, strict=False)):
+        baseline = self.run(self.baseline).report.tasks if self.names else {}
+        for number, (colour, name) in enumerate(zip(PALETTE, self.picked, strict=False)):
             history, report, phenomena = self.run(name)
             style = dict(name=escape_label(name), legendgroup=name)
             figure.add_scatter(
@@ -72,12 +117,15 @@ class RunComparer(FigureApp):
                 col=1,
                 **style,
             )
-            tasks = [task for task in report.tasks if task in self.run(baseline).report.tasks]
-            if name == baseline or not tasks:
+            tasks = [task for task in baseline if task in report.tasks]
+            if name == self.baseline or not tasks:
                 continue
-            compared = [self.difference(name, baseline, task) for task in tasks]
+            compared = [
+                compare_pairs(report.tasks[task], baseline[task], resamples=RESAMPLES)
+                for task in tasks
+            ]
             figure.add_scatter(
-                x=[place + 0.1 * number for place in range(len(tasks))],
+                x=[list(baseline).index(task) + 0.1 * (number - 3) for task in tasks],
                 y=[c.difference for c in compared],
                 mode="markers",
                 marker=dict(color=colour, size=9),
@@ -90,17 +138,49 @@ class RunComparer(FigureApp):
                 col=2,
                 **style,
             )
-        tests = list(self.run(baseline).report.tasks)
-        figure.update_xaxes(
-            tickvals=list(range(len(tests))), ticktext=tests, range=[-0.5, len(tests)], row=1, col=2
-        )
+        tests = dict(tickvals=list(range(len(baseline))), ticktext=list(baseline))
+        figure.update_xaxes(**tests, range=[-0.5, len(baseline) - 0.5], row=1, col=2)
         figure.add_hline(y=0, line=dict(color="#888", dash="dot"), row=1, col=2)
         figure.update_xaxes(title="step", row=1, col=1)
         figure.update_yaxes(title="Spearman × 100", col=1)
         figure.update_yaxes(title="points, 95 % interval", row=1, col=2)
+        legend = dict(orientation="v", x=0, y=1, yref="container", yanchor="top")
+        top = 32 * len(self.picked) + 40
         return figure.update_layout(
-            height=760,
-            barmode="group",
-            legend=dict(y=-0.16, yanchor="top"),
-            margin=dict(t=60, b=110),
+            height=680 + top, barmode="group", legend=legend, margin=dict(t=top, b=90)
         )
+
+
+def _packed(run: FinishedRun) -> dict[str, Any]:
+    """What the browser draws of a run; lists, as a saved notebook sorts what has names."""
+    return {
+        "history": [[row["step"], _round(row["dev"])] for row in run.history],
+        "tests": [
+            {
+                "task": task,
+                "pairs": score.data.fingerprint,
+                "score": _round(score.spearman),
+                "resampled": [_round(x) for x in resampled_scores(score).tolist()],
+            }
+            for task, score in run.report.tasks.items()
+        ],
+        "phenomena": [[name, _round(score)] for name, score in run.phenomena.items()],
+    }
+
+
+def _round(x: float) -> float | None:
+    return round(x, 4) if math.isfinite(x) else None  # JSON has no NaN
+
+
+def resampled_scores(score: TaskScore) -> np.ndarray:
+    """Spearman x100 on each of the bootstrap's resamples of the pairs, (500,).
+
+    The resamples are those of `compare_pairs`. So the browser can compare any two opened runs: the
+    interval of their difference is that of the differences on each resample.
+    """
+    n = len(score.data)
+    drawn = np.random.default_rng(0).integers(n, size=(RESAMPLES, n))
+    x, y = (rankdata(values[drawn], axis=1) for values in (score.similarities, score.data.scores))
+    x, y = (ranks - ranks.mean(1, keepdims=True) for ranks in (x, y))
+    with np.errstate(invalid="ignore"):  # NaN where all cosines are equal
+        return 100 * (x * y).sum(1) / np.sqrt((x * x).sum(1) * (y * y).sum(1))

@@ -10,10 +10,14 @@ from cselab.models import SentenceEncoder, TwinEncoder
 
 
 class Stream(NamedTuple):
-    """A tower, and the other tower of its twin, whose values its cross-attention layers read."""
+    """A tower, and the other tower of its twin, whose values its cross-attention layers read.
+
+    encoder: what the tower belongs to, which gives sentence vectors.
+    """
 
     tower: PreTrainedModel
     tokenizer: PreTrainedTokenizerBase
+    encoder: SentenceEncoder | TwinEncoder
     other: PreTrainedModel | None = None
     cael: tuple[int, ...] = ()
 
@@ -34,8 +38,8 @@ def streams(encoders: Mapping[str, SentenceEncoder | TwinEncoder]) -> dict[str, 
             )
         if isinstance(encoder, TwinEncoder):
             i, ii = encoder.backbones
-            by_name[f"{name}, tower I"] = Stream(i, encoder.tokenizer, ii, encoder.cael)
-            by_name[f"{name}, tower II"] = Stream(ii, encoder.tokenizer, i, encoder.cael)
+            by_name[f"{name}, tower I"] = Stream(i, encoder.tokenizer, encoder, ii, encoder.cael)
+            by_name[f"{name}, tower II"] = Stream(ii, encoder.tokenizer, encoder, i, encoder.cael)
         else:
-            by_name[name] = Stream(encoder.backbone, encoder.tokenizer)
+            by_name[name] = Stream(encoder.backbone, encoder.tokenizer, encoder)
     return by_name

@@ -2,46 +2,20 @@
 
 import json
 import os
-import shutil
 import subprocess
 import sys
 import time
 import urllib.request
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import nbformat
 import pytest
 
-from cselab.experiments.doctor import BROWSERS
-
 ROOT = Path(__file__).resolve().parents[2]
 TOKEN = "for-the-tests"
 STATUS = ".jp-Notebook-ExecutionIndicator"
 IDLE = f"{STATUS}[data-status=idle]"
-
-
-@pytest.fixture(scope="session")
-def browser():
-    """Headless Chromium of the system. Without one the tests are skipped; with
-    CSELAB_BROWSER=required they fail."""
-    from playwright.sync_api import sync_playwright
-
-    path = next(filter(None, map(shutil.which, BROWSERS)), None)
-    if path is None:
-        reason = (
-            f"no browser on the PATH ({', '.join(BROWSERS)}): apt install chromium, or your "
-            "system's equivalent"
-        )
-        if os.environ.get("CSELAB_BROWSER") == "required":
-            pytest.fail(reason)
-        pytest.skip(reason)
-    with sync_playwright() as playwright:
-        chromium = playwright.chromium.launch(
-            executable_path=path, args=["--no-sandbox", "--use-gl=swiftshader"]
-        )
-        yield chromium
-        chromium.close()
 
 
 @pytest.fixture(scope="session")
@@ -105,16 +79,24 @@ def _address(home: Path, server: subprocess.Popen) -> str:
 def open_notebook(browser, jupyterlab) -> Iterator[Callable]:
     """`open_notebook("06_attention_and_norms", sentences=300)`: all its cells run in JupyterLab;
     gives the page, and a list of the errors in the browser's console. `until_idle=False`: gives
-    them while the cells run."""
+    them while the cells run. `cells`: a notebook of these cells."""
     from papermill.iorw import load_notebook_node
     from papermill.parameterize import parameterize_notebook
 
     url, folder = jupyterlab
     pages = []
 
-    def opened(name: str, *, until_idle: bool = True, **parameters):
-        notebook = load_notebook_node(str(ROOT / "notebooks" / f"{name}.ipynb"))
-        nbformat.write(parameterize_notebook(notebook, parameters), folder / f"{name}.ipynb")
+    def opened(name: str, *, until_idle: bool = True, cells: Sequence[str] = (), **parameters):
+        if cells:
+            spec = {"name": "python3", "display_name": "Python 3", "language": "python"}
+            notebook = nbformat.v4.new_notebook(
+                cells=[nbformat.v4.new_code_cell(cell) for cell in cells],
+                metadata={"kernelspec": spec},
+            )
+        else:
+            notebook = load_notebook_node(str(ROOT / "notebooks" / f"{name}.ipynb"))
+            notebook = parameterize_notebook(notebook, parameters)
+        nbformat.write(notebook, folder / f"{name}.ipynb")
         page = browser.new_page(viewport={"width": 1280, "height": 1000})
         pages.append(page)
         errors: list[str] = []

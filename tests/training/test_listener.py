@@ -12,6 +12,10 @@ class Follower:
 
     def __init__(self, stop_at=None, error=Interrupted):
         self.steps, self.rows, self.stop_at, self.error = [], [], stop_at, error
+        self.total = None
+
+    def started(self, name, steps):
+        self.total = steps
 
     def step(self, name, number, terms):
         self.steps.append((number, terms))
@@ -27,6 +31,7 @@ def test_a_listener_hears_every_step_and_every_evaluation(towers, corpus):
     follower, method = Follower(), build("tncse", towers)
     result = fit(method, corpus, schedule(), dev=lambda m: 0.0, seed=7, listener=follower)
     assert [number for number, _ in follower.steps] == [1, 2, 3, 4, 5, 6]
+    assert follower.total == 6
     assert all(set(terms) == {"nce", "icnce", "ictm"} for _, terms in follower.steps)
     assert follower.rows == result.history
     first = [terms["nce"] for _, terms in follower.steps[:2]]

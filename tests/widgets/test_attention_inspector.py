@@ -1,15 +1,19 @@
 """The attention inspector, and bertviz's page of the same."""
 
+import base64
 import json
 
+import numpy as np
 import pytest
 import torch
 
 from cselab.analysis import read_lengths, trace
+from cselab.errors import SettingsError
 from cselab.widgets import AttentionInspector, bertviz_page
-from cselab.widgets.attention import CROSS_LENGTHS, LENGTHS
 from cselab.widgets.bertviz_page import show_bertviz
+from cselab.widgets.reading import LONGEST, SHOWN
 
+WEIGHTS, LENGTHS, CROSS_LENGTHS = SHOWN
 SENTENCE, OTHER = "a man is playing guitar .", "the dog was sleeping under the table"
 
 
@@ -19,7 +23,7 @@ def inspector(encoders):
 
 
 def maps(inspector):
-    """The attention maps that are drawn."""
+    """The attention maps of the static figure."""
     return [torch.tensor(part.z) for part in inspector.static().data if part.type == "heatmap"]
 
 
@@ -27,26 +31,50 @@ def ids(encoder, text):
     return encoder.tokenizer([text], return_tensors="pt", return_token_type_ids=False)["input_ids"]
 
 
+def unpacked(reading, name, *shape):
+    values = np.frombuffer(base64.b64decode(reading[name]), dtype=np.float16)
+    return torch.from_numpy(values.astype(np.float32)).view(*shape)
+
+
 def test_the_maps_are_the_models_own(encoders, inspector):
     """Prevents a map of another layer, head or model: layers and heads count from 1, head 0 is
     their mean."""
-    inspector.controls["model_b"].value = "twin, tower II"
-    inspector.controls["layer"].value = 3
+    inspector.model_b = "twin, tower II"
+    inspector.layer = 3
     expected = [
         trace(tower, ids(encoders["one"], SENTENCE)).attention[2, 0]
         for tower in (encoders["one"].backbone, encoders["twin"].tower_ii)
     ]
     for mine, theirs in zip(maps(inspector), expected, strict=True):
         torch.testing.assert_close(mine, theirs.mean(0))
-    inspector.controls["head"].value = 2
+    inspector.head = 2
     for mine, theirs in zip(maps(inspector), expected, strict=True):
         torch.testing.assert_close(mine, theirs[1])
+
+
+def test_the_browser_gets_the_same_numbers(encoders, inspector):
+    """Prevents layers, heads, queries and keys that change places on the way to the browser, and a
+    tower's own values in place of the other one's."""
+    twin = encoders["twin"]
+    reading = inspector.read("twin, tower I", SENTENCE).packed()
+    one, two = (trace(tower, ids(twin, SENTENCE)) for tower in twin.backbones)
+    n, _, h, length, _ = one.attention.shape
+    close = {"atol": 1e-3, "rtol": 1e-3}
+    packed = unpacked(reading, "attention", n, h, length, length)
+    torch.testing.assert_close(packed, one.attention[:, 0], **close)
+    for name, values in (("values", one.values), ("others", two.values)):
+        lengths = values[:, 0].norm(dim=-1)
+        torch.testing.assert_close(unpacked(reading, name, n, h, length), lengths, **close)
+    states = one.states[1:, 0].norm(dim=-1)
+    torch.testing.assert_close(unpacked(reading, "states", n, length), states, **close)
+    squares = one.context[:, 0].square().sum(-1)
+    torch.testing.assert_close(unpacked(reading, "context", n, length), squares, **close)
 
 
 def test_a_second_sentence_is_read_by_model_b_alone(inspector):
     """Prevents a second sentence that replaces the first in both maps."""
     before = maps(inspector)
-    inspector.pick.value = (SENTENCE, OTHER)
+    inspector.second, inspector.shown_sentence = OTHER, "1 in A, 2 in B"
     after = maps(inspector)
     torch.testing.assert_close(after[0], before[0])
     assert after[1].shape != before[1].shape
@@ -57,30 +85,22 @@ def test_the_other_towers_values_are_read_at_cross_attention_layers_only(encoder
     tower II's, at a CAEL."""
     twin = encoders["twin"]
     one, two = (trace(tower, ids(twin, SENTENCE)) for tower in twin.backbones)
-    inspector.controls["model_a"].value = "twin, tower I"
-    inspector.controls["show"].value = CROSS_LENGTHS
+    inspector.model_a, inspector.show = "twin, tower I", CROSS_LENGTHS
     for layer, values in ((2, two.values), (3, one.values)):
-        inspector.controls["layer"].value = layer
+        inspector.layer = layer
         torch.testing.assert_close(
             maps(inspector)[0], read_lengths(one.attention, values)[layer - 1, 0].mean(0)
         )
-        said = "no cross-attention in this layer (CAELs: 2, 4)" in inspector.static().to_json()
-        assert said == (layer == 3)
-    inspector.controls["show"].value = LENGTHS
+    inspector.show = LENGTHS
     torch.testing.assert_close(
         maps(inspector)[0], read_lengths(one.attention, one.values)[2, 0].mean(0)
     )
 
 
 def test_shares_are_of_one(inspector):
-    """Bars of received attention over all tokens, and the four classes at each layer, sum to 1 in
-    each model."""
+    """The four classes at each layer sum to 1 in each model."""
     figure = inspector.static()
-    for axis in {bar.xaxis for bar in figure.data if bar.type == "bar"}:
-        assert sum(
-            sum(bar.y) for bar in figure.data if bar.type == "bar" and bar.xaxis == axis
-        ) == pytest.approx(1, abs=1e-5)
-    lines = [part for part in figure.data if part.type == "scatter" and "energy" not in part.name]
+    lines = [part for part in figure.data if part.type == "scatter" and part.name not in ("A", "B")]
     for side in (lines[:4], lines[4:]):
         torch.testing.assert_close(torch.tensor([line.y for line in side]).sum(0), torch.ones(4))
 
@@ -88,22 +108,64 @@ def test_shares_are_of_one(inspector):
 def test_what_a_user_types_is_shown_letter_by_letter(inspector):
     """Prevents a link or a tag of the user's from becoming one in the figure, where plotly reads
     HTML."""
-    inspector.controls["sentence"].value = "<b>a</b> dog"
+    inspector.sentence = "<b>a</b> dog"
     labels = [text for axis in inspector.static().select_xaxes() for text in axis.ticktext or ()]
     assert not any("<" in text for text in labels)
 
 
 def test_a_long_sentence_is_cut(inspector):
     """Prevents a map of thousands of cells that freezes the page."""
-    inspector.controls["sentence"].value = "a dog " * 200
-    assert max(len(part) for part in maps(inspector)) <= 48
+    inspector.sentence = "a dog " * 200
+    assert max(len(part) for part in maps(inspector)) == LONGEST
 
 
-def test_without_a_network_our_own_figure_is_shown_with_the_reason(inspector, monkeypatch, capsys):
-    """Prevents an empty cell in a page that opens offline."""
+def test_the_kernel_answers_with_what_the_browser_asks_for(inspector, monkeypatch):
+    """Prevents a browser that waits for a sentence for ever, or gets another one's."""
+    sent = []
+    monkeypatch.setattr(inspector, "send", sent.append)
+    inspector._handle_custom_msg({"ask": ["read", "twin, tower II", OTHER]}, [])
+    inspector._handle_custom_msg({"ask": ["compare", "one", SENTENCE, OTHER]}, [])
+    read, compared = sent
+    assert read["key"] == ["read", "twin, tower II", OTHER]
+    assert read["found"] == inspector.read("twin, tower II", OTHER).packed()
+    one = inspector.streams["one"].encoder
+    cosine = torch.cosine_similarity(*one.encode([SENTENCE, OTHER]), dim=0)
+    assert compared["found"]["cosine"] == pytest.approx(cosine.item(), abs=1e-5)
+
+
+def test_a_page_has_what_each_of_its_pairs_needs_and_no_more_than_fits(inspector, monkeypatch):
+    """Prevents a page without a kernel that offers a pair it cannot draw, and one of many
+    megabytes."""
+    state = inspector.page_state()
+    json.dumps(state)
+    known = {tuple(one["key"]) for one in state["readings"]}
+    for name in inspector.streams:
+        for first, second in state["pairs"]:
+            needed = {
+                ("read", name, first),
+                ("read", name, second),
+                ("compare", name, first, second),
+            }
+            assert needed <= known
+    monkeypatch.setattr("cselab.widgets.attention.PAGE_BYTES", 1)
+    state = inspector.page_state()
+    assert state["pairs"] == []
+    assert {one["key"][2] for one in state["readings"]} == {SENTENCE}
+
+
+def test_a_model_that_is_not_there_is_refused_with_the_nearest(inspector):
+    with pytest.raises(SettingsError, match="unknown model 'twin, tower III'.*'twin, tower II'"):
+        inspector.model_a = "twin, tower III"
+
+
+def test_without_a_network_bertviz_gives_its_reason_alone(inspector, monkeypatch, capsys):
+    """Prevents an empty cell in a page that opens offline, and the inspector's figure once more."""
+    shown = []
+    monkeypatch.setattr(bertviz_page, "display", shown.append)
     monkeypatch.setenv("CSELAB_RUN_DIR", "somewhere")
     show_bertviz(inspector)
-    assert "bertviz needs scripts from the network" in capsys.readouterr().out
+    assert "bertviz loads its scripts from the network" in capsys.readouterr().out
+    assert shown == []
 
 
 @pytest.mark.parametrize("kind", ["head", "model"])

@@ -1,87 +1,75 @@
-"""What every widget does: a live figure that follows its controls, a static one where there is no
-kernel."""
+"""What every widget shows: the browser's drawing, and a static figure where no script runs."""
 
 import json
 
-import plotly.graph_objects as go
 import pytest
-from plotly.utils import PlotlyJSONEncoder
 
-from cselab.evaluation import compare_pairs
+from cselab.browser import WIDGET_MIME, bundle
 from cselab.widgets import (
     AttentionInspector,
     CaelExplorer,
-    FigureApp,
     NormExplorer,
     RunComparer,
 )
+from cselab.widgets.widget import PLOTLY_MIME
 
 SENTENCE, OTHER = "a man is playing guitar .", "the dog was sleeping under the table"
 
 
-def test_runs_side_by_side(runs):
-    """Prevents a difference of the wrong sign, and a run that is opened though nobody picked it."""
-    openers, made, opened = runs
-    comparer = RunComparer(openers)
-    figure = comparer.static()
-    (marks,) = [part for part in figure.data if getattr(part, "mode", "") == "markers"]
-    tasks = [made[name].report.tasks["Synthetic"] for name in ("other", "base")]
-    expected = compare_pairs(*tasks, resamples=500)
-    assert list(marks.y) == pytest.approx([expected.difference])
-    assert marks.y[0] + marks.error_y.array[0] == pytest.approx(expected.high)
-    assert marks.y[0] - marks.error_y.arrayminus[0] == pytest.approx(expected.low)
-    curves = {
-        part.name: list(part.y)
-        for part in figure.data
-        if getattr(part, "mode", "") == "lines+markers"
-    }
-    assert curves == {"base": [10.0, 20.0], "other": [10.0, 30.0]}
-    assert set(opened) == {"base", "other"}
-
-
-def every_widget(encoders, playground, runs):
+@pytest.fixture
+def widgets(encoders, playground, runs):
     return [
-        (AttentionInspector(encoders, SENTENCE), "layer", 2),
-        (NormExplorer(encoders, [SENTENCE, OTHER, "a cat"]), "removed", 3),
-        (CaelExplorer(encoders["one"].backbone.config), "layer_1", True),
-        (playground, "shape", "space"),
-        (RunComparer(runs[0]), "picked", ("other",)),
+        AttentionInspector(encoders, SENTENCE),
+        NormExplorer(encoders, [SENTENCE, OTHER, "a cat"]),
+        CaelExplorer(encoders["one"].backbone.config),
+        playground,
+        RunComparer(runs[0]),
     ]
 
 
-def test_the_live_figure_follows_its_controls(encoders, playground, runs):
-    """Prevents a widget that stays as it was drawn first, and a live figure that differs from the
-    static one."""
-    for widget, name, value in every_widget(encoders, playground, runs):
-        widget.widget()
-        before = widget.live.to_json()
-        widget.controls[name].value = value
-        assert widget.live.to_json() != before, type(widget)
-        live, static = go.Figure(widget.live).to_plotly_json(), widget.static().to_plotly_json()
-        for part in (*live["data"], *static["data"]):
-            part.pop("uid", None)
-        assert json.dumps(live["data"], cls=PlotlyJSONEncoder, sort_keys=True) == json.dumps(
-            static["data"], cls=PlotlyJSONEncoder, sort_keys=True
-        ), type(widget)
-        assert live["layout"].keys() == static["layout"].keys(), type(widget)
+@pytest.fixture
+def shown(monkeypatch):
+    """The outputs of a cell: data by type."""
+    outputs = []
+
+    def display(*things, raw=False, **_):
+        outputs.extend(things if raw else [{"text/html": thing.data} for thing in things])
+
+    monkeypatch.setattr("cselab.widgets.widget.display", display)
+    return outputs
 
 
-def test_a_headless_run_shows_the_static_figure(encoders, playground, runs, monkeypatch):
-    """Prevents an exported page with nothing where a widget was."""
-    shown = []
-    monkeypatch.setattr("cselab.widgets.widget.display", shown.append)
-    for widget, _, _ in every_widget(encoders, playground, runs):
-        monkeypatch.setenv("CSELAB_RUN_DIR", "somewhere")
+def test_a_headless_run_keeps_the_state_and_a_figure(widgets, shown, monkeypatch):
+    """Prevents an exported page with nothing where a widget was, and one that waits for a
+    kernel."""
+    monkeypatch.setenv("CSELAB_RUN_DIR", "somewhere")
+    for widget in widgets:
         widget._ipython_display_()
-        monkeypatch.delenv("CSELAB_RUN_DIR")
+        (output,) = shown
+        shown.clear()
+        assert output[PLOTLY_MIME]["data"], type(widget)
+        kept = json.loads(json.dumps(output[WIDGET_MIME]))
+        assert kept["script"] == widget.script
+        assert kept["state"]["kernel"] is False
+        assert not [name for name in kept["state"] if name.startswith("_")]
+
+
+def test_a_notebook_has_a_figure_before_each_widget(widgets, shown):
+    """Prevents a saved notebook that shows "model not found" where a widget was."""
+    for widget in widgets:
         widget._ipython_display_()
-        static, live = shown[-2:]
-        assert isinstance(static, go.Figure), type(widget)
-        assert not isinstance(live, go.Figure)
+        style, figure, live = shown
+        shown.clear()
+        assert "cselab-fallback" in style["text/html"]
+        assert figure[PLOTLY_MIME]["data"]
+        assert live["application/vnd.jupyter.widget-view+json"]["model_id"] == widget.model_id
 
 
-def test_controls_have_labels(encoders, playground, runs):
-    """Prevents a slider whose purpose nobody can read, aloud or on the screen."""
-    for widget, _, _ in every_widget(encoders, playground, runs):
-        assert isinstance(widget, FigureApp)
-        assert all(control.description for control in widget.controls.values()), type(widget)
+def test_a_bundle_is_one_module(widgets):
+    """Prevents an import that the browser would look for beside the notebook."""
+    for widget in widgets:
+        lines = bundle(widget.script).splitlines()
+        assert not [line for line in lines if line.startswith("import ")]
+        assert [line for line in lines if line.startswith("export ")] == [
+            "export default { render };"
+        ]

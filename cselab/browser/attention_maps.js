@@ -1,0 +1,222 @@
+// The attention inspector's maps: thumbnails of all heads, large maps of one, and the tokens.
+import { html, svg, cividis, diverging, isDark, short } from "./kit.js";
+import { select, hidden } from "./reading.js";
+
+const LABEL = 88; // pixels for a map's labels
+const TAIL = 42; // for the end of the last tilted label
+const CELL = [12, 30]; // smallest and largest cell
+
+// Fill a canvas with `length` x `length` cells of one pixel; the browser enlarges them.
+// `colour(row, column)` gives [red, green, blue], or null for an empty cell.
+function paint(canvas, length, colour) {
+  canvas.width = canvas.height = length;
+  const context = canvas.getContext("2d");
+  const image = context.createImageData(length, length);
+  for (let row = 0; row < length; row++) {
+    for (let column = 0; column < length; column++) {
+      const rgb = colour(row, column);
+      if (rgb) image.data.set([...rgb, 255], 4 * (row * length + column));
+    }
+  }
+  context.putImageData(image, 0, 0);
+}
+
+const most = (cells, out, length) => {
+  let found = 0;
+  cells.forEach((value, n) => {
+    if (!out[Math.floor(n / length)] && !out[n % length]) found = Math.max(found, Math.abs(value));
+  });
+  return found || 1;
+};
+
+// All layers (rows) and heads (columns) of both models as buttons. Gives their element, and a
+// function that marks the chosen ones.
+export function thumbnails(width, sides, view, choose, tip) {
+  const { layers, heads } = sides[0].reading;
+  const room = Math.min(width > 700 ? (width - 18) / 2 : width, 34 + heads * 72);
+  const size = Math.max(16, Math.floor((room - 34) / heads) - 6);
+  const panels = sides.map(({ side, name, reading, cael }) => {
+    const { length } = reading;
+    const out = hidden(reading, view);
+    const grid = html("div", {
+      class: "heads",
+      role: "group",
+      "aria-label": `layers and heads of model ${side}; arrow keys move`,
+      style: `grid-template-columns: 30px repeat(${heads}, ${size + 4}px)`,
+    });
+    grid.append(html("span"), ...Array.from({ length: heads }, (_, h) => html("span", { class: "note" }, `${h + 1}`)));
+    for (let layer = 1; layer <= layers; layer++) {
+      grid.append(html("span", { class: "note", title: cael.includes(layer) ? "cross-attention layer" : null }, `${layer}${cael.includes(layer) ? " ×" : ""}`));
+      for (let head = 1; head <= heads; head++) {
+        const canvas = html("canvas", { "aria-hidden": "true" });
+        const cells = select(reading, layer, head, view.show, cael);
+        const top = most(cells, out, length);
+        paint(canvas, length, (q, k) => (out[q] || out[k] ? null : cividis(cells[q * length + k] / top)));
+        canvas.style.width = canvas.style.height = `${size}px`;
+        grid.append(
+          html(
+            "button",
+            {
+              type: "button",
+              class: "thumbnail",
+              "aria-label": `model ${side}, layer ${layer}, head ${head}`,
+              "data-place": `${layer} ${head}`,
+              onclick: () => choose(layer, head),
+              onpointermove: (event) => tip.show(event, `${side}: layer ${layer}, head ${head}\nlargest ${short(top)}`),
+              onpointerleave: tip.hide,
+            },
+            canvas,
+          ),
+        );
+      }
+    }
+    grid.addEventListener("keydown", (event) => {
+      const step = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] }[event.key];
+      const [layer, head] = (event.target.dataset.place ?? "").split(" ").map(Number);
+      if (!step || !layer) return;
+      event.preventDefault();
+      const next = grid.querySelector(`[data-place="${layer + step[0]} ${head + step[1]}"]`);
+      next?.focus();
+    });
+    return html("div", { class: "panel" }, html("h4", {}, `${side}: ${name}`), grid);
+  });
+  const words =
+    "Each square is the map of a layer (down) and head (across), scaled to its own largest cell; " +
+    "× marks cross-attention layers. Choose one to enlarge it.";
+  const element = html("div", {}, html("p", { class: "note" }, words), html("div", { class: "panels" }, panels));
+  const mark = (chosen) => {
+    for (const button of element.querySelectorAll("[data-place]")) {
+      const [layer, head] = button.dataset.place.split(" ").map(Number);
+      const here = layer === chosen.layer && (head === chosen.head || chosen.head === 0);
+      button.setAttribute("aria-pressed", String(here));
+      button.tabIndex = here && head === Math.max(1, chosen.head) ? 0 : -1;
+    }
+  };
+  return { element, mark };
+}
+
+// Maps of A, B and, where the tokens are the same, A − B. Gives their element, and functions that
+// mark a token in each.
+export function maps(width, sides, view, { point, tip, dark }) {
+  const cells = sides.map(({ reading, cael }) => select(reading, view.layer, view.head, view.show, cael));
+  const same = sides[0].reading.tokens.join(" ") === sides[1].reading.tokens.join(" ");
+  const scale = Math.max(...sides.map(({ reading }, n) => most(cells[n], hidden(reading, view), reading.length)));
+  const longest = Math.max(...sides.map(({ reading }) => reading.length));
+  const count = Math.max(1, Math.min(same ? 3 : 2, Math.floor((width + 18) / (LABEL + CELL[0] * longest + TAIL + 18))));
+  const room = (width - 18 * (count - 1)) / count - LABEL - TAIL;
+  const cell = Math.max(CELL[0], Math.min(CELL[1], Math.floor(room / longest)));
+  const what = view.head ? `layer ${view.layer}, head ${view.head}` : `layer ${view.layer}, mean of the heads`;
+  const unit = view.show === "attention weights" ? "weight" : "length read";
+  const drawn = sides.map(({ side, name, reading }, n) =>
+    one({
+      title: `${side}: ${name}, ${what}`, reading, values: cells[n], cell, point, tip, unit, view,
+      colour: (value) => cividis(value / scale), ends: [0, scale],
+    }),
+  );
+  if (same) {
+    const difference = cells[0].map((value, n) => value - cells[1][n]);
+    const { reading } = sides[0];
+    const far = most(difference, hidden(reading, view), reading.length);
+    const middle = isDark(dark) ? [40, 42, 46] : [242, 242, 242];
+    drawn.push(
+      one({
+        title: `A − B, ${what}`, reading, values: difference, cell, point, tip, unit, view,
+        colour: (value) => diverging(value / far, middle), ends: [-far, 0, far],
+      }),
+    );
+  }
+  const style = `grid-template-columns: repeat(${count}, minmax(0, 1fr))`;
+  return { element: html("div", { class: "panels", style }, drawn.map((map) => map.element)), marks: drawn.map((map) => map.mark) };
+}
+
+function one({ title, reading, values, cell, point, tip, unit, view, colour, ends }) {
+  const { length, tokens } = reading;
+  const out = hidden(reading, view);
+  const size = cell * length;
+  const style = `position:absolute;left:${LABEL}px;top:${LABEL}px;width:${size}px;height:${size}px`;
+  const canvas = html("canvas", { "aria-hidden": "true", style });
+  paint(canvas, length, (q, k) => (out[q] || out[k] ? null : colour(values[q * length + k])));
+  const labels = tokens.map((token, n) => {
+    const words = token.length > 12 ? `${token.slice(0, 11)}…` : token;
+    const middle = LABEL + cell * (n + 0.5);
+    return [
+      svg("text", { x: LABEL - 5, y: middle + 4, "text-anchor": "end", "data-token": n }, words),
+      svg("text", { x: middle + 4, y: LABEL - 5, "data-token": n, transform: `rotate(-60 ${middle + 4} ${LABEL - 5})` }, words),
+    ];
+  });
+  const band = () => svg("rect", { fill: "none", "stroke-width": 2, style: "stroke:var(--c1)", visibility: "hidden" });
+  const [across, down] = [band(), band()];
+  const whole = LABEL + size + TAIL;
+  const picture = svg(
+    "svg",
+    { width: whole, height: LABEL + size + 4, role: "img", "aria-label": `${title}: queries down, keys across`, style: "position:relative;max-width:none" },
+    labels.flat(),
+    across,
+    down,
+  );
+  const mark = (token) => {
+    const [query, key] = token ?? [-1, -1];
+    for (const [rect, place, isRow] of [[across, query, true], [down, key, false]]) {
+      const shown = place >= 0 && place < length;
+      rect.setAttribute("visibility", shown ? "visible" : "hidden");
+      rect.setAttribute("x", isRow ? LABEL : LABEL + place * cell);
+      rect.setAttribute("y", isRow ? LABEL + place * cell : LABEL);
+      rect.setAttribute("width", isRow ? size : cell);
+      rect.setAttribute("height", isRow ? cell : size);
+    }
+  };
+  const place = (event) => {
+    const box = picture.getBoundingClientRect();
+    const key = Math.floor((event.clientX - box.left - LABEL) / cell);
+    const query = Math.floor((event.clientY - box.top - LABEL) / cell);
+    return [query, key];
+  };
+  picture.addEventListener("pointermove", (event) => {
+    const [query, key] = place(event);
+    const inside = (n) => n >= 0 && n < length;
+    if (inside(query) && inside(key)) {
+      point([query, key]);
+      tip.show(event, `${tokens[query]} → ${tokens[key]}\n${unit} ${short(values[query * length + key])}`);
+    } else {
+      const label = inside(query) ? query : inside(key) ? key : null;
+      point(label === null ? null : [label, label]);
+      tip.hide();
+    }
+  });
+  picture.addEventListener("pointerleave", () => {
+    point(null);
+    tip.hide();
+  });
+  const key = html("div", { class: "legend" }, unit, ...ends.map((end) => html("span", {}, html("i", { class: "swatch", style: `background:rgb(${colour(end).join(",")})` }), short(end))));
+  const box = html("div", { class: "scroll map", style: "position:relative" }, canvas, picture);
+  return { element: html("div", { class: "panel" }, html("h4", {}, title), key, box), mark };
+}
+
+// The tokens of a sentence; the one under the pointer or the focus is marked in all maps.
+export function strip(reading, point) {
+  const chips = reading.tokens.map((token, n) =>
+    html(
+      "button",
+      {
+        type: "button",
+        class: "chip",
+        "aria-label": `token ${n + 1}: ${token}`,
+        tabindex: n ? -1 : 0,
+        onpointerenter: () => point([n, n]),
+        onpointerleave: () => point(null),
+        onfocus: () => point([n, n]),
+        onblur: () => point(null),
+      },
+      token,
+    ),
+  );
+  const element = html("div", { class: "chips", role: "group", "aria-label": "tokens; arrow keys move" }, chips);
+  element.addEventListener("keydown", (event) => {
+    const step = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
+    if (!step) return;
+    event.preventDefault();
+    chips[chips.indexOf(event.target) + step]?.focus();
+  });
+  const mark = (token) => chips.forEach((chip, n) => chip.classList.toggle("marked", token !== null && token.includes(n)));
+  return { element, mark };
+}

@@ -1,0 +1,260 @@
+// What all widgets share: elements, controls bound to the model, tooltips, colours.
+
+export const PALETTE = [0, 1, 2, 3, 4, 5, 6].map((n) => `var(--c${n})`);
+export const DASHES = ["", "7 4", "2 3", "9 3 2 3"];
+
+// An HTML element. Properties that start with "on" are listeners; others are attributes.
+export function html(tag, properties = {}, ...children) {
+  return fill(document.createElement(tag), properties, children);
+}
+
+// An SVG element.
+export function svg(tag, properties = {}, ...children) {
+  return fill(document.createElementNS("http://www.w3.org/2000/svg", tag), properties, children);
+}
+
+function fill(element, properties, children) {
+  for (const [name, value] of Object.entries(properties)) {
+    if (value === null || value === undefined || value === false) continue;
+    if (name.startsWith("on")) element.addEventListener(name.slice(2), value);
+    else element.setAttribute(name, value === true ? "" : value);
+  }
+  element.append(...children.flat().filter((child) => child !== null && child !== undefined));
+  return element;
+}
+
+// Replace a box's content; a fold that the reader has opened stays open.
+export function put(box, ...children) {
+  const open = [...box.querySelectorAll("details")].map((fold) => fold.open);
+  box.replaceChildren(...children.flat());
+  box.querySelectorAll("details").forEach((fold, n) => (fold.open = open[n] ?? false));
+}
+
+// Prepare a widget's element: its class, and keys that stay its own. JupyterLab would take arrow
+// keys as its shortcuts.
+export function setUp(el, label) {
+  const root = html("div", {
+    class: "cselab",
+    role: "group",
+    "aria-label": label,
+    "data-lm-suppress-shortcuts": "true",
+  });
+  el.append(root);
+  return root;
+}
+
+// Set a trait, which the kernel hears where there is one.
+export function set(model, name, value) {
+  model.set(name, value);
+  model.save_changes();
+}
+
+// Call `draw(width)` now, when the root's width changes, and (once a frame) when a trait of `names`
+// does. Gives what draws again.
+export function drawing(model, root, names, draw) {
+  let asked = false;
+  let width = 0;
+  const now = () => {
+    asked = false;
+    if (width > 0) draw(width);
+  };
+  const ask = () => {
+    if (!asked) requestAnimationFrame(now);
+    asked = true;
+  };
+  for (const name of names) model.on(`change:${name}`, ask);
+  const observer = new ResizeObserver(([entry]) => {
+    const found = Math.floor(entry.contentRect.width);
+    if (found !== width) {
+      width = found;
+      ask();
+    }
+  });
+  observer.observe(root);
+  return { ask, stop: () => observer.disconnect() };
+}
+
+// A choice of one of several; options are values, or [text, value].
+export function choice(model, name, label, options, properties = {}) {
+  const pairs = options.map((option) => (Array.isArray(option) ? option : [option, option]));
+  const show = () => {
+    control.selectedIndex = pairs.findIndex(([, value]) => value === model.get(name));
+  };
+  const control = html(
+    "select",
+    {
+      ...properties,
+      "aria-label": label,
+      onchange: () => set(model, name, pairs[control.selectedIndex][1]),
+    },
+    pairs.map(([text]) => html("option", {}, String(text))),
+  );
+  model.on(`change:${name}`, show);
+  show();
+  return html("label", {}, html("span", {}, label), control);
+}
+
+// A slider. `toSlider` and `fromSlider` change its scale, `format` what stands beside it.
+export function slider(model, name, label, range, change = {}) {
+  const { format = String, toSlider = Number, fromSlider = Number } = change;
+  const value = html("output");
+  const show = () => {
+    control.value = toSlider(model.get(name));
+    value.textContent = format(model.get(name));
+    control.setAttribute("aria-valuetext", value.textContent);
+  };
+  const control = html("input", {
+    type: "range",
+    ...range,
+    "aria-label": label,
+    oninput: () => set(model, name, fromSlider(Number(control.value))),
+  });
+  model.on(`change:${name}`, show);
+  show();
+  return html("label", { title: change.title }, html("span", {}, label), control, value);
+}
+
+// A slider over powers of ten.
+export function logSlider(model, name, label, [low, high], change = {}) {
+  return slider(
+    model,
+    name,
+    label,
+    { min: Math.log10(low), max: Math.log10(high), step: 0.02 },
+    {
+      toSlider: Math.log10,
+      fromSlider: (x) => Number((10 ** x).toPrecision(3)),
+      format: short,
+      ...change,
+    },
+  );
+}
+
+// A check box.
+export function check(model, name, label, title) {
+  const control = html("input", {
+    type: "checkbox",
+    onchange: () => set(model, name, control.checked),
+  });
+  const show = () => (control.checked = model.get(name));
+  model.on(`change:${name}`, show);
+  show();
+  return html("label", { title }, control, html("span", {}, label));
+}
+
+// A text that is sent when the reader leaves the field or presses Enter.
+export function text(model, name, label) {
+  const control = html("input", {
+    type: "text",
+    "aria-label": label,
+    onchange: () => set(model, name, control.value),
+  });
+  const show = () => (control.value = model.get(name));
+  model.on(`change:${name}`, show);
+  show();
+  return html("label", { class: "wide" }, html("span", {}, label), control);
+}
+
+export function button(label, title, onclick) {
+  return html("button", { type: "button", title, onclick }, label);
+}
+
+// A line of text beside the pointer, kept inside the root.
+export function tooltip(root) {
+  const tip = html("div", { class: "tip", role: "status", hidden: true });
+  root.append(tip);
+  return {
+    show(event, words) {
+      tip.textContent = words;
+      tip.hidden = false;
+      const box = root.getBoundingClientRect();
+      const x = Math.min(event.clientX - box.left + 12, box.width - tip.offsetWidth - 4);
+      const below = event.clientY - box.top + 14;
+      const fits = below + tip.offsetHeight <= box.height;
+      tip.style.left = `${Math.max(0, x)}px`;
+      tip.style.top = `${fits ? below : below - tip.offsetHeight - 28}px`;
+    },
+    hide() {
+      tip.hidden = true;
+    },
+  };
+}
+
+// Names and looks of series: [{ name, colour, dash, symbol }].
+export function legend(entries) {
+  return html(
+    "div",
+    { class: "legend" },
+    entries.map(({ name, colour, dash, symbol = "line" }) => {
+      const mark =
+        symbol === "line"
+          ? svg("line", {
+              x1: 0,
+              x2: 24,
+              y1: 6,
+              y2: 6,
+              "stroke-width": 2.5,
+              "stroke-dasharray": dash,
+              style: `stroke:${colour}`,
+            })
+          : symbol === "ring"
+            ? svg("circle", { cx: 6, cy: 6, r: 4.5, fill: "none", "stroke-width": 2, style: `stroke:${colour}` })
+            : svg("circle", { cx: 6, cy: 6, r: 5, style: `fill:${colour}` });
+      const width = symbol === "line" ? 24 : 12;
+      return html(
+        "span",
+        {},
+        svg("svg", { width, height: 12, "aria-hidden": "true" }, mark),
+        name,
+      );
+    }),
+  );
+}
+
+// A number in at most four characters or so.
+export function short(x) {
+  if (x === null || x === undefined || Number.isNaN(x)) return "–";
+  const size = Math.abs(x);
+  if (size !== 0 && (size < 0.001 || size >= 1e5)) return minus(x.toExponential(1));
+  return minus(String(Number(x.toPrecision(3))));
+}
+
+const minus = (words) => words.replace("-", "−");
+
+const CIVIDIS = [
+  [0, 34, 78], [18, 53, 112], [59, 73, 108], [87, 93, 109], [112, 113, 115], [138, 134, 120],
+  [165, 156, 116], [195, 179, 105], [225, 204, 85], [254, 232, 56],
+];
+
+// Cividis at 0..1 as [red, green, blue]; Nuñez, Anderton and Renslow 2018.
+export function cividis(share) {
+  const place = Math.min(Math.max(share, 0), 1) * (CIVIDIS.length - 1);
+  const low = Math.min(Math.floor(place), CIVIDIS.length - 2);
+  return mix(CIVIDIS[low], CIVIDIS[low + 1], place - low);
+}
+
+// Blue below 0, orange above, the middle in between; -1..1.
+export function diverging(share, middle) {
+  const end = share < 0 ? [0, 114, 178] : [213, 94, 0];
+  return mix(middle, end, Math.min(Math.abs(share), 1));
+}
+
+const mix = (a, b, share) => a.map((part, n) => Math.round(part + share * (b[n] - part)));
+
+// Whether the surroundings are dark.
+export function isDark(root) {
+  const [r, g, b] = getComputedStyle(root).backgroundColor.match(/[\d.]+/g).map(Number);
+  return 0.299 * r + 0.587 * g + 0.114 * b < 128;
+}
+
+// Call `draw` when the theme changes: canvases take their colours when they are drawn.
+export function onTheme(draw) {
+  const observer = new MutationObserver(draw);
+  observer.observe(document.body, { attributeFilter: ["data-jp-theme-light"] });
+  const scheme = matchMedia("(prefers-color-scheme: dark)");
+  scheme.addEventListener("change", draw);
+  return () => {
+    observer.disconnect();
+    scheme.removeEventListener("change", draw);
+  };
+}

@@ -1,0 +1,63 @@
+"""What a tower does with a sentence, as the attention inspector draws it."""
+
+import base64
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor
+
+from cselab.analysis import Trace, token_classes, trace
+from cselab.widgets.streams import Stream
+
+SHOWN = (
+    "attention weights",
+    "weight × length of the value",
+    "weight × length of the other tower's value",
+)
+"""Quantities that the attention maps can show."""
+LONGEST = 64
+"""Tokens of a sentence; more are cut."""
+
+
+class Reading(NamedTuple):
+    """A tower's trace of a sentence, and the trace of the other tower of its twin."""
+
+    tokens: list[str]
+    classes: Tensor
+    trace: Trace
+    other_trace: Trace | None
+
+    def packed(self) -> dict[str, Any]:
+        """What the browser draws, numbers as base64 of float16: attention (n, h, L, L), lengths of
+        the values (n, h, L), squared lengths of the context and lengths of the states (n, L)."""
+        mine, other = self.trace, self.other_trace
+        return {
+            "tokens": self.tokens,
+            "classes": self.classes.tolist(),
+            "attention": _half(mine.attention[:, 0]),
+            "values": _half(mine.values[:, 0].norm(dim=-1)),
+            "others": None if other is None else _half(other.values[:, 0].norm(dim=-1)),
+            "context": _half(mine.context[:, 0].square().sum(-1)),
+            "states": _half(mine.states[1:, 0].norm(dim=-1)),
+        }
+
+
+def read_sentence(stream: Stream, sentence: str) -> Reading:
+    """The tower of `stream`, and the other one of its twin, on a sentence."""
+    batch = stream.tokenizer(
+        [sentence],
+        truncation=True,
+        max_length=LONGEST,
+        return_tensors="pt",
+        return_token_type_ids=False,
+    ).to(stream.tower.device)
+    ids, mask = batch["input_ids"], batch["attention_mask"]
+    towers = (tower for tower in (stream.tower, stream.other) if tower is not None)
+    traces = [Trace(*(x.float().cpu() for x in trace(tower, ids, mask))) for tower in towers]
+    tokens = stream.tokenizer.convert_ids_to_tokens(ids[0])
+    classes = token_classes(stream.tokenizer, ids[0].cpu(), mask[0].cpu())
+    return Reading(tokens, classes, traces[0], traces[1] if len(traces) > 1 else None)
+
+
+def _half(x: Tensor) -> str:
+    return base64.b64encode(x.to(torch.float16).contiguous().numpy().tobytes()).decode()
