@@ -1,12 +1,19 @@
 """Encoders, a playground and finished runs, as the widgets take them."""
 
+import json
+import subprocess
+from pathlib import Path
+
+import nbformat
 import numpy as np
 import pytest
 
+from cselab.browser import WIDGET_MIME, bundle
 from cselab.data.sources import Source
 from cselab.data.sts import StsData
 from cselab.evaluation import StsReport, score_pairs
 from cselab.experiments.finished import FinishedRun
+from cselab.headless.page import write_page
 from cselab.methods import create, registered
 from cselab.models import SentenceEncoder, TwinEncoder
 from cselab.widgets import LossPlayground
@@ -47,3 +54,71 @@ def runs():
         return lambda: (opened.append(name), made[name])[1]
 
     return {name: opener(name) for name in (*made, "never")}, made, opened
+
+
+@pytest.fixture(scope="session")
+def run_js():
+    """Run a script after a module of `cselab.browser`, in the Node of playwright's package:
+    `run_js("losses", "const result = 2 * given;", 21)`."""
+    driver = pytest.importorskip("playwright._impl._driver", reason="its package has a Node")
+
+    def run(module, script, given):
+        code = "\n".join(
+            [
+                'import { readFileSync } from "node:fs";',
+                bundle(module).replace("export default { render };", ""),
+                "const given = JSON.parse(readFileSync(0));",
+                script,
+                "process.stdout.write(JSON.stringify(result));",
+            ]
+        )
+        done = subprocess.run(
+            [driver.compute_driver_executable()[0], "--input-type=module", "-e", code],
+            input=json.dumps(given),
+            capture_output=True,
+            text=True,
+        )
+        assert done.returncode == 0, done.stderr
+        return json.loads(done.stdout)
+
+    return run
+
+
+def write_widget_page(stem: Path, widget) -> Path:
+    """The page of a notebook that shows a widget, as a headless run writes it."""
+    data = {WIDGET_MIME: {"script": widget.script, "state": widget.page_state()}}
+    output = nbformat.v4.new_output("display_data", data)
+    cell = nbformat.v4.new_code_cell("widget", outputs=[output])
+    nbformat.write(nbformat.v4.new_notebook(cells=[cell]), stem.with_suffix(".ipynb"))
+    write_page(stem.with_suffix(".ipynb"), stem.with_suffix(".html"), "T")
+    return stem.with_suffix(".html")
+
+
+@pytest.fixture
+def visit(browser):
+    """`visit(page, 900, "dark")`: a page of `write_widget_page` in the browser, its widget's root,
+    and all that the browser says or asks the network for."""
+    opened = []
+
+    def go(path: Path, width: int = 1280, scheme: str = "light"):
+        page = browser.new_page(
+            viewport={"width": width, "height": 1000}, color_scheme=scheme, reduced_motion="reduce"
+        )
+        opened.append(page)
+        said: list[str] = []
+        page.on("console", lambda line: said.append(line.text))
+        page.on("pageerror", lambda error: said.append(str(error)))
+        page.on("request", lambda asked: said.append(asked.url) if remote(asked.url) else None)
+        page.goto(path.as_uri())
+        root = page.locator(".cselab")
+        root.locator("svg[role=img]").first.wait_for()
+        page.wait_for_timeout(200)
+        return page, root, said
+
+    yield go
+    for page in opened:
+        page.close()
+
+
+def remote(url: str) -> bool:
+    return url.startswith(("http:", "https:", "ws:"))

@@ -4,14 +4,11 @@ They run in the Node that playwright's package ships, without a browser.
 """
 
 import itertools
-import json
-import subprocess
 
 import pytest
 import torch
 from torch.nn.functional import normalize
 
-from cselab.browser import bundle
 from cselab.evaluation import alignment, uniformity
 from cselab.losses import modulus_ratio
 from cselab.methods import StepContext, create, registered
@@ -29,34 +26,6 @@ OTHER_NUMBERS = {
     "margin": 25.0,
     "artificial_rows": 0,  # others are drawn by the kernel
 }
-
-
-@pytest.fixture(scope="module")
-def run_js():
-    """Run a script after a module of `cselab.browser`: (module, script, given) -> `result`."""
-    pytest.importorskip("playwright", reason="its package has the Node that runs the scripts")
-    from playwright._impl._driver import compute_driver_executable
-
-    def run(module, script, given):
-        code = "\n".join(
-            [
-                'import { readFileSync } from "node:fs";',
-                bundle(module).replace("export default { render };", ""),
-                "const given = JSON.parse(readFileSync(0));",
-                script,
-                "process.stdout.write(JSON.stringify(result));",
-            ]
-        )
-        done = subprocess.run(
-            [compute_driver_executable()[0], "--input-type=module", "-e", code],
-            input=json.dumps(given),
-            capture_output=True,
-            text=True,
-        )
-        assert done.returncode == 0, done.stderr
-        return json.loads(done.stdout)
-
-    return run
 
 
 @pytest.fixture

@@ -2,15 +2,11 @@
 
 import copy
 import itertools
-import json
-import shutil
-import subprocess
 
 import pytest
 import torch
 
 from cselab.analysis import vector_norms
-from cselab.browser import bundle
 from cselab.errors import SettingsError
 from cselab.evaluation import twin_training_cost
 from cselab.models import CROSS_STREAMS, remove_layer_norms
@@ -91,18 +87,15 @@ def test_the_cost_of_each_placement_is_the_counted_one(make_bert, depth):
         assert explorer.cost(cael, stream) == pytest.approx(counted, rel=1e-9), (stream, cael)
 
 
-@pytest.mark.skipif(not shutil.which("node"), reason="no node on the PATH")
-def test_the_browser_computes_the_same_costs(make_bert):
+def test_the_browser_computes_the_same_costs(make_bert, run_js):
     """Prevents a picture whose cost differs from what Python and its documentation say."""
     explorer = CaelExplorer(make_bert(0).config)
     questions = [
         [explorer.costs[stream], stream, cael] for stream in CROSS_STREAMS for cael in placements(4)
     ]
-    script = f"console.log(JSON.stringify({json.dumps(questions)}.map((one) => gmacs(...one))))"
-    command = ["node", "--input-type=module", "-e", bundle("cael") + script]
-    found = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    found = run_js("cael", "const result = given.map((one) => gmacs(...one));", questions)
     expected = [explorer.cost(cael, stream) for _, stream, cael in questions]
-    assert json.loads(found) == pytest.approx(expected, rel=1e-12)
+    assert found == pytest.approx(expected, rel=1e-12)
 
 
 def test_chosen_layers_are_drawn_and_costed(make_bert):

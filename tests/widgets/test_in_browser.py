@@ -3,12 +3,10 @@
 import itertools
 from pathlib import Path
 
-import nbformat
 import pytest
+from conftest import write_widget_page
 
 from cselab.analysis import trace
-from cselab.browser import WIDGET_MIME
-from cselab.headless.page import write_page
 from cselab.methods import create, registered
 from cselab.widgets import (
     AttentionInspector,
@@ -27,7 +25,7 @@ KINDS = ("inspector", "long", "norms", "caels", "playground", "runs")
 
 @pytest.fixture(scope="module")
 def pages(browser, encoders, small_backbone, runs, tmp_path_factory):
-    """Addresses of pages with one widget each, by name."""
+    """Pages with one widget each, by name."""
     folder = tmp_path_factory.mktemp("pages")
     method = create(registered("jtcse").Config(caels=1), folders=[small_backbone] * 2)
     names = list(runs[0])[:2]
@@ -42,77 +40,33 @@ def pages(browser, encoders, small_backbone, runs, tmp_path_factory):
         "runs": RunComparer({name: runs[0][name] for name in names}),
     }
     assert set(made) == set(KINDS)
-    return {name: address(folder / name, widget) for name, widget in made.items()}
-
-
-def address(stem: Path, widget) -> str:
-    """Write the page of a notebook that shows the widget."""
-    data = {WIDGET_MIME: {"script": widget.script, "state": widget.page_state()}}
-    output = nbformat.v4.new_output("display_data", data)
-    cell = nbformat.v4.new_code_cell("widget", outputs=[output])
-    nbformat.write(nbformat.v4.new_notebook(cells=[cell]), stem.with_suffix(".ipynb"))
-    page = stem.with_suffix(".html")
-    write_page(stem.with_suffix(".ipynb"), page, "T")
-    assert page.stat().st_size < 3_000_000
-    return page.as_uri()
-
-
-@pytest.fixture
-def visit(browser, pages):
-    """`visit("norms", 900)`: the page, its widget's root, and the browser's messages."""
-    opened = []
-
-    def go(name: str, width: int = 1280, scheme: str = "light"):
-        page = browser.new_page(viewport={"width": width, "height": 900}, color_scheme=scheme)
-        opened.append(page)
-        said: list[str] = []
-        page.on("console", lambda line: said.append(line.text))
-        page.on("pageerror", lambda error: said.append(str(error)))
-        page.on(
-            "request", lambda request: said.append(request.url) if remote(request.url) else None
-        )
-        page.goto(pages[name])
-        root = page.locator(".cselab")
-        root.locator("svg").first.wait_for()
-        page.wait_for_timeout(200)
-        return page, root, said
-
-    yield go
-    for page in opened:
-        page.close()
-
-
-def remote(url: str) -> bool:
-    return url.startswith(("http:", "https:", "ws:"))
-
-
-def pictures(root) -> str:
-    """All that a widget shows."""
-    return root.evaluate(
-        "root => root.innerHTML + [...root.querySelectorAll('canvas')].map(c => c.toDataURL())"
-    )
+    paths = {name: write_widget_page(folder / name, widget) for name, widget in made.items()}
+    assert max(path.stat().st_size for path in paths.values()) < 3_000_000
+    return paths
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("name", KINDS)
-def test_nothing_is_clipped_overlaps_or_is_illegible(visit, name, scheme):
+def test_nothing_is_clipped_overlaps_or_is_illegible(visit, pages, name, scheme):
     """Prevents what the first edition's widgets were in a browser: 700 pixels wide whatever the
     window, notes over titles, legends over curves, unreadable labels, white in the dark theme."""
     for width in WIDTHS:
-        page, root, said = visit(name, width, scheme)
+        page, root, said = visit(pages[name], width, scheme)
         assert root.evaluate(f"root => ({CHECKS})(root)") == [], width
         assert page.evaluate("document.documentElement.scrollWidth") <= width
         place = root.evaluate("root => root.parentElement.clientWidth")
         assert root.bounding_box()["width"] == pytest.approx(place, abs=1)
+        paper = "root => getComputedStyle(root).backgroundColor.match(/\\d+/g).map(Number)"
+        assert (sum(root.evaluate(paper)[:3]) < 3 * 128) == (scheme == "dark")
         assert said == []
         page.close()
 
 
 @pytest.mark.parametrize("name", [kind for kind in KINDS if kind != "long"])
-def test_every_control_works_without_a_kernel(visit, name):
+def test_every_control_works_without_a_kernel(visit, pages, name):
     """Prevents a control that is dead, empty or broken in a page that was opened from a file, and
     one that asks the network."""
-    page, root, said = visit(name)
+    page, root, said = visit(pages[name])
     for n in range(root.locator("select:not([multiple])").count()):
         control = root.locator("select:not([multiple])").nth(n)
         if not control.is_visible():
@@ -139,9 +93,23 @@ def test_every_control_works_without_a_kernel(visit, name):
     assert root.evaluate(f"root => ({CHECKS})(root)") == []
 
 
-def test_the_layer_and_head_of_a_thumbnail_are_enlarged_in_both_models(visit):
+def test_a_map_of_the_other_towers_values_says_where_there_are_none(visit, pages):
+    """Prevents notes that lay over titles in this state, and a map of a tower's own values under
+    the other one's name."""
+    page, root, _ = visit(pages["inspector"])
+    root.get_by_label("show").select_option("weight × length of the other tower's value")
+    for layer in (3, 4):
+        root.get_by_label("layer", exact=True).fill(str(layer))
+        page.wait_for_timeout(100)
+        note = root.locator("p[role=status]").inner_text()
+        assert f"A: no cross-attention in layer {layer} (CAELs: none)" in note
+        assert ("B: no cross-attention in layer 3 (CAELs: 2, 4)" in note) == (layer == 3)
+        assert root.evaluate(f"root => ({CHECKS})(root)") == []
+
+
+def test_the_layer_and_head_of_a_thumbnail_are_enlarged_in_both_models(visit, pages):
     """Prevents a click that enlarges another head, and maps that do not follow."""
-    page, root, _ = visit("inspector")
+    page, root, _ = visit(pages["inspector"])
     root.get_by_role("button", name="model A, layer 3, head 2").click()
     page.wait_for_timeout(100)
     titles = root.locator(".maps h4").all_inner_texts()
@@ -149,9 +117,9 @@ def test_the_layer_and_head_of_a_thumbnail_are_enlarged_in_both_models(visit):
     assert all("layer 3, head 2" in title for title in titles)
 
 
-def test_a_token_is_marked_in_both_models(visit):
+def test_a_token_is_marked_in_both_models(visit, pages):
     """Prevents a hover that shows a row of one model and nothing of the other."""
-    _, root, _ = visit("inspector")
+    _, root, _ = visit(pages["inspector"])
     chip = root.locator(".strips .chip").nth(2)
     chip.hover()
     bands = root.locator(".maps rect[visibility=visible]")
@@ -160,10 +128,10 @@ def test_a_token_is_marked_in_both_models(visit):
     assert len(set(tops)) == 1
 
 
-def test_hiding_the_sinks_stretches_the_scale(visit, encoders):
+def test_hiding_the_sinks_stretches_the_scale(visit, pages, encoders):
     """Prevents a box that blanks [CLS] and leaves the scale that it flattened: the scale ends at
     the largest weight that is still shown, of both models."""
-    page, root, _ = visit("inspector")
+    page, root, _ = visit(pages["inspector"])
     largest = "root => root.querySelector('.maps .legend').lastElementChild.textContent"
 
     def expected(cut: slice) -> float:
@@ -178,9 +146,9 @@ def test_hiding_the_sinks_stretches_the_scale(visit, encoders):
         assert float(root.evaluate(largest)) == pytest.approx(expected(cut), rel=5e-3)
 
 
-def test_sixty_tokens_are_legible(visit):
+def test_sixty_tokens_are_legible(visit, pages):
     """Prevents labels on each other: every token has a row of twelve pixels or more."""
-    _, root, _ = visit("long", 400)
+    _, root, _ = visit(pages["long"], 400)
     places = root.evaluate(
         """root => [...root.querySelector('.map svg').querySelectorAll('text[text-anchor=end]')]
         .map(text => text.getBoundingClientRect().top)"""

@@ -1,12 +1,9 @@
 """The live view of a training."""
 
 import json
-import shutil
-import subprocess
 
 import pytest
 
-from cselab.browser import bundle
 from cselab.errors import Interrupted
 from cselab.experiments import Lab
 from cselab.widgets import LiveTraining
@@ -96,20 +93,14 @@ def test_the_browser_hears_what_is_new(live, front):
     assert front.bytes / front.messages < 400
 
 
-def test_the_browser_puts_the_news_together(live, front, monkeypatch):
+def test_the_browser_puts_the_news_together(live, front, monkeypatch, run_js):
     """Prevents a script that loses points where Python has thinned them."""
-    if not shutil.which("node"):
-        pytest.skip("no node on the PATH")
     sent = []
     monkeypatch.setattr(live, "send", sent.append)
     with live:
         train(live, 1300)
-    script = f"console.log(JSON.stringify({json.dumps(sent)}.reduce(merged, {{}})))"
-    command = ["node", "--input-type=module", "-"]
-    run = subprocess.run(
-        command, input=bundle("live") + script, capture_output=True, text=True, check=True
-    )
-    merged = json.loads(run.stdout)["tower I"]
+    script = "const result = given.reduce(merged, {});"
+    merged = run_js("live", script, sent)["tower I"]
     assert merged["terms"] == ["nce"]
     for curve in ("losses", "evaluations"):
         assert merged[curve]["points"] == live.data["tower I"][curve]["points"]

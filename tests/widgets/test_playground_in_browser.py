@@ -1,10 +1,8 @@
 """The loss playground's points in a real browser, in a page without a kernel."""
 
-import nbformat
 import pytest
+from conftest import write_widget_page
 
-from cselab.browser import WIDGET_MIME
-from cselab.headless.page import write_page
 from cselab.methods.simcse import SimCSE
 from cselab.methods.terms import term
 from cselab.widgets import LossPlayground
@@ -16,29 +14,17 @@ POINTS = """root => [...root.querySelectorAll('[data-point]')].map(mark => {
 
 
 @pytest.fixture
-def visit(browser, tmp_path):
-    """`visit(playground, width)`: the page and the widget's root. No console message is allowed."""
-    pages, said = [], []
+def play(visit, tmp_path):
+    """`play(playground, width)`: the page and the widget's root. No message is allowed."""
+    heard = []
 
     def go(playground, width=1280):
-        data = {WIDGET_MIME: {"script": playground.script, "state": playground.page_state()}}
-        cell = nbformat.v4.new_code_cell(outputs=[nbformat.v4.new_output("display_data", data)])
-        nbformat.write(nbformat.v4.new_notebook(cells=[cell]), tmp_path / "p.ipynb")
-        write_page(tmp_path / "p.ipynb", tmp_path / "p.html", "T")
-        page = browser.new_page(viewport={"width": width, "height": 1000}, reduced_motion="reduce")
-        pages.append(page)
-        page.on("console", lambda line: said.append(line.text))
-        page.on("pageerror", lambda error: said.append(str(error)))
-        page.goto((tmp_path / "p.html").as_uri())
-        root = page.locator(".cselab")
-        root.locator("[data-point]").first.wait_for()
-        page.wait_for_timeout(200)
+        page, root, said = visit(write_widget_page(tmp_path / "p", playground), width)
+        heard.append(said)
         return page, root
 
     yield go
-    for page in pages:
-        page.close()
-    assert said == []
+    assert not any(heard)
 
 
 def moved(before, after):
@@ -50,9 +36,9 @@ def step_and_loss(root):
     return int(words[1].strip(",")), float(words[3].strip(",").replace("−", "-"))
 
 
-def test_a_point_is_moved_alone_by_pointer_and_by_keys(visit, playground):
+def test_a_point_is_moved_alone_by_pointer_and_by_keys(play, playground):
     """Prevents points that move with another one, or that a keyboard cannot reach."""
-    page, root = visit(playground)
+    page, root = play(playground)
     before = root.evaluate(POINTS)
     name, x, y = next(one for one in before if one[0] == "0,0,4")
     page.mouse.move(x, y)
@@ -71,10 +57,10 @@ def test_a_point_is_moved_alone_by_pointer_and_by_keys(visit, playground):
     assert moved(again, root.evaluate(POINTS)) == [name]
 
 
-def test_playing_lowers_the_loss_of_both_and_pauses(visit, playground):
+def test_playing_lowers_the_loss_of_both_and_pauses(play, playground):
     """Prevents a play button that moves nothing or does not stop, and a second loss on points of
     its own."""
-    page, root = visit(playground)
+    page, root = play(playground)
     root.get_by_label("compare two losses").check()
     page.wait_for_timeout(100)
     start = root.evaluate(POINTS)
@@ -95,9 +81,9 @@ def test_playing_lowers_the_loss_of_both_and_pauses(visit, playground):
     assert root.evaluate(POINTS) == start
 
 
-def test_the_range_follows_the_points(visit, playground):
+def test_the_range_follows_the_points(play, playground):
     """Prevents points in a third of a panel: the range is at most 1.5 times the farthest."""
-    page, root = visit(playground)
+    page, root = play(playground)
     frame = root.locator("svg[role=group]").first
     for preset in ("collapse", "hard negative", "unequal lengths", "random"):
         root.get_by_role("button", name=preset).click()
@@ -110,12 +96,12 @@ def test_the_range_follows_the_points(visit, playground):
         assert far < reach < 1.55 * far, preset
 
 
-def test_a_long_step_is_explained_with_one_that_would_do(visit, playground):
+def test_a_long_step_is_explained_with_one_that_would_do(play, playground):
     """Prevents points that fly away without a word."""
     playground.shape = "sphere"
     playground.descend(60)
     playground.rate = 5.0
-    _, root = visit(playground)
+    _, root = play(playground)
     root.get_by_role("button", name="play").click()
     hint = root.get_by_text("The step is too long for this loss")
     hint.wait_for(timeout=20_000)
@@ -124,7 +110,7 @@ def test_a_long_step_is_explained_with_one_that_would_do(visit, playground):
     assert not hint.is_visible()
 
 
-def test_a_term_without_a_port_is_greyed_with_the_reason(visit, small_pretrained):
+def test_a_term_without_a_port_is_greyed_with_the_reason(play, small_pretrained):
     """Prevents a page whose slider does nothing, and one whose other terms do not move either."""
 
     class Mine(SimCSE):
@@ -137,7 +123,7 @@ def test_a_term_without_a_port_is_greyed_with_the_reason(visit, small_pretrained
             return (outputs.sentence[0] - outputs.sentence[1]).abs().pow(3).sum(-1).mean()
 
     method = Mine.build(Mine.Config(terms=["own", "nce"]), [small_pretrained])
-    page, root = visit(LossPlayground(method), 400)
+    page, root = play(LossPlayground(method), 400)
     assert root.get_by_label("weight of own", exact=True).is_disabled()
     root.get_by_role("button", name="what own is").first.click()
     shown = root.locator("[id^=cselab-term]").first

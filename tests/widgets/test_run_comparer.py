@@ -1,13 +1,8 @@
 """The run comparer."""
 
-import json
-import shutil
-import subprocess
-
 import numpy as np
 import pytest
 
-from cselab.browser import bundle
 from cselab.errors import ModelError, SettingsError
 from cselab.evaluation import compare_pairs
 from cselab.widgets import RunComparer
@@ -38,20 +33,16 @@ def test_runs_side_by_side(runs):
     assert set(opened) == {"base", "other"}
 
 
-def test_intervals_from_resampled_scores_are_those_of_the_library(runs):
+def test_intervals_from_resampled_scores_are_those_of_the_library(runs, run_js):
     """Prevents intervals in the browser of other resamples than the library's, or unpaired ones."""
     made = runs[1]
     scores = [made[name].report.tasks["Synthetic"] for name in ("other", "base")]
     expected = expected_difference(made)
     other, base = (resampled_scores(score) for score in scores)
     assert np.percentile(other - base, [2.5, 97.5]) == pytest.approx([expected.low, expected.high])
-    if not shutil.which("node"):
-        pytest.skip("no node on the PATH")
-    asked = json.dumps([other.tolist(), base.tolist()])
-    script = f"console.log(JSON.stringify(interval(...{asked})))"
-    command = ["node", "--input-type=module", "-e", bundle("runs") + script]
-    found = subprocess.run(command, capture_output=True, text=True, check=True).stdout
-    assert json.loads(found) == pytest.approx([expected.low, expected.high])
+    given = [other.tolist(), base.tolist()]
+    found = run_js("runs", "const result = interval(...given);", given)
+    assert found == pytest.approx([expected.low, expected.high])
 
 
 def test_the_browser_is_given_what_it_asks_for(runs):
