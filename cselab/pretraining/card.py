@@ -48,9 +48,8 @@ def card_text(
         "|---|---|",
         *(
             f"| {row['step']:,} | {row['held_out']:.2f} |"
-            for row in curve[:: max(1, len(curve) // 10)]
+            for row in [*curve[: -1 : max(1, len(curve) // 10)], curve[-1]]
         ),
-        f"| {curve[-1]['step']:,} | {curve[-1]['held_out']:.2f} |",
         "",
         "**Measured** on the finished file (real held-out sentences only):",
         "",

@@ -139,6 +139,7 @@ def test_the_card_names_the_objectives_that_were_used():
     assert ["Only the next sentence trains [CLS]" in text for text in texts] == [False, True]
     assert "(15% of the words of single sentences, 15% of pairs)" in texts[1]
     assert "dropout of 0.1 in every step" in texts[1]
+    assert texts[0].count("| 8 | 5.00 |") == 1  # the last row of the curve, once
 
 
 # ------------------------------------------------------------------------------------------ the run
