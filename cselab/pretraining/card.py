@@ -28,7 +28,7 @@ def card_text(
         "---",
         f"# {name}",
         "",
-        f"{DESCRIPTIONS[kind]} Made by this project from scratch, for its default run; "
+        f"{_description(kind, config)}; "
         f"{config['layers']} layers, width {config['width']}, {config['heads']} heads, a "
         f"lower-case WordPiece vocabulary of {config['vocab_size']:,}, float16.",
         "",
@@ -48,9 +48,8 @@ def card_text(
         "|---|---|",
         *(
             f"| {row['step']:,} | {row['held_out']:.2f} |"
-            for row in curve[:: max(1, len(curve) // 10)]
+            for row in [*curve[: -1 : max(1, len(curve) // 10)], curve[-1]]
         ),
-        f"| {curve[-1]['step']:,} | {curve[-1]['held_out']:.2f} |",
         "",
         "**Measured** on the finished file (real held-out sentences only):",
         "",
@@ -68,6 +67,20 @@ def card_text(
         "",
     ]
     return "\n".join(lines)
+
+
+def _description(kind: str, config: Mapping) -> str:
+    if kind == "bert" and not config["bag_weight"]:
+        last = config["dropout_last"]
+        steps = "every step" if last >= 1 else f"the last {last:.0%} of the steps"
+        return (
+            "A small BERT encoder, pretrained with BERT's own objectives: masked LM "
+            f"({config['masked']:.0%} of the words of single sentences, 15% of pairs) and "
+            f"next-sentence prediction (one step in {config['pair_every']} is on pairs), with "
+            f"dropout of {config['dropout']} in {steps}. Only the next sentence trains [CLS]. Made "
+            "by this project from scratch"
+        )
+    return f"{DESCRIPTIONS[kind]} Made by this project from scratch, for its default run"
 
 
 def _scores(sts: Mapping[str, Mapping[str, float]]) -> list[str]:

@@ -18,6 +18,13 @@ class Kind(StrEnum):
     llama = "llama"
 
 
+class Objectives(StrEnum):
+    """Objectives of an encoder beside masked LM and next sentence."""
+
+    words = "words"
+    bert = "bert"
+
+
 Inner = Annotated[int, typer.Option(help="Width of the feed-forward layers.")]
 Device = Annotated[str, typer.Option(help="cpu, cuda or cuda:1.")]
 Bf16 = Annotated[
@@ -34,6 +41,13 @@ def pretrain(
         list[str] | None,
         typer.Option(help="May be repeated; default: all corpora that may be shared."),
     ] = None,
+    objectives: Annotated[
+        Objectives,
+        typer.Option(
+            help="For bert. words: [CLS] also predicts the words of its sentence, as in tiny-bert; "
+            "bert: masked LM and next sentence alone, with dropout in every step."
+        ),
+    ] = Objectives.words,
     steps: Annotated[int, typer.Option(help="Number of training steps.", min=1)] = 9_000,
     batch_size: Annotated[int, typer.Option(help="Sentences per step.", min=2)] = 128,
     learning_rate: Annotated[float, typer.Option(help="Learning rate after the warm-up.")] = 1e-3,
@@ -52,9 +66,14 @@ def pretrain(
     \b
     cselab pretrain my-bert --data-dir ~/data --bf16
     cselab pretrain big-bert --data-dir ~/data --bf16 --device cuda --layers 12 --width 384
+    cselab pretrain plain-bert --data-dir ~/data --bf16 --objectives bert
     """
+    from cselab.errors import SettingsError
+    from cselab.pretraining.bert import BERT_OBJECTIVES
     from cselab.pretraining.recipe import TEXT, make_backbone
 
+    if kind is Kind.llama and objectives is Objectives.bert:
+        raise SettingsError("--objectives bert is for --kind bert; a llama predicts the next token")
     card = make_backbone(
         kind.value,
         folder,
@@ -70,6 +89,7 @@ def pretrain(
         seed=seed,
         device=device,
         bf16=bf16,
+        **(BERT_OBJECTIVES if objectives is Objectives.bert else {}),
     )
     print(_numbers(card["measured"]))
 

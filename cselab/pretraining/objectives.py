@@ -45,21 +45,23 @@ def sentence_losses(
     model: BertForPreTraining,
     ids: Int[Tensor, "B L"],
     special: Int[Tensor, " S"],
-    weights: Float[Tensor, " V"],
+    weights: Float[Tensor, " V"] | None,
     *,
     mask_id: int,
     pad_id: int,
     masked: float,
-) -> tuple[Float[Tensor, ""], Float[Tensor, ""]]:
+) -> tuple[Float[Tensor, ""], Float[Tensor, ""] | None]:
     """(masked-LM loss, bag-of-words loss of [CLS]) of single sentences.
 
-    The bag contains the masked words too.
+    The bag contains the masked words too. Without weights there is no bag-of-words loss.
     """
     hidden = random_tokens(ids, special, masked)
     attention = (ids != pad_id).long()
     output = model.bert(input_ids=ids.masked_fill(hidden, mask_id), attention_mask=attention)
     states = output.last_hidden_state
-    bag = bag_of_words_loss(model.cls.predictions(states[:, 0]), ids, weights)
+    bag = None
+    if weights is not None:
+        bag = bag_of_words_loss(model.cls.predictions(states[:, 0]), ids, weights)
     return token_loss(model, states, ids, hidden), bag
 
 

@@ -70,8 +70,8 @@ def make_backbone(
 ) -> dict:
     """Pretrain a backbone into `folder`, measure it and write its card; returns the card's content.
 
-    config: fields of `LoopConfig`. After an interruption, the same call continues from
-        `<folder>.checkpoint`.
+    config: fields of `LoopConfig`, for a BERT those of `PretrainConfig`. After an interruption, the
+        same call continues from `<folder>.checkpoint`.
 
     Raises SettingsError for a corpus whose licence is not known to allow derived works, and for a
     BERT without a corpus that keeps its order.

@@ -2,6 +2,7 @@
 
 import json
 
+import pytest
 import torch
 from transformers import AutoModelForCausalLM
 
@@ -15,10 +16,11 @@ def size(folder) -> int:
     return sum(path.stat().st_size for path in folder.iterdir())
 
 
-def test_the_shipped_backbone_has_what_the_methods_read():
+@pytest.mark.parametrize("name", ["tiny-bert", "plain-bert"])
+def test_a_shipped_backbone_has_what_the_methods_read(name):
     """Prevents shipping weights whose pooler nobody trained, a tokenizer of [UNK]s, or a file too
     large for a clone."""
-    folder = BACKBONES / "tiny-bert"
+    folder = BACKBONES / name
     model = load_backbone(folder, pooler="required")
     assert (model.config.num_hidden_layers, model.config.hidden_size) == (6, 192)
     tokenizer = load_tokenizer(folder)
@@ -26,6 +28,18 @@ def test_the_shipped_backbone_has_what_the_methods_read():
     assert tokenizer.unk_token_id not in ids
     assert len(ids) < 14
     assert size(folder) < 8e6
+
+
+def test_the_two_encoders_differ_in_their_objectives_not_in_text_or_shape():
+    """Prevents a comparison of two starts that is one of tokenizers, sizes or corpora."""
+    plain, tiny = BACKBONES / "plain-bert", BACKBONES / "tiny-bert"
+    assert (plain / "tokenizer.json").read_bytes() == (tiny / "tokenizer.json").read_bytes()
+    cards = [json.loads((folder / "card.json").read_text()) for folder in (plain, tiny)]
+    for name in ("corpora", "sentences"):
+        assert cards[0][name] == cards[1][name]
+    for name in ("layers", "width", "heads", "inner", "vocab_size", "max_length", "dropout"):
+        assert cards[0]["config"][name] == cards[1]["config"][name]
+    assert [card["config"]["bag_weight"] for card in cards] == [0, 3]
 
 
 def test_the_shipped_decoder_has_learned_english():

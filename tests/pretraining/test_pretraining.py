@@ -11,7 +11,8 @@ from cselab.errors import DataError, SettingsError
 from cselab.methods.word_vectors import sif_weights
 from cselab.models import load_backbone
 from cselab.pretraining import run as module
-from cselab.pretraining.bert import BertRun, PretrainConfig, pretrain
+from cselab.pretraining.bert import BERT_OBJECTIVES, BertRun, PretrainConfig, pretrain
+from cselab.pretraining.card import card_text
 from cselab.pretraining.llama import pretrain_decoder
 from cselab.pretraining.objectives import bag_of_words_loss, random_tokens
 from cselab.pretraining.run import LoopConfig
@@ -101,6 +102,44 @@ def test_the_bag_of_words_loss_equals_a_loop(rows, tokenizer):
     )
     frequent, rare = rows.flat[rows.starts[0] + 1], int((weights > 0).nonzero()[-1])
     assert 0 < weights[frequent] <= weights[rare] <= 1
+
+
+@pytest.mark.parametrize(("changes", "asked"), [(BERT_OBJECTIVES, False), ({}, True)])
+def test_berts_own_objectives_ask_nothing_of_cls_but_the_next_sentence(
+    changes, asked, rows, tokenizer
+):
+    """Prevents a plain BERT whose [CLS] is still trained for the words of its sentence, or one
+    without dropout in its first steps, on which SimCSE would have nothing to learn."""
+    config = PretrainConfig(**{**vars(SMALL), **changes})
+    run = BertRun(config, tokenizer, rows, rows, None)
+    states, found = [], {}
+    run.model.bert.register_forward_hook(lambda _, __, out: states.append(out.last_hidden_state))
+    for run.step in range(2):  # a step on pairs, then one on single sentences
+        losses = run.losses(np.arange(32))
+        on_states = torch.autograd.grad(sum(losses.values()), states[-1])[0]
+        found[run.step] = bool(on_states[:, 0].abs().sum() > 0), set(losses)
+        dropout = {m.p for m in run.model.modules() if isinstance(m, torch.nn.Dropout)}
+        assert dropout == ({0.0} if asked else {config.dropout})
+    bag = {"bag of words"} if asked else set()
+    assert found == {
+        0: (True, {"masked LM of pairs", "next sentence"}),
+        1: (asked, {"masked LM"} | bag),
+    }
+
+
+def test_the_card_names_the_objectives_that_were_used():
+    """Prevents a plain backbone whose card says that [CLS] learned the words of its sentence."""
+    curve = [{"step": 8, "held_out": 5.0}]
+    report = {"sentences": 9, "tokens_seen": 9, "hours": 1, "hardware": "", "curve": curve}
+    texts = [
+        card_text("x", "bert", {**report, "measured": {}, "config": vars(config)}, (), ())
+        for config in (SMALL, PretrainConfig(**{**vars(SMALL), **BERT_OBJECTIVES}))
+    ]
+    assert ["words from [CLS]" in text for text in texts] == [True, False]
+    assert ["Only the next sentence trains [CLS]" in text for text in texts] == [False, True]
+    assert "(15% of the words of single sentences, 15% of pairs)" in texts[1]
+    assert "dropout of 0.1 in every step" in texts[1]
+    assert texts[0].count("| 8 | 5.00 |") == 1  # the last row of the curve, once
 
 
 # ------------------------------------------------------------------------------------------ the run
