@@ -10,13 +10,11 @@ import statistics
 import tempfile
 from pathlib import Path
 
-import nbformat
 from playwright.sync_api import sync_playwright
 from transformers import BertConfig, BertModel
 
-from cselab.browser import WIDGET_MIME
 from cselab.experiments.doctor import BROWSERS
-from cselab.headless.page import write_page
+from cselab.headless.page import write_html
 from cselab.methods import create, registered
 from cselab.models import SentenceEncoder, TwinEncoder, load_backbone, load_tokenizer
 from cselab.widgets import AttentionInspector, CaelExplorer, LossPlayground, NormExplorer
@@ -104,10 +102,8 @@ def _controls(root):
 
 
 def _address(stem: Path, widget: Widget) -> str:
-    data = {WIDGET_MIME: {"script": widget.script, "state": widget.page_state()}}
-    cell = nbformat.v4.new_code_cell(outputs=[nbformat.v4.new_output("display_data", data)])
-    nbformat.write(nbformat.v4.new_notebook(cells=[cell]), stem.with_suffix(".ipynb"))
-    write_page(stem.with_suffix(".ipynb"), stem.with_suffix(".html"), widget.script)
+    body = "<main class='notebook'><div id='widget-0'></div></main>"
+    write_html(stem.with_suffix(".html"), widget.script, body, widgets=[widget.saved()])
     return stem.with_suffix(".html").as_uri()
 
 

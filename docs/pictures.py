@@ -33,9 +33,8 @@ def draw_widgets(widgets: Mapping[str, Widget], folder: Path) -> None:
     """Write each widget, as a page without a kernel has it, to `<name>.png` in `folder`."""
     with _page() as (page, pages):
         for name, widget in widgets.items():
-            saved = {"script": widget.script, "state": widget.page_state()}
             body = "<main class='notebook'><div id='widget-0'></div></main>"
-            write_html(pages / f"{name}.html", name, body, widgets=[saved])
+            write_html(pages / f"{name}.html", name, body, widgets=[widget.saved()])
             page.goto((pages / f"{name}.html").as_uri())
             page.wait_for_selector(".cselab svg")
             page.wait_for_timeout(1500)

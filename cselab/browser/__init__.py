@@ -12,6 +12,8 @@ from pathlib import Path
 FOLDER = Path(__file__).parent
 STYLE = (FOLDER / "kit.css").read_text(encoding="utf-8")
 """Style of all widgets. Colours follow JupyterLab's theme, or the page's."""
+PLOTLY_MIME = "application/vnd.plotly.v1+json"
+"""Type of an output that is a plotly figure."""
 WIDGET_MIME = "application/vnd.cselab.widget+json"
 """Type of an output that a page shows without a kernel: {"script": NAME, "state": {...}}."""
 

@@ -44,14 +44,25 @@ export function thumbnails(width, sides, view, choose, tip) {
       "aria-label": `layers and heads of model ${side}; arrow keys move`,
       style: `grid-template-columns: 30px repeat(${heads}, ${size + 4}px)`,
     });
-    grid.append(html("span"), ...Array.from({ length: heads }, (_, h) => html("span", { class: "note" }, `${h + 1}`)));
+    grid.append(
+      html("span"),
+      ...Array.from({ length: heads }, (_, h) => html("span", { class: "note" }, `${h + 1}`)),
+    );
     for (let layer = 1; layer <= layers; layer++) {
-      grid.append(html("span", { class: "note", title: cael.includes(layer) ? "cross-attention layer" : null }, `${layer}${cael.includes(layer) ? " ×" : ""}`));
+      grid.append(
+        html(
+          "span",
+          { class: "note", title: cael.includes(layer) ? "cross-attention layer" : null },
+          `${layer}${cael.includes(layer) ? " ×" : ""}`,
+        ),
+      );
       for (let head = 1; head <= heads; head++) {
         const canvas = html("canvas", { "aria-hidden": "true" });
         const cells = select(reading, layer, head, view.show, cael);
         const top = most(cells, out, length);
-        paint(canvas, length, (q, k) => (out[q] || out[k] ? null : cividis(cells[q * length + k] / top)));
+        paint(canvas, length, (q, k) =>
+          out[q] || out[k] ? null : cividis(cells[q * length + k] / top),
+        );
         canvas.style.width = canvas.style.height = `${size}px`;
         grid.append(
           html(
@@ -62,7 +73,8 @@ export function thumbnails(width, sides, view, choose, tip) {
               "aria-label": `model ${side}, layer ${layer}, head ${head}`,
               "data-place": `${layer} ${head}`,
               onclick: () => choose(layer, head),
-              onpointermove: (event) => tip.show(event, `${side}: layer ${layer}, head ${head}\nlargest ${short(top)}`),
+              onpointermove: (event) =>
+                tip.show(event, `${side}: layer ${layer}, head ${head}\nlargest ${short(top)}`),
               onpointerleave: tip.hide,
             },
             canvas,
@@ -71,7 +83,9 @@ export function thumbnails(width, sides, view, choose, tip) {
       }
     }
     grid.addEventListener("keydown", (event) => {
-      const step = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] }[event.key];
+      const step = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] }[
+        event.key
+      ];
       const [layer, head] = (event.target.dataset.place ?? "").split(" ").map(Number);
       if (!step || !layer) return;
       event.preventDefault();
@@ -83,7 +97,12 @@ export function thumbnails(width, sides, view, choose, tip) {
   const words =
     "Each square is the map of a layer (down) and head (across), scaled to its own largest cell; " +
     "× marks cross-attention layers. Choose one to enlarge it.";
-  const element = html("div", {}, html("p", { class: "note" }, words), html("div", { class: "panels" }, panels));
+  const element = html(
+    "div",
+    {},
+    html("p", { class: "note" }, words),
+    html("div", { class: "panels" }, panels),
+  );
   const mark = (chosen) => {
     for (const button of element.querySelectorAll("[data-place]")) {
       const [layer, head] = button.dataset.place.split(" ").map(Number);
@@ -98,19 +117,40 @@ export function thumbnails(width, sides, view, choose, tip) {
 // Maps of A, B and, where the tokens are the same, A − B. Gives their element, and functions that
 // mark a token in each.
 export function maps(width, sides, view, { point, tip, dark }) {
-  const cells = sides.map(({ reading, cael }) => select(reading, view.layer, view.head, view.show, cael));
-  const same = sides[0].reading.tokens.join(" ") === sides[1].reading.tokens.join(" ");
-  const scale = Math.max(...sides.map(({ reading }, n) => most(cells[n], hidden(reading, view), reading.length)));
+  const cells = sides.map(({ reading, cael }) =>
+    select(reading, view.layer, view.head, view.show, cael),
+  );
+  const same =
+    sides.length === 2 && sides[0].reading.tokens.join(" ") === sides[1].reading.tokens.join(" ");
+  const scale = Math.max(
+    ...sides.map(({ reading }, n) => most(cells[n], hidden(reading, view), reading.length)),
+  );
   const longest = Math.max(...sides.map(({ reading }) => reading.length));
-  const count = Math.max(1, Math.min(same ? 3 : 2, Math.floor((width + 18) / (LABEL + CELL[0] * longest + TAIL + 18))));
+  const count = Math.max(
+    1,
+    Math.min(
+      same ? 3 : sides.length,
+      Math.floor((width + 18) / (LABEL + CELL[0] * longest + TAIL + 18)),
+    ),
+  );
   const room = (width - 18 * (count - 1)) / count - LABEL - TAIL;
   const cell = Math.max(CELL[0], Math.min(CELL[1], Math.floor(room / longest)));
-  const what = view.head ? `layer ${view.layer}, head ${view.head}` : `layer ${view.layer}, mean of the heads`;
-  const unit = view.show === "attention weights" ? "weight" : "length read";
+  const what = view.head
+    ? `layer ${view.layer}, head ${view.head}`
+    : `layer ${view.layer}, mean of the heads`;
+  const unit = view.show === "weights" ? "weight" : "length read";
   const drawn = sides.map(({ side, name, reading }, n) =>
     one({
-      title: `${side}: ${name}, ${what}`, reading, values: cells[n], cell, point, tip, unit, view,
-      colour: (value) => cividis(value / scale), ends: [0, scale],
+      title: `${side}: ${name}, ${what}`,
+      reading,
+      values: cells[n],
+      cell,
+      point,
+      tip,
+      unit,
+      view,
+      colour: (value) => cividis(value / scale),
+      ends: [0, scale],
     }),
   );
   if (same) {
@@ -120,13 +160,28 @@ export function maps(width, sides, view, { point, tip, dark }) {
     const middle = isDark(dark) ? [40, 42, 46] : [242, 242, 242];
     drawn.push(
       one({
-        title: `A − B, ${what}`, reading, values: difference, cell, point, tip, unit, view,
-        colour: (value) => diverging(value / far, middle), ends: [-far, 0, far],
+        title: `A − B, ${what}`,
+        reading,
+        values: difference,
+        cell,
+        point,
+        tip,
+        unit,
+        view,
+        colour: (value) => diverging(value / far, middle),
+        ends: [-far, 0, far],
       }),
     );
   }
   const style = `grid-template-columns: repeat(${count}, minmax(0, 1fr))`;
-  return { element: html("div", { class: "panels", style }, drawn.map((map) => map.element)), marks: drawn.map((map) => map.mark) };
+  return {
+    element: html(
+      "div",
+      { class: "panels", style },
+      drawn.map((map) => map.element),
+    ),
+    marks: drawn.map((map) => map.mark),
+  };
 }
 
 function one({ title, reading, values, cell, point, tip, unit, view, colour, ends }) {
@@ -141,22 +196,46 @@ function one({ title, reading, values, cell, point, tip, unit, view, colour, end
     const middle = LABEL + cell * (n + 0.5);
     return [
       svg("text", { x: LABEL - 5, y: middle + 4, "text-anchor": "end", "data-token": n }, words),
-      svg("text", { x: middle + 4, y: LABEL - 5, "data-token": n, transform: `rotate(-60 ${middle + 4} ${LABEL - 5})` }, words),
+      svg(
+        "text",
+        {
+          x: middle + 4,
+          y: LABEL - 5,
+          "data-token": n,
+          transform: `rotate(-60 ${middle + 4} ${LABEL - 5})`,
+        },
+        words,
+      ),
     ];
   });
-  const band = () => svg("rect", { fill: "none", "stroke-width": 2, style: "stroke:var(--c1)", visibility: "hidden" });
+  const band = () =>
+    svg("rect", {
+      fill: "none",
+      "stroke-width": 2,
+      style: "stroke:var(--c1)",
+      visibility: "hidden",
+    });
   const [across, down] = [band(), band()];
   const whole = LABEL + size + TAIL;
   const picture = svg(
     "svg",
-    { width: whole, height: LABEL + size + 4, role: "img", "aria-label": `${title}: queries down, keys across`, style: "position:relative;max-width:none" },
+    {
+      width: whole,
+      height: LABEL + size + 4,
+      role: "img",
+      "aria-label": `${title}: queries down, keys across`,
+      style: "position:relative;max-width:none",
+    },
     labels.flat(),
     across,
     down,
   );
   const mark = (token) => {
     const [query, key] = token ?? [-1, -1];
-    for (const [rect, place, isRow] of [[across, query, true], [down, key, false]]) {
+    for (const [rect, place, isRow] of [
+      [across, query, true],
+      [down, key, false],
+    ]) {
       const shown = place >= 0 && place < length;
       rect.setAttribute("visibility", shown ? "visible" : "hidden");
       rect.setAttribute("x", isRow ? LABEL : LABEL + place * cell);
@@ -176,7 +255,10 @@ function one({ title, reading, values, cell, point, tip, unit, view, colour, end
     const inside = (n) => n >= 0 && n < length;
     if (inside(query) && inside(key)) {
       point([query, key]);
-      tip.show(event, `${tokens[query]} → ${tokens[key]}\n${unit} ${short(values[query * length + key])}`);
+      tip.show(
+        event,
+        `${tokens[query]} → ${tokens[key]}\n${unit} ${short(values[query * length + key])}`,
+      );
     } else {
       const label = inside(query) ? query : inside(key) ? key : null;
       point(label === null ? null : [label, label]);
@@ -187,7 +269,19 @@ function one({ title, reading, values, cell, point, tip, unit, view, colour, end
     point(null);
     tip.hide();
   });
-  const key = html("div", { class: "legend" }, unit, ...ends.map((end) => html("span", {}, html("i", { class: "swatch", style: `background:rgb(${colour(end).join(",")})` }), short(end))));
+  const key = html(
+    "div",
+    { class: "legend" },
+    unit,
+    ...ends.map((end) =>
+      html(
+        "span",
+        {},
+        html("i", { class: "swatch", style: `background:rgb(${colour(end).join(",")})` }),
+        short(end),
+      ),
+    ),
+  );
   const box = html("div", { class: "scroll map", style: "position:relative" }, canvas, picture);
   return { element: html("div", { class: "panel" }, html("h4", {}, title), key, box), mark };
 }
@@ -210,13 +304,20 @@ export function strip(reading, point) {
       token,
     ),
   );
-  const element = html("div", { class: "chips", role: "group", "aria-label": "tokens; arrow keys move" }, chips);
+  const element = html(
+    "div",
+    { class: "chips", role: "group", "aria-label": "tokens; arrow keys move" },
+    chips,
+  );
   element.addEventListener("keydown", (event) => {
     const step = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
     if (!step) return;
     event.preventDefault();
     chips[chips.indexOf(event.target) + step]?.focus();
   });
-  const mark = (token) => chips.forEach((chip, n) => chip.classList.toggle("marked", token !== null && token.includes(n)));
+  const mark = (token) =>
+    chips.forEach((chip, n) =>
+      chip.classList.toggle("marked", token !== null && token.includes(n)),
+    );
   return { element, mark };
 }

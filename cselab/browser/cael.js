@@ -1,5 +1,18 @@
 // CAEL explorer: which layers of a twin are cross-attention layers, what they read, and the cost.
-import { choice, drawing, html, legend, PALETTE, put, set, setUp, short, svg, tooltip } from "./kit.js";
+import {
+  choice,
+  drawing,
+  html,
+  legend,
+  PALETTE,
+  panel,
+  put,
+  set,
+  setUp,
+  short,
+  svg,
+  tooltip,
+} from "./kit.js";
 import { chart } from "./chart.js";
 
 const TOWERS = [PALETTE[0], PALETTE[1]];
@@ -17,7 +30,7 @@ export function render({ model, el }) {
   const root = setUp(el, "CAEL explorer");
   const presets = model.get("presets");
   const diagram = html("div", { class: "panel" });
-  const numbers = html("div", { class: "panel" });
+  const numbers = html("div");
   const box = html("div", { class: "panels" }, diagram, numbers);
   const preset = html(
     "select",
@@ -31,7 +44,8 @@ export function render({ model, el }) {
     ["your choice", ...presets.map(([name]) => name)].map((name) => html("option", {}, name)),
   );
   function choosePreset() {
-    preset.selectedIndex = 1 + presets.findIndex(([, cael]) => String(cael) === String(model.get("cael")));
+    preset.selectedIndex =
+      1 + presets.findIndex(([, cael]) => String(cael) === String(model.get("cael")));
   }
   root.append(
     html("style", {}, LOOKS),
@@ -48,22 +62,37 @@ export function render({ model, el }) {
   function toggle(layer) {
     const cael = model.get("cael");
     const chosen = cael.includes(layer) ? cael.filter((one) => one !== layer) : [...cael, layer];
-    set(model, "cael", chosen.sort((a, b) => a - b));
+    set(
+      model,
+      "cael",
+      chosen.sort((a, b) => a - b),
+    );
   }
 
   function draw(width) {
     const [cael, stream] = [model.get("cael"), model.get("cross_stream")];
     const columns = width >= 760 ? 2 : 1;
     const panelWidth = Math.floor((width - 18 * (columns - 1)) / columns);
-    const focused = diagram.contains(document.activeElement) && document.activeElement.dataset.layer;
+    const focused =
+      diagram.contains(document.activeElement) && document.activeElement.dataset.layer;
     choosePreset();
     box.style.gridTemplateColumns = `repeat(${columns}, minmax(0, 1fr))`;
     put(
       diagram,
       html("h4", {}, `CAELs at ${cael.join(", ") || "no layer"}`),
-      html("p", { class: "note" }, "Click a layer, or press Space on it, to add or remove its CAEL."),
-      picture({ width: Math.min(panelWidth, 620), depth: model.get("depth"), cael, stream, toggle }),
-      reading(stream),
+      html(
+        "p",
+        { class: "note" },
+        "Click a layer, or press Space on it, to add or remove its CAEL.",
+      ),
+      picture({
+        width: Math.min(panelWidth, 620),
+        depth: model.get("depth"),
+        cael,
+        stream,
+        toggle,
+      }),
+      lineLegend(stream),
     );
     if (focused) diagram.querySelector(`[data-layer="${focused}"]`)?.focus();
     put(numbers, costs(model, panelWidth, tip), scores(model, panelWidth, tip));
@@ -73,15 +102,18 @@ export function render({ model, el }) {
 }
 
 // What the lines of the diagram are.
-function reading(stream) {
+function lineLegend(stream) {
   const entries = [
     { name: "states of tower I", colour: TOWERS[0] },
     { name: "states of tower II", colour: TOWERS[1] },
   ];
   const words = {
-    parallel: "Solid lines: values of a CAEL. Dotted lines: its queries and keys, and the residual of the first CAEL. Between CAELs, the cross stream runs through ordinary layers.",
-    last_only: "Solid lines: values of the CAEL. Dotted lines: its queries, keys and residual. Only the last CAEL is computed.",
-    fused: "Each tower adds the context of the other tower's values to its own, with its own queries and keys.",
+    parallel:
+      "Solid lines: values of a CAEL. Dotted lines: its queries and keys, and the residual of the first CAEL. Between CAELs, the cross stream runs through ordinary layers.",
+    last_only:
+      "Solid lines: values of the CAEL. Dotted lines: its queries, keys and residual. Only the last CAEL is computed.",
+    fused:
+      "Each tower adds the context of the other tower's values to its own, with its own queries and keys.",
   };
   return html("div", {}, legend(entries), html("p", { class: "note" }, words[stream]));
 }
@@ -107,22 +139,45 @@ export function picture({ width, depth, cael, stream, toggle }) {
   const words = (x, y, content, kind) =>
     svg("text", { x, y, "text-anchor": "middle", class: kind, "pointer-events": "none" }, content);
   const line = (d, colour, dash) =>
-    lines.append(svg("path", { d, fill: "none", "stroke-width": 1.6, "stroke-dasharray": dash, style: `stroke:${colour}` }));
+    lines.append(
+      svg("path", {
+        d,
+        fill: "none",
+        "stroke-width": 1.6,
+        "stroke-dasharray": dash,
+        style: `stroke:${colour}`,
+      }),
+    );
   const arrow = (x, from, to, colour, dash) => {
     line(`M${x} ${from}V${to + 5}`, colour, dash);
     lines.append(svg("path", { d: `M${x} ${to}l-4 7h8Z`, style: `fill:${colour}` }));
   };
   const frame = (x, layer, name, { colour, filled, dash }) => [
-    svg("rect", { x: x - half, y: top(layer), width: 2 * half, height: BOX, rx: 4, style: "fill:var(--paper)" }),
     svg("rect", {
-      x: x - half, y: top(layer), width: 2 * half, height: BOX, rx: 4,
-      "stroke-width": filled ? 2 : 1.5, "stroke-dasharray": dash,
+      x: x - half,
+      y: top(layer),
+      width: 2 * half,
+      height: BOX,
+      rx: 4,
+      style: "fill:var(--paper)",
+    }),
+    svg("rect", {
+      x: x - half,
+      y: top(layer),
+      width: 2 * half,
+      height: BOX,
+      rx: 4,
+      "stroke-width": filled ? 2 : 1.5,
+      "stroke-dasharray": dash,
       style: `stroke:${colour};fill:${colour};fill-opacity:${filled ? 0.18 : 0}`,
     }),
     words(x, top(layer) + 17, name),
   ];
 
-  const ends = [[one, "tower I"], [two, "tower II"]];
+  const ends = [
+    [one, "tower I"],
+    [two, "tower II"],
+  ];
   const cross = width < 350 ? "cross" : "cross stream";
   if (!fused && cael.length) ends.push([oneCross, `${cross} I`], [twoCross, `${cross} II`]);
   for (const [x, name] of ends) boxes.append(words(x, 15, name, "soft"));
@@ -148,8 +203,13 @@ export function picture({ width, depth, cael, stream, toggle }) {
       const name = fused && chosen ? `layer ${layer} + CAEL` : `layer ${layer}`;
       const tower = frame(at[side], layer, name, { colour: TOWERS[side], filled: fused && chosen });
       if (!runs(layer)) return tower;
-      const looks = chosen ? { colour: TOWERS[side], filled: true } : { colour: "var(--edge)", dash: "4 3" };
-      return [...tower, ...frame(beside[side], layer, `${crosses(layer) ? "CAEL" : "layer"} ${layer}`, looks)];
+      const looks = chosen
+        ? { colour: TOWERS[side], filled: true }
+        : { colour: "var(--edge)", dash: "4 3" };
+      return [
+        ...tower,
+        ...frame(beside[side], layer, `${crosses(layer) ? "CAEL" : "layer"} ${layer}`, looks),
+      ];
     });
     boxes.append(
       svg(
@@ -168,14 +228,27 @@ export function picture({ width, depth, cael, stream, toggle }) {
             toggle(layer);
           },
         },
-        svg("rect", { class: "ground", x: 1, y: top(layer) - 3, width: width - 2, height: BOX + 6, rx: 5 }),
+        svg("rect", {
+          class: "ground",
+          x: 1,
+          y: top(layer) - 3,
+          width: width - 2,
+          height: BOX + 6,
+          rx: 5,
+        }),
         inside,
       ),
     );
   }
   return svg(
     "svg",
-    { width, height, viewBox: `0 0 ${width} ${height}`, role: "group", "aria-label": "layers of both towers and of their cross streams" },
+    {
+      width,
+      height,
+      viewBox: `0 0 ${width} ${height}`,
+      role: "group",
+      "aria-label": "layers of both towers and of their cross streams",
+    },
     lines,
     boxes,
   );
@@ -194,21 +267,37 @@ function costs(model, width, tip) {
   const [towers, all] = [[], model.get("cael")].map((cael) => gmacs(per, stream, cael));
   const unit = `GMACs per sentence of ${model.get("length")} tokens`;
   const more = 100 * (all / towers - 1);
-  return html(
-    "div",
-    {},
-    html("h4", {}, "forward pass in training"),
-    html("p", { class: "note", role: "status" }, `${short(towers)} GMACs for the towers, ${short(all)} with CAELs: ${short(more)} % more`),
+  return panel(
+    "forward pass in training",
+    html(
+      "p",
+      { class: "note", role: "status" },
+      `${short(towers)} GMACs for the towers, ${short(all)} with CAELs: ${short(more)} % more`,
+    ),
     chart({
       width,
       height: 200,
       label: `cost of the towers and with CAELs, ${unit}`,
       x: { names: ["towers", "with CAELs"], domain: [-0.5, 1.5] },
       y: { label: "GMACs per sentence", zero: true },
-      series: [{ name: unit, colour: TOWERS[0], kind: "bars", points: [[0, towers], [1, all]] }],
+      series: [
+        {
+          name: unit,
+          colour: TOWERS[0],
+          kind: "bars",
+          points: [
+            [0, towers],
+            [1, all],
+          ],
+        },
+      ],
       tip,
     }),
-    html("p", { class: "note" }, `A sentence has ${model.get("length")} tokens. A GMAC is 10⁹ multiply-adds.`),
+    html(
+      "p",
+      { class: "note" },
+      `A sentence has ${model.get("length")} tokens. A GMAC is 10⁹ multiply-adds.`,
+    ),
   );
 }
 
@@ -220,26 +309,42 @@ function scores(model, width, tip) {
     Object.assign([row.cael.length, row.score], {
       text: `${row.cross_stream}, CAELs at ${row.cael.join(", ") || "no layer"}: ${short(row.score)}`,
     });
-  const present = rows.filter((row) => String(row.cael) === String(cael) && row.cross_stream === stream);
-  const streams = model.get("cross_streams").filter((name) => rows.some((row) => row.cross_stream === name));
-  const colours = Object.fromEntries(model.get("cross_streams").map((name, n) => [name, PALETTE[n + 2]]));
+  const present = rows.filter(
+    (row) => String(row.cael) === String(cael) && row.cross_stream === stream,
+  );
+  const streams = model
+    .get("cross_streams")
+    .filter((name) => rows.some((row) => row.cross_stream === name));
+  const colours = Object.fromEntries(
+    model.get("cross_streams").map((name, n) => [name, PALETTE[n + 2]]),
+  );
   const counts = rows.map((row) => row.cael.length);
-  return html(
-    "div",
-    {},
-    html("h4", {}, "scores of trained twins"),
+  return panel(
+    "scores of trained twins",
     legend([
       ...streams.map((name) => ({ name, colour: colours[name], symbol: "point" })),
-      ...(present.length ? [{ name: "the placement shown", colour: "var(--ink)", symbol: "ring" }] : []),
+      ...(present.length
+        ? [{ name: "the placement shown", colour: "var(--ink)", symbol: "ring" }]
+        : []),
     ]),
     chart({
       width,
       height: 220,
       label: "score by number of CAELs",
-      x: { label: "number of CAELs", whole: true, domain: [Math.min(...counts) - 0.5, Math.max(...counts) + 0.5] },
+      x: {
+        label: "number of CAELs",
+        whole: true,
+        domain: [Math.min(...counts) - 0.5, Math.max(...counts) + 0.5],
+      },
       y: { label: "Spearman × 100" },
       series: [
-        { name: "the placement shown", colour: "var(--ink)", kind: "points", size: 8.5, points: present.map(point) },
+        {
+          name: "the placement shown",
+          colour: "var(--ink)",
+          kind: "points",
+          size: 8.5,
+          points: present.map(point),
+        },
         ...streams.map((name) => ({
           name,
           colour: colours[name],

@@ -1,5 +1,5 @@
 // Charts in SVG: lines, points, intervals, bars and violins over two axes.
-import { html, svg, short } from "./kit.js";
+import { html, svg, short, even } from "./kit.js";
 
 const MARGIN = { top: 8, right: 12, left: 58 };
 
@@ -21,7 +21,8 @@ export function extent(values, { zero = false, margin = 0.06 } = {}) {
   if (zero) known.push(0);
   let low = known.length ? Math.min(...known) : 0;
   let high = known.length ? Math.max(...known) : 1;
-  if (high - low <= 1e-9 * Math.max(Math.abs(low), Math.abs(high))) [low, high] = [low - (Math.abs(low) || 1) * 0.1, high + (Math.abs(high) || 1) * 0.1];
+  if (high - low <= 1e-9 * Math.max(Math.abs(low), Math.abs(high)))
+    [low, high] = [low - (Math.abs(low) || 1) * 0.1, high + (Math.abs(high) || 1) * 0.1];
   const more = margin * (high - low);
   return [zero && low === 0 ? 0 : low - more, zero && high === 0 ? 0 : high + more];
 }
@@ -33,11 +34,31 @@ export function extent(values, { zero = false, margin = 0.06 } = {}) {
 // series: [{ name, colour, dash, width, size, kind, points }], kind "line", "points", "bars" or "violin", where
 //     points are [x, y] or [x, y, low, high] (an interval).
 // rules: [{ x } or { y }]: dotted lines.
-export function chart({ width, height = 240, label, x, y, series, rules = [], tip, numbers = true }) {
+export function chart({
+  width,
+  height = 240,
+  label,
+  x,
+  y,
+  series,
+  rules = [],
+  tip,
+  numbers = true,
+}) {
   const shown = series.filter((one) => one.points.length);
   const all = shown.flatMap((one) => one.points);
-  const xs = x.domain ?? extent(all.map((point) => point[0]), { margin: 0.02 });
-  const ys = y.domain ?? extent(all.flatMap((point) => point.slice(1)), { zero: y.zero });
+  const xs =
+    x.domain ??
+    extent(
+      all.map((point) => point[0]),
+      { margin: 0.02 },
+    );
+  const ys =
+    y.domain ??
+    extent(
+      all.flatMap((point) => point.slice(1)),
+      { zero: y.zero },
+    );
   const tilted = x.names && longest(x.names) * 7 > (width - MARGIN.left) / x.names.length;
   const right = width - MARGIN.right;
   const atX = (value) => MARGIN.left + ((value - xs[0]) / (xs[1] - xs[0])) * (right - MARGIN.left);
@@ -50,32 +71,64 @@ export function chart({ width, height = 240, label, x, y, series, rules = [], ti
   const floor = height - bottom;
   const atY = (value) => floor - ((value - ys[0]) / (ys[1] - ys[0])) * (floor - MARGIN.top);
 
-  const picture = svg("svg", { width, height, viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": label });
-  const xTicks = x.names ? x.names.map((_, n) => n) : ticks(...xs, Math.min(8, width / 90)).filter((t) => !x.whole || Number.isInteger(t));
-  for (const value of ticks(...ys, Math.min(6, height / 45))) {
+  const picture = svg("svg", {
+    width,
+    height,
+    viewBox: `0 0 ${width} ${height}`,
+    role: "img",
+    "aria-label": label,
+  });
+  const round = ticks(...xs, Math.min(8, width / 90)).filter(
+    (t) => !x.whole || Number.isInteger(t),
+  );
+  const xTicks = x.names ? x.names.map((_, n) => n) : round;
+  const xWords = x.names ?? even(round);
+  const yTicks = ticks(...ys, Math.min(6, height / 45));
+  const yWords = even(yTicks);
+  for (const [n, value] of yTicks.entries()) {
     picture.append(
       svg("line", { class: "grid", x1: MARGIN.left, x2: right, y1: atY(value), y2: atY(value) }),
-      svg("text", { x: MARGIN.left - 6, y: atY(value) + 4, "text-anchor": "end" }, short(value)),
+      svg("text", { x: MARGIN.left - 6, y: atY(value) + 4, "text-anchor": "end" }, yWords[n]),
     );
   }
-  for (const value of xTicks) {
+  for (const [n, value] of xTicks.entries()) {
     const place = atX(value);
     picture.append(svg("line", { class: "axis", x1: place, x2: place, y1: floor, y2: floor + 4 }));
-    const words = x.names ? x.names[value] : short(value);
+    const turned = `rotate(${(-180 * tilt) / Math.PI} ${place} ${floor + 12})`;
     picture.append(
       tilted
-        ? svg("text", { x: place, y: floor + 12, "text-anchor": "end", transform: `rotate(${(-180 * tilt) / Math.PI} ${place} ${floor + 12})` }, cut(words, 24))
-        : svg("text", { x: place, y: floor + 18, "text-anchor": "middle" }, words),
+        ? svg(
+            "text",
+            { x: place, y: floor + 12, "text-anchor": "end", transform: turned },
+            cut(xWords[n], 24),
+          )
+        : svg("text", { x: place, y: floor + 18, "text-anchor": "middle" }, xWords[n]),
     );
   }
   const middle = (MARGIN.top + floor) / 2;
   picture.append(
     svg("line", { class: "axis", x1: MARGIN.left, x2: right, y1: floor, y2: floor }),
     svg("line", { class: "axis", x1: MARGIN.left, x2: MARGIN.left, y1: MARGIN.top, y2: floor }),
-    svg("text", { x: 13, y: middle, "text-anchor": "middle", transform: `rotate(-90 13 ${middle})`, class: "soft" }, y.label),
+    svg(
+      "text",
+      {
+        x: 13,
+        y: middle,
+        "text-anchor": "middle",
+        transform: `rotate(-90 13 ${middle})`,
+        class: "soft",
+      },
+      y.label,
+    ),
   );
   if (x.label) {
-    picture.append(svg("text", { x: (MARGIN.left + right) / 2, y: height - 6, "text-anchor": "middle", class: "soft" }, x.label));
+    picture.append(
+      svg(
+        "text",
+        { x: (MARGIN.left + right) / 2, y: height - 6, "text-anchor": "middle", class: "soft" },
+        x.label,
+      ),
+    );
   }
   for (const rule of rules) {
     const across = "y" in rule;
@@ -93,11 +146,13 @@ export function chart({ width, height = 240, label, x, y, series, rules = [], ti
   }
   const bars = shown.filter((one) => one.kind === "bars");
   for (const one of shown) {
-    picture.append(marks(one, { atX, atY, ys, step: (right - MARGIN.left) / (xs[1] - xs[0]), bars }));
+    picture.append(
+      marks(one, { atX, atY, ys, step: (right - MARGIN.left) / (xs[1] - xs[0]), bars }),
+    );
   }
   if (tip) listen(picture, shown, x, { atX, atY }, tip);
   const box = html("div", {}, picture);
-  if (numbers && all.length && all.length <= 3000) box.append(table(shown, x, y));
+  if (numbers && all.length && all.length <= 3000) box.append(table(shown, x, y, label));
   return box;
 }
 
@@ -111,7 +166,13 @@ function marks(one, { atX, atY, ys, step, bars }) {
     for (const [px, py] of one.points) {
       const top = Math.min(atY(py), base);
       group.append(
-        svg("rect", { x: atX(px) + shift - broad / 2 + 1, y: top, width: Math.max(1, broad - 2), height: Math.max(1, Math.abs(atY(py) - base)), style: style("fill") }),
+        svg("rect", {
+          x: atX(px) + shift - broad / 2 + 1,
+          y: top,
+          width: Math.max(1, broad - 2),
+          height: Math.max(1, Math.abs(atY(py) - base)),
+          style: style("fill"),
+        }),
       );
     }
     return group;
@@ -119,22 +180,48 @@ function marks(one, { atX, atY, ys, step, bars }) {
   if (one.kind === "violin") return violin(one, atX, atY, group);
   if (one.kind === "line") {
     const known = one.points.filter((point) => Number.isFinite(point[1]));
-    const d = known.map(([px, py], n) => `${n ? "L" : "M"}${atX(px).toFixed(1)} ${atY(py).toFixed(1)}`).join("");
-    group.append(svg("path", { d, fill: "none", "stroke-width": one.width ?? 2, "stroke-dasharray": one.dash, style: style("stroke") }));
+    const d = known
+      .map(([px, py], n) => `${n ? "L" : "M"}${atX(px).toFixed(1)} ${atY(py).toFixed(1)}`)
+      .join("");
+    group.append(
+      svg("path", {
+        d,
+        fill: "none",
+        "stroke-width": one.width ?? 2,
+        "stroke-dasharray": one.dash,
+        style: style("stroke"),
+      }),
+    );
   }
   for (const [px, py, low, high] of one.points) {
     if (!Number.isFinite(py)) continue;
-    if (low !== undefined) {
-      group.append(svg("line", { x1: atX(px), x2: atX(px), y1: atY(low), y2: atY(high), "stroke-width": 2, style: style("stroke") }));
+    if (Number.isFinite(low)) {
+      group.append(
+        svg("line", {
+          x1: atX(px),
+          x2: atX(px),
+          y1: atY(low),
+          y2: atY(high),
+          "stroke-width": 2,
+          style: style("stroke"),
+        }),
+      );
     }
     if (one.kind === "points" || one.points.length <= 20) {
-      group.append(svg("circle", { cx: atX(px), cy: atY(py), r: one.size ?? (one.kind === "points" ? 5 : 3), style: style("fill") }));
+      group.append(
+        svg("circle", {
+          cx: atX(px),
+          cy: atY(py),
+          r: one.size ?? (one.kind === "points" ? 5 : 3),
+          style: style("fill"),
+        }),
+      );
     }
   }
   return group;
 }
 
-// Each point beside its place by how many have its height; the shape is a kernel density estimate.
+// The shape is a kernel density estimate; points are spread over its middle to be told apart.
 function violin(one, atX, atY, group) {
   const values = one.points.map((point) => point[1]);
   const mean = values.reduce((a, b) => a + b, 0) / values.length;
@@ -145,15 +232,29 @@ function violin(one, atX, atY, group) {
   const half = 0.4 * (atX(one.points[0][0] + 1) - place);
   if (spread > 0) {
     const heights = Array.from({ length: 41 }, (_, n) => low + ((high - low) * n) / 40);
-    const density = heights.map((y) => values.reduce((sum, v) => sum + Math.exp(-0.5 * ((y - v) / spread) ** 2), 0));
+    const density = heights.map((y) =>
+      values.reduce((sum, v) => sum + Math.exp(-0.5 * ((y - v) / spread) ** 2), 0),
+    );
     const most = Math.max(...density);
-    const side = (sign) => heights.map((y, n) => `${(place + (sign * half * density[n]) / most).toFixed(1)} ${atY(y).toFixed(1)}`);
+    const side = (sign) =>
+      heights.map(
+        (y, n) => `${(place + (sign * half * density[n]) / most).toFixed(1)} ${atY(y).toFixed(1)}`,
+      );
     const d = `M${side(1).join("L")}L${side(-1).reverse().join("L")}Z`;
-    group.append(svg("path", { d, "fill-opacity": 0.25, "stroke-width": 1.5, style: `fill:${one.colour};stroke:${one.colour}` }));
+    group.append(
+      svg("path", {
+        d,
+        "fill-opacity": 0.25,
+        "stroke-width": 1.5,
+        style: `fill:${one.colour};stroke:${one.colour}`,
+      }),
+    );
   }
   values.forEach((value, n) => {
     const shift = (((n * 0.618034) % 1) - 0.5) * 0.5 * half;
-    group.append(svg("circle", { cx: place + shift, cy: atY(value), r: 1.8, style: `fill:${one.colour}` }));
+    group.append(
+      svg("circle", { cx: place + shift, cy: atY(value), r: 1.8, style: `fill:${one.colour}` }),
+    );
   });
   return group;
 }
@@ -173,27 +274,42 @@ function listen(picture, series, x, { atX, atY }, tip) {
     if (!best) return tip.hide();
     const [vx, vy, low, high] = best.point;
     const where = x.names ? x.names[Math.round(vx)] : `${x.label} ${short(vx)}`;
-    const interval = low === undefined ? "" : ` [${short(low)}, ${short(high)}]`;
+    const interval = !Number.isFinite(low) ? "" : ` [${short(low)}, ${short(high)}]`;
     tip.show(event, best.point.text ?? `${best.one.name}\n${where}: ${short(vy)}${interval}`);
   });
   picture.addEventListener("pointerleave", tip.hide);
 }
 
-function table(series, x, y) {
+function table(series, x, y, label) {
   const rows = series.flatMap((one) =>
     one.points.map(([px, py, low, high]) => [
       one.name,
       x.names ? x.names[Math.round(px)] : short(px),
-      low === undefined ? short(py) : `${short(py)} [${short(low)}, ${short(high)}]`,
+      !Number.isFinite(low) ? short(py) : `${short(py)} [${short(low)}, ${short(high)}]`,
     ]),
   );
-  const head = html("tr", {}, ["", x.label ?? "", y.label ?? ""].map((words) => html("th", { scope: "col" }, words)));
-  const box = html("div", { class: "numbers", tabindex: 0, role: "region", "aria-label": "numbers of the chart" });
-  const fold = html("details", {}, html("summary", {}, "numbers"), box);
-  fold.addEventListener("toggle", () => { // built when it is opened: a moving chart draws often
+  const head = html(
+    "tr",
+    {},
+    ["", x.label ?? "", y.label ?? ""].map((words) => html("th", { scope: "col" }, words)),
+  );
+  const box = html("div", {
+    class: "numbers",
+    tabindex: 0,
+    role: "region",
+    "aria-label": "numbers of the chart",
+  });
+  const fold = html("details", { "data-fold": label }, html("summary", {}, "numbers"), box);
+  fold.addEventListener("toggle", () => {
+    // built when it is opened: a moving chart draws often
     if (fold.open && !box.childElementCount) {
       const body = rows.map(([first, ...rest]) =>
-        html("tr", {}, html("th", { scope: "row" }, first), rest.map((words) => html("td", {}, words))),
+        html(
+          "tr",
+          {},
+          html("th", { scope: "row" }, first),
+          rest.map((words) => html("td", {}, words)),
+        ),
       );
       box.append(html("table", {}, html("thead", {}, head), html("tbody", {}, body)));
     }

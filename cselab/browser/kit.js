@@ -23,11 +23,30 @@ function fill(element, properties, children) {
   return element;
 }
 
-// Replace a box's content; a fold that the reader has opened stays open.
+// Replace a box's content. A fold that the reader has opened (told by its `data-fold`) stays open,
+// where it was scrolled to, and in focus.
 export function put(box, ...children) {
-  const open = [...box.querySelectorAll("details")].map((fold) => fold.open);
+  const parts = (fold) => [...fold.querySelectorAll("summary, .numbers")];
+  const before = new Map();
+  for (const fold of box.querySelectorAll("details[data-fold]")) {
+    const [focus, top] = [parts(fold).indexOf(document.activeElement), parts(fold)[1]?.scrollTop];
+    before.set(fold.dataset.fold, { open: fold.open, focus, top });
+  }
   box.replaceChildren(...children.flat());
-  box.querySelectorAll("details").forEach((fold, n) => (fold.open = open[n] ?? false));
+  for (const fold of box.querySelectorAll("details[data-fold]")) {
+    const { open = false, focus = -1, top } = before.get(fold.dataset.fold) ?? {};
+    if (open) {
+      fold.open = true;
+      fold.dispatchEvent(new Event("toggle")); // its table is built now, not when the browser tells
+      parts(fold)[1].scrollTop = top;
+    }
+    parts(fold)[focus]?.focus({ preventScroll: true });
+  }
+}
+
+// A box with a title.
+export function panel(title, ...children) {
+  return html("div", { class: "panel" }, html("h4", {}, title), ...children);
 }
 
 // Prepare a widget's element: its class, and keys that stay its own. JupyterLab would take arrow
@@ -161,7 +180,7 @@ export function button(label, title, onclick) {
 
 // A line of text beside the pointer, kept inside the root.
 export function tooltip(root) {
-  const tip = html("div", { class: "tip", role: "status", hidden: true });
+  const tip = html("div", { class: "tip", "aria-hidden": "true", hidden: true });
   root.append(tip);
   return {
     show(event, words) {
@@ -180,7 +199,7 @@ export function tooltip(root) {
   };
 }
 
-// Names and looks of series: [{ name, colour, dash, symbol }].
+// Names and looks of series: [{ name, colour, dash, symbol }], symbol "line", "point" or "ring".
 export function legend(entries) {
   return html(
     "div",
@@ -198,15 +217,17 @@ export function legend(entries) {
               style: `stroke:${colour}`,
             })
           : symbol === "ring"
-            ? svg("circle", { cx: 6, cy: 6, r: 4.5, fill: "none", "stroke-width": 2, style: `stroke:${colour}` })
+            ? svg("circle", {
+                cx: 6,
+                cy: 6,
+                r: 4.5,
+                fill: "none",
+                "stroke-width": 2,
+                style: `stroke:${colour}`,
+              })
             : svg("circle", { cx: 6, cy: 6, r: 5, style: `fill:${colour}` });
       const width = symbol === "line" ? 24 : 12;
-      return html(
-        "span",
-        {},
-        svg("svg", { width, height: 12, "aria-hidden": "true" }, mark),
-        name,
-      );
+      return html("span", {}, svg("svg", { width, height: 12, "aria-hidden": "true" }, mark), name);
     }),
   );
 }
@@ -216,14 +237,32 @@ export function short(x) {
   if (x === null || x === undefined || Number.isNaN(x)) return "–";
   const size = Math.abs(x);
   if (size !== 0 && (size < 0.001 || size >= 1e5)) return minus(x.toExponential(1));
+  if (Number.isInteger(x)) return minus(String(x));
   return minus(String(Number(x.toPrecision(3))));
 }
 
-const minus = (words) => words.replace("-", "−");
+const minus = (words) => words.replaceAll("-", "−");
+
+// Numbers of an axis, each with as many decimals as their step needs.
+export function even(values) {
+  const step = values.length > 1 ? Math.abs(values[1] - values[0]) : 1;
+  const largest = Math.max(...values.map(Math.abs));
+  if (largest >= 1e6 || (largest > 0 && largest < 1e-3)) return values.map(short);
+  const decimals = Math.max(0, Math.ceil(-Math.log10(step) - 1e-9));
+  return values.map((x) => minus(x.toFixed(decimals)));
+}
 
 const CIVIDIS = [
-  [0, 34, 78], [18, 53, 112], [59, 73, 108], [87, 93, 109], [112, 113, 115], [138, 134, 120],
-  [165, 156, 116], [195, 179, 105], [225, 204, 85], [254, 232, 56],
+  [0, 34, 78],
+  [18, 53, 112],
+  [59, 73, 108],
+  [87, 93, 109],
+  [112, 113, 115],
+  [138, 134, 120],
+  [165, 156, 116],
+  [195, 179, 105],
+  [225, 204, 85],
+  [254, 232, 56],
 ];
 
 // Cividis at 0..1 as [red, green, blue]; Nuñez, Anderton and Renslow 2018.
@@ -243,7 +282,9 @@ const mix = (a, b, share) => a.map((part, n) => Math.round(part + share * (b[n] 
 
 // Whether the surroundings are dark.
 export function isDark(root) {
-  const [r, g, b] = getComputedStyle(root).backgroundColor.match(/[\d.]+/g).map(Number);
+  const [r, g, b] = getComputedStyle(root)
+    .backgroundColor.match(/[\d.]+/g)
+    .map(Number);
   return 0.299 * r + 0.587 * g + 0.114 * b < 128;
 }
 

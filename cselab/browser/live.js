@@ -1,87 +1,170 @@
 // A training as it runs, and a button that interrupts it.
-import { button, DASHES, drawing, html, legend, PALETTE, put, setUp, tooltip } from "./kit.js";
+import {
+  button,
+  DASHES,
+  drawing,
+  html,
+  legend,
+  PALETTE,
+  panel,
+  put,
+  setUp,
+  tooltip,
+} from "./kit.js";
 import { chart } from "./chart.js";
 
 export function render({ model, el }) {
-  const root = setUp(el, "live training");
-  const status = html("span", { role: "status" });
-  const stop = button("■ stop", "interrupt the kernel; run the cell again to go on", () => interrupt(model, status));
-  const box = html("div");
-  root.append(html("div", { class: "bar" }, stop, status), box);
+  const root = setUp(el, "Live training");
+  // read aloud; the progress, which changes each second, is not
+  const state = html("span", { role: "status" });
+  const progress = html("span", { "aria-live": "off" });
+  const stop = button("■ stop", "interrupt the kernel; run the cell again to go on", async () => {
+    state.textContent = await interrupt(model);
+  });
+  const key = html("div");
+  const boxes = [html("div"), html("div"), html("div")];
+  const panels = html("div", { class: "panels" }, boxes);
+  root.append(html("div", { class: "bar" }, stop, state, progress), key, panels);
   const tip = tooltip(root);
 
   // The kernel tells what is new; the model keeps all of it, for other views.
   const hear = (news) => model.set("data", merged(model.get("data"), news));
   model.on("msg:custom", hear);
-  const showStatus = () => {
-    status.textContent = model.get("status");
-    stop.hidden = !model.get("running") || !model.get("kernel") || !model.get("kernel_id");
+  const showProgress = () => {
+    progress.textContent = model.get("running") ? model.get("status") : "";
   };
-  for (const name of ["status", "running"]) model.on(`change:${name}`, showStatus);
-  showStatus();
+  const showState = () => {
+    state.textContent = model.get("running") ? "training" : model.get("status");
+    stop.hidden = !model.get("running") || !model.get("kernel") || !model.get("kernel_id");
+    showProgress();
+  };
+  model.on("change:status", () => (model.get("running") ? showProgress() : showState()));
+  model.on("change:running", showState);
+  showState();
 
-  const { stop: stopDrawing } = drawing(model, root, ["data"], (width) => put(box, panels(model, width, tip)));
+  const redraw = [key, ...boxes].map(whenChanged);
+  function draw(width) {
+    const trainings = listed(model.get("data"));
+    const columns = width >= 1000 ? 3 : width >= 620 ? 2 : 1;
+    const one = Math.floor((width - 18 * (columns - 1)) / columns);
+    panels.style.gridTemplateColumns = `repeat(${columns},minmax(0,1fr))`;
+    boxes[0].style.gridColumn = columns === 2 ? "1 / -1" : "";
+    const names = trainings.flatMap(({ name, terms }) => [name, ...terms]);
+    const evaluations = trainings.map((training) => training.evaluations);
+    const changing = [
+      [names, () => looks(trainings)],
+      [
+        [columns, width, ...names, ...trainings.map(({ losses }) => losses)],
+        () => lossTerms(trainings, columns === 2 ? width : one, tip),
+      ],
+      [
+        [one, ...names, ...evaluations],
+        () => devScores(trainings, model.get("dev_name"), one, tip),
+      ],
+      [[one, ...names, ...evaluations], () => geometry(trainings, one, tip)],
+    ];
+    changing.forEach(([parts, content], n) => redraw[n](parts, content));
+  }
+
+  const { stop: stopDrawing } = drawing(model, root, ["data"], draw);
   return () => {
     stopDrawing();
     model.off("msg:custom", hear);
   };
 }
 
-// Trainings with new points put where they begin; what begins at 0 replaces all before.
+// What draws a box's content again, if one of `parts` is another than before.
+function whenChanged(box) {
+  let before = null;
+  return (parts, content) => {
+    if (before?.length === parts.length && parts.every((part, n) => part === before[n])) return;
+    before = parts;
+    put(box, content());
+  };
+}
+
+// Trainings with new points. Points that do not follow on those that are there are left: the
+// browser missed some, and all come again in `data`.
 export function merged(data, news) {
   const result = { ...data };
   for (const [name, { place, terms, ...curves }] of Object.entries(news)) {
     result[name] = { place, terms };
     for (const [curve, { start, points }] of Object.entries(curves)) {
       const before = data[name]?.[curve]?.points ?? [];
-      result[name][curve] = { start: 0, points: [...before.slice(0, start), ...points] };
+      const follows = points.length > 0 && start === before.length;
+      result[name][curve] = { start: 0, points: follows ? [...before, ...points] : before };
     }
   }
   return result;
 }
 
-// As JupyterLab's own stop button does: a running cell cannot hear a message of a widget, so the
-// request goes to the server.
-async function interrupt(model, status) {
-  const page = document.getElementById("jupyter-config-data");
-  const base = page ? JSON.parse(page.textContent).baseUrl : "/";
-  const xsrf = document.cookie.match(/(?:^|; )_xsrf=([^;]*)/);
-  const reply = await fetch(`${base}api/kernels/${model.get("kernel_id")}/interrupt`, {
-    method: "POST",
-    headers: xsrf ? { "X-XSRFToken": decodeURIComponent(xsrf[1]) } : {},
-  });
-  status.textContent = reply.ok ? "stopping …" : "use the ■ of the toolbar";
+// Interrupt the kernel as JupyterLab's own stop button does, and say how it went: a running cell
+// cannot hear a message of a widget, so the request goes to the server.
+async function interrupt(model) {
+  try {
+    const page = document.getElementById("jupyter-config-data");
+    const base = page ? JSON.parse(page.textContent).baseUrl : "/";
+    const xsrf = document.cookie.match(/(?:^|; )_xsrf=([^;]*)/);
+    const reply = await fetch(`${base}api/kernels/${model.get("kernel_id")}/interrupt`, {
+      method: "POST",
+      headers: xsrf ? { "X-XSRFToken": decodeURIComponent(xsrf[1]) } : {},
+    });
+    if (reply.ok) return "stopping …";
+  } catch {
+    // another editor than JupyterLab, which may refuse even the cookies, or the server is away
+  }
+  return "to stop, use the ■ of the toolbar";
 }
 
-function panels(model, width, tip) {
-  const found = Object.entries(model.get("data")).sort(([, a], [, b]) => a.place - b.place);
-  const trainings = found.map(([name, training], n) => ({
-    name,
-    colour: PALETTE[n % PALETTE.length],
-    terms: training.terms,
-    losses: training.losses.points,
-    evaluations: training.evaluations.points,
-  }));
-  const terms = [...new Set(trainings.flatMap((one) => one.terms))];
-  const dash = Object.fromEntries(terms.map((term, n) => [term, DASHES[n % DASHES.length]]));
-  const columns = width >= 1000 ? 3 : width >= 620 ? 2 : 1;
-  const one = Math.floor((width - 18 * (columns - 1)) / columns);
-  const lossWidth = columns === 2 ? width : one;
-  const curve = (points, index) => points.map((point) => [point[0], point[index] ?? NaN]);
-  const path = (points) => points.map(([step, , uniformity, alignment]) => [uniformity ?? NaN, alignment ?? NaN, step]);
+// The trainings with their looks. After seven, colours come again with other dashes.
+function listed(data) {
+  const found = Object.entries(data).sort(([, a], [, b]) => a.place - b.place);
+  const terms = [...new Set(found.flatMap(([, training]) => training.terms))];
+  return found.map(([name, training], n) => {
+    const again = Math.floor(n / PALETTE.length);
+    const dash = (place) => DASHES[place % DASHES.length];
+    return {
+      name,
+      colour: PALETTE[n % PALETTE.length],
+      dash: dash(again),
+      terms: training.terms,
+      dashes: training.terms.map((term) => dash(terms.indexOf(term) + again * terms.length)),
+      losses: training.losses.points,
+      evaluations: training.evaluations.points,
+    };
+  });
+}
 
-  const loss = panel(
+// Colours are trainings and dashes are terms, unless there are more trainings than colours.
+function looks(trainings) {
+  const lines = trainings.flatMap(({ name, colour, terms, dashes }) =>
+    terms.map((term, n) => ({ name: `${name}: ${term}`, colour, dash: dashes[n], term })),
+  );
+  if (trainings.length > PALETTE.length) return legend(lines);
+  const terms = [...new Map(lines.map((line) => [line.term, line])).values()];
+  return legend([
+    ...trainings.map(({ name, colour }) => ({ name, colour, symbol: "point" })),
+    ...(terms.length > 1
+      ? terms.map(({ term, dash }) => ({ name: term, colour: "var(--ink)", dash }))
+      : []),
+  ]);
+}
+
+const curve = (points, index) => points.map((point) => [point[0], point[index] ?? NaN]);
+
+function lossTerms(trainings, width, tip) {
+  return panel(
     "loss terms",
     chart({
-      width: lossWidth,
+      width,
       label: "loss terms by step",
       x: { label: "step", whole: true },
       y: { label: "loss" },
-      series: trainings.flatMap(({ name, colour, terms: own, losses }) =>
-        own.map((term, n) => ({
+      series: trainings.flatMap(({ name, colour, dashes, terms, losses }) =>
+        terms.map((term, n) => ({
           name: `${name}: ${term}`,
           colour,
-          dash: dash[term],
+          dash: dashes[n],
           width: losses.length > 100 ? 1.3 : 2,
           kind: "line",
           points: curve(losses, n + 1),
@@ -90,51 +173,48 @@ function panels(model, width, tip) {
       tip,
     }),
   );
-  if (columns === 2) loss.style.gridColumn = "1 / -1";
-  const dev = panel(
-    `dev score: ${model.get("dev_name")}`,
+}
+
+function devScores(trainings, devName, width, tip) {
+  return panel(
+    `dev score: ${devName}`,
     chart({
-      width: one,
+      width,
       label: "dev score by step",
       x: { label: "step", whole: true },
       y: { label: "Spearman × 100" },
-      series: trainings.map(({ name, colour, evaluations }) => ({ name, colour, kind: "line", points: curve(evaluations, 1) })),
+      series: trainings.map(({ name, colour, dash, evaluations }) => ({
+        name,
+        colour,
+        dash,
+        kind: "line",
+        points: curve(evaluations, 1),
+      })),
       tip,
     }),
   );
-  const geometry = panel(
+}
+
+function geometry(trainings, width, tip) {
+  return panel(
     "alignment over uniformity (low is good)",
     chart({
-      width: one,
+      width,
       label: "alignment over uniformity, from evaluation to evaluation",
       x: { label: "uniformity" },
       y: { label: "alignment" },
-      series: trainings.flatMap(({ name, colour, evaluations }) => {
-        const points = path(evaluations).map(([x, y, step]) =>
-          Object.assign([x, y], { text: `${name}, step ${step}\nuniformity ${x}, alignment ${y}` }),
+      series: trainings.flatMap(({ name, colour, dash, evaluations }) => {
+        const points = evaluations.map(([step, , uniformity, alignment]) =>
+          Object.assign([uniformity ?? NaN, alignment ?? NaN], {
+            text: `${name}, step ${step}\nuniformity ${uniformity ?? "–"}, alignment ${alignment ?? "–"}`,
+          }),
         );
         return [
-          { name, colour, kind: "line", points },
+          { name, colour, dash, kind: "line", points },
           { name: `${name}: last`, colour, kind: "points", points: points.slice(-1) },
         ];
       }),
       tip,
     }),
   );
-  const names = trainings.map(({ name, colour }) => ({ name, colour, symbol: "point" }));
-  const looks = terms.map((term) => ({ name: term, colour: "var(--ink)", dash: dash[term] }));
-  return [
-    legend([...names, ...(terms.length > 1 ? looks : [])]),
-    html(
-      "div",
-      { class: "panels", style: `grid-template-columns:repeat(${columns},minmax(0,1fr))` },
-      loss,
-      dev,
-      geometry,
-    ),
-  ];
-}
-
-function panel(title, content) {
-  return html("div", { class: "panel" }, html("h4", {}, title), content);
 }

@@ -21,11 +21,17 @@ class Tape {
   }
 
   sum(nodes) {
-    return this.linear(nodes, nodes.map(() => 1));
+    return this.linear(
+      nodes,
+      nodes.map(() => 1),
+    );
   }
 
   mean(nodes) {
-    return this.linear(nodes, nodes.map(() => 1 / nodes.length));
+    return this.linear(
+      nodes,
+      nodes.map(() => 1 / nodes.length),
+    );
   }
 
   minus(a, b) {
@@ -80,7 +86,11 @@ class Tape {
     if (!Number.isFinite(most)) return this.node(most);
     const parts = nodes.map((one) => Math.exp(one.value - most));
     const total = parts.reduce((a, b) => a + b, 0);
-    return this.node(most + Math.log(total), nodes, parts.map((part) => part / total));
+    return this.node(
+      most + Math.log(total),
+      nodes,
+      parts.map((part) => part / total),
+    );
   }
 
   length(row) {
@@ -157,7 +167,10 @@ function safeLength(tape, row) {
 }
 
 function modulusRatio(tape, p, q) {
-  const apart = safeLength(tape, p.map((one, c) => tape.minus(one, q[c])));
+  const apart = safeLength(
+    tape,
+    p.map((one, c) => tape.minus(one, q[c])),
+  );
   const lengths = tape.sum([safeLength(tape, p), safeLength(tape, q)]);
   return lengths.value > 0 ? tape.over(apart, lengths) : apart;
 }
@@ -228,7 +241,9 @@ const OF_A_SPACE = {
     const losses = a.map((row, n) => {
       const cosine = tape.dot(tape.unit(row), tape.unit(b[n]));
       const positive = tape.scaled(cosine, positive_scale / temperature);
-      const negatives = others(apart[n], n).map((one) => tape.scaled(one, 1, Math.log(negative_weight)));
+      const negatives = others(apart[n], n).map((one) =>
+        tape.scaled(one, 1, Math.log(negative_weight)),
+      );
       return tape.minus(tape.logSumExp([positive, ...negatives]), positive);
     });
     return tape.mean(losses);
@@ -291,9 +306,7 @@ const OF_A_SPACE = {
   self_contrast(tape, [a, b]) {
     const lengths = (row) => tape.atLeast(tape.length(row), 1e-8);
     return tape.mean(
-      a.map((row, n) =>
-        tape.over(tape.dot(row, b[n]), tape.times(lengths(row), lengths(b[n]))),
-      ),
+      a.map((row, n) => tape.over(tape.dot(row, b[n]), tape.times(lengths(row), lengths(b[n])))),
     );
   },
 
@@ -320,7 +333,8 @@ const OF_A_SPACE = {
 const OF_TWO_TOWERS = {
   icnce(tape, i, ii, { variant, anchor }, { temperature, coin }) {
     const [anchors, candidates] = anchor === "coin" && !coin ? [ii, i] : [i, ii];
-    if (variant === "released") return otherView(tape, anchors.flat(), candidates.flat(), temperature);
+    if (variant === "released")
+      return otherView(tape, anchors.flat(), candidates.flat(), temperature);
     return tape.mean([0, 1].map((v) => infoNce(tape, anchors[v], candidates[v], temperature)));
   },
 
@@ -359,7 +373,11 @@ export function geometry(points) {
     const all = views.flat().map((row) => Math.hypot(...row));
     return all.reduce((x, y) => x + y, 0) / all.length;
   });
-  return { alignment: alignment(tape, a, b).value, uniformity: uniformity(tape, a, 2).value, lengths };
+  return {
+    alignment: alignment(tape, a, b).value,
+    uniformity: uniformity(tape, a, 2).value,
+    lengths,
+  };
 }
 
 // One step down the sum of weighted gradients; on the sphere, back to length 1.

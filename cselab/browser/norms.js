@@ -1,5 +1,18 @@
 // Norm explorer: lengths of sentence vectors, with and without the last LayerNorms.
-import { check, choice, drawing, html, legend, PALETTE, put, setUp, short, slider, tooltip } from "./kit.js";
+import {
+  check,
+  choice,
+  drawing,
+  html,
+  legend,
+  PALETTE,
+  panel,
+  put,
+  setUp,
+  short,
+  slider,
+  tooltip,
+} from "./kit.js";
 import { chart } from "./chart.js";
 
 const VECTORS = [
@@ -7,33 +20,59 @@ const VECTORS = [
   ["pooled", "P", ": the pooler's output"],
 ];
 
+const CHOICES = ["model_a", "model_b"];
+
 export function render({ model, el }) {
-  const root = setUp(el, "norm explorer");
+  const root = setUp(el, "Norm explorer");
   const [names, depth] = [model.get("names"), model.get("depth")];
   const box = html("div", { class: "panels" });
   const key = html("div");
   const asked = new Set();
+  const failed = new Map(); // errors, by model
   root.append(
     html(
       "div",
       { class: "bar" },
       choice(model, "model_a", "model A", names),
       choice(model, "model_b", "model B", names),
-      slider(model, "removed", "LayerNorms removed from the last layers", { min: 0, max: depth, step: 1 }, {
-        format: (removed) => `${removed} of ${depth}`,
-        title: "from a copy, without further training",
-      }),
-      check(model, "from_zero", "axis from 0", "Off: the lengths fill their axis, so that a small spread is seen"),
+      slider(
+        model,
+        "removed",
+        "LayerNorms removed from the last layers",
+        { min: 0, max: depth, step: 1 },
+        {
+          format: (removed) => `${removed} of ${depth}`,
+          title: "from a copy, without further training",
+        },
+      ),
+      check(
+        model,
+        "from_zero",
+        "axis from 0",
+        "Off: the lengths fill their axis, so that a small spread is seen",
+      ),
     ),
     key,
     box,
   );
   const tip = tooltip(root);
 
-  // The models that are known; the kernel is asked for the others.
-  function known() {
+  // What could not be measured is asked for again at the next choice of a model.
+  const hear = ({ failed: { model: name }, error }) => {
+    failed.set(name, error);
+    drawn.ask();
+  };
+  const retry = () => {
+    for (const name of failed.keys()) asked.delete(name);
+    failed.clear();
+  };
+  model.on("msg:custom", hear);
+  for (const name of CHOICES) model.on(`change:${name}`, retry);
+
+  // The models that are chosen, with their norms; the kernel is asked for those that are missing.
+  function chosen() {
     const norms = model.get("norms");
-    const models = [...new Set([model.get("model_a"), model.get("model_b")])];
+    const models = [...new Set(CHOICES.map((name) => model.get(name)))];
     for (const name of models) {
       if (name in norms || asked.has(name)) continue;
       asked.add(name);
@@ -48,35 +87,45 @@ export function render({ model, el }) {
     }));
   }
 
+  function note(name) {
+    if (!failed.has(name))
+      return html("p", { class: "note", role: "status" }, `measuring ${name} …`);
+    const words = `${name} could not be measured: ${failed.get(name)}. It is tried again when you choose a model.`;
+    return html("p", { class: "note warning", role: "status" }, words);
+  }
+
   function draw(width) {
     const removed = model.get("removed");
-    const models = known();
+    const models = chosen();
     const columns = width >= 1500 ? 4 : width >= 660 ? 2 : 1;
     const panelWidth = Math.floor((width - 18 * (columns - 1)) / columns);
     box.style.gridTemplateColumns = `repeat(${columns}, minmax(0, 1fr))`;
     put(
       key,
       legend(models.map(({ label, colour }) => ({ name: label, colour, symbol: "point" }))),
-      models.filter((one) => !one.norms).map(({ name }) => html("p", { class: "note", role: "status" }, `measuring ${name} …`)),
+      models.filter((one) => !one.norms).map(({ name }) => note(name)),
     );
     const ready = models.filter((one) => one.norms);
     const shown = VECTORS.filter(([vector]) => ready.some((one) => one.norms[vector]));
     const lengths = shown.map(([vector, letter, words]) => {
       const having = ready.filter((one) => one.norms[vector]);
-      const of = (one) => one.norms[vector].lengths[removed];
+      const of = (one) => one.norms[vector].lengths[removed].filter((length) => length !== null);
       const series = having.map((one, n) => ({
         name: one.label,
         colour: one.colour,
         kind: "violin",
         points: of(one).map((length) => [n, length]),
       }));
-      const spreads = having.map((one) => `${one.side}: mean ${short(mean(of(one)))}, sd / mean ${percent(one.norms[vector].spread[removed])}`);
+      const spreads = having.map(
+        (one) =>
+          `${one.side}: mean ${short(mean(of(one)))}, sd / mean ${percent(one.norms[vector].spread[removed])}`,
+      );
       return panel(
         [html("span", {}, "h", power(letter), words)],
         html("p", { class: "note" }, spreads.join("; ")),
         chart({
           width: panelWidth,
-          label: `lengths of h^${letter}; ${spreads.join("; ")}`,
+          label: `lengths of h^${letter}`,
           x: { names: having.map((one) => one.side), domain: [-0.5, having.length - 0.5] },
           y: { label: "length (Euclidean norm)", zero: model.get("from_zero") },
           series,
@@ -100,7 +149,10 @@ export function render({ model, el }) {
               colour: one.colour,
               dash: n ? "7 4" : "",
               kind: "line",
-              points: one.norms[vector].spread.map((spread, r) => [r, 100 * spread]),
+              points: one.norms[vector].spread.map((spread, r) => [
+                r,
+                spread === null ? NaN : 100 * spread,
+              ]),
             })),
           tip,
         }),
@@ -109,10 +161,14 @@ export function render({ model, el }) {
     put(box, lengths, spreads);
   }
 
-  return drawing(model, root, ["model_a", "model_b", "removed", "from_zero", "norms"], draw).stop;
+  const drawn = drawing(model, root, [...CHOICES, "removed", "from_zero", "norms"], draw);
+  return () => {
+    drawn.stop();
+    model.off("msg:custom", hear);
+    for (const name of CHOICES) model.off(`change:${name}`, retry);
+  };
 }
 
 const power = (letter) => html("sup", { style: "line-height:0" }, letter);
-const panel = (title, ...content) => html("div", { class: "panel" }, html("h4", {}, title), content);
 const mean = (values) => values.reduce((sum, value) => sum + value, 0) / values.length;
-const percent = (share) => `${short(100 * share)} %`;
+const percent = (share) => (share === null ? "–" : `${short(100 * share)} %`);

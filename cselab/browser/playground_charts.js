@@ -1,64 +1,146 @@
 // The charts beside the playground's points: loss terms, geometry, lengths, the modulus surface.
 import { DASHES, PALETTE, cividis, html, legend, put, short, svg } from "./kit.js";
-import { chart, extent } from "./chart.js";
+import { chart } from "./chart.js";
 
 const MOST_ROWS = 300;
 const MODULUS = ["ictm", "modulus"];
 
 // Panels of charts over the steps of some runs; a second run is dashed.
 export function chartPanels({ spaces, looks, tip }) {
-  const [terms, geometry, lengths, surface] = ["weighted terms", "alignment (mean squared distance) and uniformity (log)", "mean length", "modulus ratio of the pairs"].map((title) => {
+  const [terms, geometry, lengths, surface] = [
+    "weighted terms",
+    "alignment (mean squared distance) and uniformity (log)",
+    "mean length",
+    "modulus ratio of the pairs",
+  ].map((title) => {
     const [key, body] = [html("div"), html("div")];
     const panel = html("div", { class: "panel" }, html("h4", {}, title), key, body);
     return { panel, key, body };
   });
-  const box = html("div", { class: "panels", style: "--panel:280px" }, [terms, geometry, lengths, surface].map((one) => one.panel));
+  const box = html(
+    "div",
+    { class: "panels", style: "--panel:280px" },
+    [terms, geometry, lengths, surface].map((one) => one.panel),
+  );
 
-  // least: the smallest range of the axis, so that noise is not drawn as a change.
-  function lines({ target, runs, names, look, label, y, width, zero = false, least }) {
-    const thin = runs.map(({ rows }) => rows.filter((_, n) => n === rows.length - 1 || n % Math.ceil(rows.length / MOST_ROWS) === 0));
+  function lines({ target, runs, names, look, label, y, width, zero = false }) {
+    const thin = runs.map(({ rows }) =>
+      rows.filter((_, n) => n === rows.length - 1 || n % Math.ceil(rows.length / MOST_ROWS) === 0),
+    );
     const series = runs.flatMap((_, r) =>
       names(r).map((name, n) => ({
         name: runs.length > 1 ? `${name}, ${r ? "second" : "first"} loss` : name,
         kind: "line",
         colour: look(name, n).colour,
         dash: r ? "5 4" : look(name, n).dash,
-        points: thin[r].filter((row) => Number.isFinite(row[name])).map((row) => [row.step, row[name]]),
+        points: thin[r]
+          .filter((row) => Number.isFinite(row[name]))
+          .map((row) => [row.step, row[name]]),
       })),
     );
     const shown = [...new Set(runs.flatMap((_, r) => names(r)))];
     const entries = shown.map((name, n) => ({ name, ...look(name, n) }));
     put(target.key, legend(entries));
-    if (runs.length > 1) target.key.firstChild.append(html("span", {}, "solid: first loss, dashed: second"));
-    const values = series.flatMap((one) => one.points.map((point) => point[1]));
-    let [low, high] = extent(values, { zero });
-    const more = Math.max(0, (least(high) - (high - low)) / 2);
-    [low, high] = zero ? [low, high + 2 * more] : [low - more, high + more];
+    if (runs.length > 1)
+      target.key.firstChild.append(html("span", {}, "solid: first loss, dashed: second"));
     const last = Math.max(1, ...runs.map((run) => run.step));
-    put(target.body, chart({ width, height: 210, label, x: { label: "step", domain: [thin[0][0]?.step ?? 0, last], whole: true }, y: { label: y, domain: [low, high] }, series, tip, numbers: false }));
+    put(
+      target.body,
+      chart({
+        width,
+        height: 210,
+        label,
+        x: { label: "step", domain: [thin[0][0]?.step ?? 0, last], whole: true },
+        y: { label: y, zero },
+        series,
+        tip,
+        numbers: false,
+      }),
+    );
   }
 
   return {
     element: box,
     draw(width, runs) {
-      const pairs = runs.filter((run) => run.active().some((name) => MODULUS.includes(run.state.term(name).known)));
+      const pairs = runs.filter((run) =>
+        run.active().some((name) => MODULUS.includes(run.state.term(name).known)),
+      );
       surface.panel.hidden = !pairs.length;
       const count = pairs.length ? 4 : 3;
       const fitting = Math.max(1, Math.min(count, Math.floor((width + 18) / 298)));
       const columns = count === 4 && fitting === 3 ? 2 : fitting;
-      box.style.setProperty("--panel", `${Math.floor((width - 18 * (columns - 1)) / columns) - 1}px`);
+      box.style.setProperty(
+        "--panel",
+        `${Math.floor((width - 18 * (columns - 1)) / columns) - 1}px`,
+      );
       const each = Math.floor((width - 18 * (columns - 1)) / columns);
       const plain = (name, n) => ({ colour: PALETTE[n], dash: DASHES[0] });
       const common = { runs, width: each, look: plain };
-      lines({ ...common, target: terms, names: (r) => runs[r].active(), look: (name) => looks[name], label: "weighted loss terms over the steps", y: "weight × term", zero: true, least: () => 0.01 });
-      lines({ ...common, target: geometry, names: () => ["alignment", "uniformity"], label: "alignment and uniformity over the steps", y: "value", least: () => 0.05 });
-      lines({ ...common, target: lengths, names: () => spaces.map((space) => `‖${space}‖`), label: "mean length of the vectors over the steps", y: "mean length", least: (high) => 0.05 * high });
+      lines({
+        ...common,
+        target: terms,
+        names: (r) => runs[r].active(),
+        look: (name) => looks[name],
+        label: "weighted loss terms over the steps",
+        y: "weight × term",
+        zero: true,
+      });
+      lines({
+        ...common,
+        target: geometry,
+        names: () => ["alignment", "uniformity"],
+        label: "alignment and uniformity over the steps",
+        y: "value",
+      });
+      lines({
+        ...common,
+        target: lengths,
+        names: () => spaces.map((space) => `‖${space}‖`),
+        label: "mean length of the vectors over the steps",
+        y: "mean length",
+      });
       if (pairs.length) {
-        put(surface.key, html("div", { class: "note", style: "margin:0" }, "pairs of a sentence: first tower or view a, second tower or view b; l_TN is from 0 (dark) to 1 (light)"));
+        put(
+          surface.key,
+          html(
+            "div",
+            { class: "note", style: "margin:0" },
+            "pairs of a sentence: first tower or view a, second tower or view b; ",
+            "l_TN is from 0 (dark) to 1 (light)",
+          ),
+        );
         put(surface.body, modulusSurface(each, pairs[0].points, tip));
       }
     },
   };
+}
+
+// A table of a run's last rows, in a fold. Gives { element, draw() }.
+export function numbersFold(run) {
+  const label = "terms and geometry of the last 200 steps";
+  const box = html("div", { class: "numbers", tabindex: 0, role: "region", "aria-label": label });
+  const element = html("details", { ontoggle: draw }, html("summary", {}, "numbers"), box);
+
+  function draw() {
+    if (!element.open) return;
+    const rows = run.rows.slice(-200);
+    const names = [...new Set(rows.flatMap((row) => Object.keys(row)))];
+    const head = html(
+      "tr",
+      {},
+      names.map((name) => html("th", { scope: "col" }, name)),
+    );
+    const line = (row) =>
+      html(
+        "tr",
+        {},
+        names.map((name) => html("td", {}, short(row[name]))),
+      );
+    box.replaceChildren(
+      html("table", {}, html("thead", {}, head), html("tbody", {}, rows.map(line))),
+    );
+  }
+  return { element, draw };
 }
 
 // The pairs that a modulus term compares: [ratio of lengths, cosine] a sentence.
@@ -97,17 +179,61 @@ function modulusSurface(width, points, tip) {
   const atY = (t) => top + ((1 - t) / 2) * (height - top - bottom);
   const picture = svg(
     "svg",
-    { width, height, viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": "modulus ratio over the ratio of lengths and the cosine, with the pairs" },
-    svg("image", { href: paintedSurface(), x: left, y: top, width: width - left - right, height: height - top - bottom, preserveAspectRatio: "none" }),
-    [0, 1, 2, 3].map((k) => svg("text", { x: atX(k), y: height - bottom + 18, "text-anchor": "middle" }, k === 3 ? "≥ 3" : String(k))),
-    [-1, 0, 1].map((t) => svg("text", { x: left - 6, y: atY(t) + 4, "text-anchor": "end" }, short(t))),
-    svg("text", { x: (left + width - right) / 2, y: height - 6, "text-anchor": "middle", class: "soft" }, "ratio of lengths"),
-    svg("text", { x: 13, y: (top + height - bottom) / 2, "text-anchor": "middle", class: "soft", transform: `rotate(-90 13 ${(top + height - bottom) / 2})` }, "cosine"),
+    {
+      width,
+      height,
+      viewBox: `0 0 ${width} ${height}`,
+      role: "img",
+      "aria-label": "modulus ratio over the ratio of lengths and the cosine, with the pairs",
+    },
+    svg("image", {
+      href: paintedSurface(),
+      x: left,
+      y: top,
+      width: width - left - right,
+      height: height - top - bottom,
+      preserveAspectRatio: "none",
+    }),
+    [0, 1, 2, 3].map((k) =>
+      svg(
+        "text",
+        { x: atX(k), y: height - bottom + 18, "text-anchor": "middle" },
+        k === 3 ? "≥ 3" : String(k),
+      ),
+    ),
+    [-1, 0, 1].map((t) =>
+      svg("text", { x: left - 6, y: atY(t) + 4, "text-anchor": "end" }, short(t)),
+    ),
+    svg(
+      "text",
+      { x: (left + width - right) / 2, y: height - 6, "text-anchor": "middle", class: "soft" },
+      "ratio of lengths",
+    ),
+    svg(
+      "text",
+      {
+        x: 13,
+        y: (top + height - bottom) / 2,
+        "text-anchor": "middle",
+        class: "soft",
+        transform: `rotate(-90 13 ${(top + height - bottom) / 2})`,
+      },
+      "cosine",
+    ),
   );
   modulusPairs(points).forEach(([k, t], n) => {
+    if (!Number.isFinite(k + t)) return;
     const words = `sentence ${n + 1}\nratio ${short(k)}, cosine ${short(t)}, l_TN ${short(surfaceAt(k, t))}`;
     picture.append(
-      svg("circle", { cx: atX(k), cy: atY(t), r: 6, "stroke-width": 1.8, style: `fill:${PALETTE[n]};stroke:#fff`, onpointermove: (event) => tip.show(event, words), onpointerleave: tip.hide }),
+      svg("circle", {
+        cx: atX(k),
+        cy: atY(t),
+        r: 6,
+        "stroke-width": 1.8,
+        style: `fill:${PALETTE[n]};stroke:#fff`,
+        onpointermove: (event) => tip.show(event, words),
+        onpointerleave: tip.hide,
+      }),
     );
   });
   return picture;

@@ -16,7 +16,7 @@ export class Look {
 
   // Gives whether the range is still on its way.
   follow(points) {
-    const farthest = Math.max(...points.flat(3).map(Math.abs)) || 1;
+    const farthest = Math.max(0, ...points.flat(3).filter(Number.isFinite).map(Math.abs)) || 1;
     const fits = this.target >= 1.05 * farthest && this.target <= 1.45 * farthest;
     if (!fits) this.target = 1.25 * farthest;
     const still = this.reach === null || matchMedia("(prefers-reduced-motion: reduce)").matches;
@@ -27,10 +27,19 @@ export class Look {
 
   // Directions of the picture: right, up, and away from the reader.
   axes(size) {
-    if (size === 2) return [[1, 0], [0, 1], [0, 0]];
+    if (size === 2)
+      return [
+        [1, 0],
+        [0, 1],
+        [0, 0],
+      ];
     const [c, s] = [Math.cos(this.yaw), Math.sin(this.yaw)];
     const [cp, sp] = [Math.cos(this.pitch), Math.sin(this.pitch)];
-    return [[c, s, 0], [-s * sp, c * sp, cp], [-s * cp, c * cp, -sp]];
+    return [
+      [c, s, 0],
+      [-s * sp, c * sp, cp],
+      [-s * cp, c * cp, -sp],
+    ];
   }
 
   turn(right, up) {
@@ -44,19 +53,31 @@ export class Look {
 // names: of the spaces. settings(): { shape, arrows, trails, colours: by term }. on: { move(s, v,
 // n, row), moved(), turned() }. tip: from `tooltip`.
 export function pointsPanel({ label, run, look, names, settings, on, tip }) {
-  const layers = ["guide", "trails", "ties", "arrows", "marks"].map((name) => svg("g", { "data-layer": name }));
+  const layers = ["guide", "trails", "ties", "arrows", "marks"].map((name) =>
+    svg("g", { "data-layer": name }),
+  );
   const [guide, trails, ties, arrows, marks] = layers;
-  const picture = svg("svg", { role: "group", "aria-label": label, style: "touch-action:none" }, layers);
+  const picture = svg("svg", { role: "group", "aria-label": label }, layers);
   let [size, scale, middle, box] = [2, 1, [0, 0], [0, 0]];
   let words = []; // places of what is written: no text is written on another
   let known = "";
 
-  const flat = (row) => look.axes(size).map((axis) => axis.reduce((sum, x, c) => sum + x * row[c], 0));
+  const flat = (row) =>
+    look.axes(size).map((axis) => axis.reduce((sum, x, c) => sum + x * row[c], 0));
   const place = (row) => {
     const [x, y] = flat(row);
     return [middle[0] + scale * x, middle[1] - scale * y];
   };
-  const path = (rows) => rows.map((row, n) => `${n ? "L" : "M"}${place(row).map((x) => x.toFixed(1)).join(" ")}`).join("");
+  const path = (rows) =>
+    rows
+      .filter((row) => row.every(Number.isFinite))
+      .map(
+        (row, n) =>
+          `${n ? "L" : "M"}${place(row)
+            .map((x) => x.toFixed(1))
+            .join(" ")}`,
+      )
+      .join("");
 
   // A point that is `right` and `up` of another in the picture, in the same depth.
   function beside(row, right, up) {
@@ -105,14 +126,26 @@ export function pointsPanel({ label, run, look, names, settings, on, tip }) {
   }
 
   function keyed(event) {
-    const direction = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, 1], ArrowDown: [0, -1] }[event.key];
+    const direction = {
+      ArrowLeft: [-1, 0],
+      ArrowRight: [1, 0],
+      ArrowUp: [0, 1],
+      ArrowDown: [0, -1],
+    }[event.key];
     const mark = event.target.closest("[data-point]");
     const factor = { "+": 1.05, "=": 1.05, "-": 1 / 1.05, "−": 1 / 1.05 }[event.key];
     if (mark && (direction || (factor && settings().shape !== "sphere"))) {
       const [s, v, n] = mark.dataset.point.split(",").map(Number);
       const row = run.points[s][v][n];
       const step = (look.reach / 40) * (event.shiftKey ? 5 : 1);
-      on.move(s, v, n, direction ? beside(row, step * direction[0], step * direction[1]) : row.map((x) => x * factor));
+      on.move(
+        s,
+        v,
+        n,
+        direction
+          ? beside(row, step * direction[0], step * direction[1])
+          : row.map((x) => x * factor),
+      );
       on.moved();
     } else if (!mark && direction && size === 3) {
       look.turn(-0.1 * direction[0], 0.1 * direction[1]);
@@ -123,15 +156,23 @@ export function pointsPanel({ label, run, look, names, settings, on, tip }) {
   }
 
   picture.addEventListener("pointerdown", pressed);
+  // A finger on a point moves it. Chromium reads no touch-action of parts of a picture.
+  picture.addEventListener(
+    "touchstart",
+    (event) => event.target.closest("[data-point]") && event.preventDefault(),
+    { passive: false },
+  );
   picture.addEventListener("keydown", keyed);
   picture.addEventListener("pointerover", (event) => {
     const mark = event.target.closest("[data-point]");
-    if (mark && !event.buttons) tip.show(event, mark.getAttribute("aria-label").split(". ")[0].replace(": ", "\n"));
+    if (mark && !event.buttons)
+      tip.show(event, mark.getAttribute("aria-label").split(". ")[0].replace(": ", "\n"));
   });
   picture.addEventListener("pointerout", tip.hide);
 
   function isFree([x, y], half) {
-    if (words.some((one) => Math.abs(one.x - x) < one.half + half && Math.abs(one.y - y) < 15)) return false;
+    if (words.some((one) => Math.abs(one.x - x) < one.half + half && Math.abs(one.y - y) < 15))
+      return false;
     words.push({ x, y, half });
     return true;
   }
@@ -146,11 +187,32 @@ export function pointsPanel({ label, run, look, names, settings, on, tip }) {
     for (let s = 0; s < spaces; s++) {
       for (let v = 1; v >= 0; v--) {
         for (let n = 0; n < sentences; n++) {
-          const shape = s % 2 ? svg("path", { d: "M0 -10L10 0L0 10L-10 0Z" }) : svg("circle", { r: 8 });
-          shape.setAttribute("style", `stroke:var(--mark);fill:${v ? "var(--paper)" : "var(--mark)"};stroke-width:2.5`);
-          const words = v ? svg("text", { "text-anchor": "middle", y: 4, "aria-hidden": "true", style: "font-size:11px" }, String(n + 1)) : null;
+          const shape =
+            s % 2 ? svg("path", { d: "M0 -10L10 0L0 10L-10 0Z" }) : svg("circle", { r: 8 });
+          shape.setAttribute(
+            "style",
+            `stroke:var(--mark);fill:${v ? "var(--paper)" : "var(--mark)"};stroke-width:2.5`,
+          );
+          const words = v
+            ? svg(
+                "text",
+                { "text-anchor": "middle", y: 4, "aria-hidden": "true", style: "font-size:11px" },
+                String(n + 1),
+              )
+            : null;
           marks.append(
-            svg("g", { "data-point": `${s},${v},${n}`, tabindex: 0, role: "button", "aria-roledescription": "point that can be moved", style: "cursor:grab" }, shape, words),
+            svg(
+              "g",
+              {
+                "data-point": `${s},${v},${n}`,
+                tabindex: 0,
+                role: "button",
+                "aria-roledescription": "point that can be moved",
+                style: "cursor:grab",
+              },
+              shape,
+              words,
+            ),
           );
         }
       }
@@ -162,21 +224,43 @@ export function pointsPanel({ label, run, look, names, settings, on, tip }) {
     for (const mark of marks.children) {
       const [s, v, n] = mark.dataset.point.split(",").map(Number);
       const row = run.points[s][v][n];
-      mark.setAttribute("transform", `translate(${place(row).map((x) => x.toFixed(2)).join(" ")})`);
+      mark.style.display = row.every(Number.isFinite) ? "" : "none"; // a descent of Python diverged
+      if (mark.style.display) continue;
+      mark.setAttribute(
+        "transform",
+        `translate(${place(row)
+          .map((x) => x.toFixed(2))
+          .join(" ")})`,
+      );
       // Mixed with the paper, not transparent: lines end at a point.
       const share = Math.round(72 - 28 * Math.min(1, Math.max(-1, depth(row))));
       mark.style.setProperty("--mark", `color-mix(in srgb, ${PALETTE[n]} ${share}%, var(--paper))`);
       if (v) mark.lastChild.style.display = isFree(place(row), 5) ? "" : "none";
       if (quiet) continue;
       const where = `(${row.map(short).join(", ")}), length ${short(Math.hypot(...row))}`;
-      const keys = settings().shape === "sphere" ? "Arrow keys move it" : "Arrow keys move it, plus and minus change its length";
-      mark.setAttribute("aria-label", `${names[s]}, view ${"ab"[v]}, sentence ${n + 1}: ${where}. ${keys}`);
+      const keys =
+        settings().shape === "sphere"
+          ? "Arrow keys move it"
+          : "Arrow keys move it, plus and minus change its length";
+      mark.setAttribute(
+        "aria-label",
+        `${names[s]}, view ${"ab"[v]}, sentence ${n + 1}: ${where}. ${keys}`,
+      );
     }
   }
 
   function drawTies() {
-    const parts = run.points.map((views) => views[0].map((row, n) => path([row, views[1][n]])).join(""));
-    ties.replaceChildren(svg("path", { d: parts.join(""), fill: "none", style: "stroke:var(--edge)", "stroke-width": 1.2 }));
+    const parts = run.points.map((views) =>
+      views[0].map((row, n) => path([row, views[1][n]])).join(""),
+    );
+    ties.replaceChildren(
+      svg("path", {
+        d: parts.join(""),
+        fill: "none",
+        style: "stroke:var(--edge)",
+        "stroke-width": 1.2,
+      }),
+    );
   }
 
   function drawTrails() {
@@ -184,8 +268,18 @@ export function pointsPanel({ label, run, look, names, settings, on, tip }) {
     if (!settings().trails || run.trail.length + (run.trail.at(-1) !== run.points) < 2) return;
     const ways = run.trail.at(-1) === run.points ? run.trail : [...run.trail, run.points];
     run.points[0][0].forEach((_, n) => {
-      const d = run.points.flatMap((_, s) => [0, 1].map((v) => path(ways.map((points) => points[s][v][n]))));
-      trails.append(svg("path", { d: d.join(""), fill: "none", style: `stroke:${PALETTE[n]}`, "stroke-width": 1.3, "stroke-opacity": 0.55 }));
+      const d = run.points.flatMap((_, s) =>
+        [0, 1].map((v) => path(ways.map((points) => points[s][v][n]))),
+      );
+      trails.append(
+        svg("path", {
+          d: d.join(""),
+          fill: "none",
+          style: `stroke:${PALETTE[n]}`,
+          "stroke-width": 1.3,
+          "stroke-opacity": 0.55,
+        }),
+      );
     });
   }
 
@@ -196,24 +290,44 @@ export function pointsPanel({ label, run, look, names, settings, on, tip }) {
     if (kind === "none" || !run.found) return;
     const weights = run.state.weights();
     const names = run.active().filter((name) => run.found[name]);
-    const groups = kind === "sum" ? [["var(--ink)", names]] : names.map((name) => [colours[name].colour, [name]]);
+    const groups =
+      kind === "sum"
+        ? [["var(--ink)", names]]
+        : names.map((name) => [colours[name].colour, [name]]);
     const lines = groups.map(([colour, of]) => [
       colour,
       run.points.flatMap((views, s) =>
         views.flatMap((rows, v) =>
           rows.map((row, n) => [
             row,
-            row.map((_, c) => -of.reduce((sum, name) => sum + weights[name] * run.found[name].gradients[s][v][n][c], 0)),
+            row.map(
+              (_, c) =>
+                -of.reduce(
+                  (sum, name) => sum + weights[name] * run.found[name].gradients[s][v][n][c],
+                  0,
+                ),
+            ),
           ]),
         ),
       ),
     ]);
-    const longest = Math.max(...lines.flatMap(([, all]) => all.map(([, down]) => Math.hypot(...down))));
+    const longest = Math.max(
+      ...lines.flatMap(([, all]) => all.map(([, down]) => Math.hypot(...down))),
+    );
     if (!(longest > 1e-9)) return;
     const factor = (LONGEST * 2 * look.reach) / longest;
     for (const [colour, all] of lines) {
-      const d = all.map(([row, down]) => arrow(place(row), place(row.map((x, c) => x + factor * down[c]))));
-      arrows.append(svg("path", { d: d.join(""), fill: "none", style: `stroke:${colour}`, "stroke-width": 1.8 }));
+      const d = all.map(([row, down]) =>
+        arrow(place(row), place(row.map((x, c) => x + factor * down[c]))),
+      );
+      arrows.append(
+        svg("path", {
+          d: d.join(""),
+          fill: "none",
+          style: `stroke:${colour}`,
+          "stroke-width": 1.8,
+        }),
+      );
     }
   }
 
@@ -228,7 +342,9 @@ export function pointsPanel({ label, run, look, names, settings, on, tip }) {
       const [x, y] = place(end.map((value) => value * 1.05));
       guide.append(svg("path", { d: path([end.map((value) => -value), end]), class: "axis" }));
       if (isFree([x, y], 20)) {
-        guide.append(svg("text", { x, y: y + 4, "text-anchor": "middle", class: "soft" }, `dim. ${c + 1}`));
+        guide.append(
+          svg("text", { x, y: y + 4, "text-anchor": "middle", class: "soft" }, `dim. ${c + 1}`),
+        );
       }
     }
     if (shape === "sphere") drawSphere();
@@ -236,7 +352,12 @@ export function pointsPanel({ label, run, look, names, settings, on, tip }) {
 
   function drawPlane() {
     picture.removeAttribute("tabindex");
-    const [left, right, top, bottom] = [EDGE.left, box[0] - EDGE.right, EDGE.top, box[1] - EDGE.bottom];
+    const [left, right, top, bottom] = [
+      EDGE.left,
+      box[0] - EDGE.right,
+      EDGE.top,
+      box[1] - EDGE.bottom,
+    ];
     const [wide, high] = [(right - left) / 2 / scale, (bottom - top) / 2 / scale];
     for (const value of ticks(-wide, wide, Math.min(8, (right - left) / 60))) {
       const x = middle[0] + scale * value;
@@ -249,17 +370,42 @@ export function pointsPanel({ label, run, look, names, settings, on, tip }) {
       guide.append(svg("text", { x: left - 6, y: y + 4, "text-anchor": "end" }, short(value)));
     }
     guide.append(
-      svg("circle", { cx: middle[0], cy: middle[1], r: scale, fill: "none", class: "axis", "stroke-dasharray": "2 4" }),
-      svg("text", { x: (left + right) / 2, y: box[1] - 6, "text-anchor": "middle", class: "soft" }, "dimension 1 (dotted: length 1)"),
-      svg("text", { x: 12, y: (top + bottom) / 2, "text-anchor": "middle", class: "soft", transform: `rotate(-90 12 ${(top + bottom) / 2})` }, "dimension 2"),
+      svg("circle", {
+        cx: middle[0],
+        cy: middle[1],
+        r: scale,
+        fill: "none",
+        class: "axis",
+        "stroke-dasharray": "2 4",
+      }),
+      svg(
+        "text",
+        { x: (left + right) / 2, y: box[1] - 6, "text-anchor": "middle", class: "soft" },
+        "dimension 1 (dotted: length 1)",
+      ),
+      svg(
+        "text",
+        {
+          x: 12,
+          y: (top + bottom) / 2,
+          "text-anchor": "middle",
+          class: "soft",
+          transform: `rotate(-90 12 ${(top + bottom) / 2})`,
+        },
+        "dimension 2",
+      ),
     );
   }
 
   // Its outline, and circles of latitude and longitude: nothing is drawn over the points.
   function drawSphere() {
-    guide.append(svg("circle", { cx: middle[0], cy: middle[1], r: scale, fill: "none", class: "axis" }));
+    guide.append(
+      svg("circle", { cx: middle[0], cy: middle[1], r: scale, fill: "none", class: "axis" }),
+    );
     const turns = Array.from({ length: 49 }, (_, k) => (k * Math.PI) / 24);
-    const circles = [-1, 0, 1].map((k) => turns.map((t) => [Math.cos(k) * Math.cos(t), Math.cos(k) * Math.sin(t), Math.sin(k)]));
+    const circles = [-1, 0, 1].map((k) =>
+      turns.map((t) => [Math.cos(k) * Math.cos(t), Math.cos(k) * Math.sin(t), Math.sin(k)]),
+    );
     for (let k = 0; k < 4; k++) {
       const [c, s] = [Math.cos((k * Math.PI) / 4), Math.sin((k * Math.PI) / 4)];
       circles.push(turns.map((t) => [c * Math.cos(t), s * Math.cos(t), Math.sin(t)]));
@@ -272,11 +418,18 @@ export function pointsPanel({ label, run, look, names, settings, on, tip }) {
     // quiet: while the points are moving, screen readers need no new numbers.
     draw(width, quiet = false) {
       size = run.points[0][0][0].length;
+      // Elsewhere in a plane, a finger scrolls the page.
+      picture.style.touchAction = size === 2 ? "" : "none";
       width = Math.min(width, 520); // a square: both axes have one range
       const height = width - (size === 2 ? EDGE.left + EDGE.right - EDGE.top - EDGE.bottom : 0);
       if (box[0] !== width || box[1] !== height) {
         box = [width, height];
-        for (const [name, value] of Object.entries({ width, height, viewBox: `0 0 ${width} ${height}` })) picture.setAttribute(name, value);
+        for (const [name, value] of Object.entries({
+          width,
+          height,
+          viewBox: `0 0 ${width} ${height}`,
+        }))
+          picture.setAttribute(name, value);
       }
       const edge = size === 2 ? EDGE : { top: 4, right: 4, bottom: 4, left: 4 };
       const [wide, high] = [width - edge.left - edge.right, height - edge.top - edge.bottom];
@@ -298,6 +451,9 @@ function arrow([x, y], [toX, toY]) {
   if (!(length > 0.5)) return "";
   const [ux, uy] = [(toX - x) / length, (toY - y) / length];
   const head = Math.min(6, length / 2);
-  const side = (sign) => `${(toX - head * (ux + sign * 0.6 * uy)).toFixed(1)} ${(toY - head * (uy - sign * 0.6 * ux)).toFixed(1)}`;
-  return `M${x.toFixed(1)} ${y.toFixed(1)}L${toX.toFixed(1)} ${toY.toFixed(1)}M${side(1)}L${toX.toFixed(1)} ${toY.toFixed(1)}L${side(-1)}`;
+  const at = (px, py) => `${px.toFixed(1)} ${py.toFixed(1)}`;
+  const side = (sign) =>
+    at(toX - head * (ux + sign * 0.6 * uy), toY - head * (uy - sign * 0.6 * ux));
+  const tip = at(toX, toY);
+  return `M${at(x, y)}L${tip}M${side(1)}L${tip}L${side(-1)}`;
 }

@@ -7,13 +7,14 @@ const MOST_TRAIL = 120;
 // Points with their history and trail, moved down the loss of one dictionary of weights.
 //
 // state: { weights(), options(), temperature(), coins(), sphere(), spaces, names, term(name) }, where
-// names are the terms' and term gives the catalogue's entry. ask(names, points, step): a promise of terms that the kernel
-// computes, or null without one.
+// names are the terms' and term gives the catalogue's entry. ask(names, points, step): a promise of
+// terms that the kernel computes, or null without one.
 export class Run {
   constructor(state, ask) {
     this.state = state;
     this.ask = ask;
-    this.version = 0; // of the points: an answer of the kernel to older ones is left out
+    this.version = 0; // of points and loss: what the kernel says of older ones is left out
+    this.evaluating = null; // the promise of `refresh`
     this.warned = null; // a step size whose warning has been read
   }
 
@@ -22,7 +23,14 @@ export class Run {
     this.version++;
     Object.assign(this, { points, start, rows: [...rows], trail: [...trail], found: null });
     this.stride = 1;
-    this.unsent = 0;
+    this.acknowledged = this.sent = 0;
+  }
+
+  // Rows from this index on differ from those that were sent. `sent` counts the rows up to the newest
+  // message, `acknowledged` those that Python is known to have.
+  rewrite(index) {
+    this.acknowledged = Math.min(this.acknowledged, index);
+    this.sent = Math.min(this.sent, index);
   }
 
   get step() {
@@ -75,37 +83,71 @@ export class Run {
     return names.reduce((sum, name) => sum + weights[name] * found[name].value, 0);
   }
 
-  // Evaluate the present points anew: they were moved by hand, or the loss was changed.
-  async refresh() {
-    const { version, step } = this;
-    const found = await this.evaluate(this.points, step);
-    if (version !== this.version) return;
+  // Evaluate the present points anew: they were moved by hand, or the loss was changed. The kernel
+  // gets one request at a time, and then one for the newest points alone.
+  refresh() {
+    this.version++;
+    this.evaluating ??= this.evaluateNewest().finally(() => (this.evaluating = null));
+    return this.evaluating;
+  }
+
+  async evaluateNewest() {
+    let version;
+    do {
+      const { points, step } = this;
+      version = this.version;
+      const found = await this.evaluate(points, step);
+      if (version === this.version) this.take(found);
+    } while (version !== this.version);
+  }
+
+  take(found) {
     this.found = found;
     this.totals = [this.total()];
     this.kept = [this.points];
-    const row = this.row(this.points, found, step);
-    const before = this.rows.slice(0, -1).map((one) => Object.keys(found).reduce((sum, name) => sum + (one[name] ?? 0), 0));
-    this.peak = Math.max(...[...before, this.total()].map(Math.abs));
-    if (this.rows.length) this.rows[this.rows.length - 1] = row;
-    else this.rows.push(row);
-    this.unsent = Math.min(this.unsent, this.rows.length - 1);
+    const sum = (row) => Object.keys(found).reduce((all, name) => all + (row[name] ?? 0), 0);
+    const before = this.rows.slice(0, -1).map(sum);
+    this.peak = [...before, this.total()].reduce((most, x) => Math.max(most, Math.abs(x)), 0);
+    const index = Math.max(0, this.rows.length - 1);
+    this.rows[index] = this.row(this.points, found, this.step);
+    this.rewrite(index);
   }
 
-  // Set one point. The trail begins anew there.
+  // Set one point. The trail begins anew there; before the first step, so does all.
   move(s, v, n, row) {
     this.version++;
     this.points = replaced(this.points, s, v, n, row);
     this.trail = [this.points];
     this.stride = 1;
+    if (this.step > 0) return;
+    this.start = this.points;
+    this.rewrite(0);
+  }
+
+  // Take over steps that were taken elsewhere; `rows` are all from step `from` on. Gives whether they
+  // go on from steps that are known here.
+  join(points, from, rows) {
+    if (from > this.step + 1) return false;
+    this.version++;
+    const first = this.rows.findIndex((row) => row.step >= from);
+    const index = first < 0 ? this.rows.length : first;
+    const isLater = index === this.rows.length;
+    this.rows = [...this.rows.slice(0, index), ...rows];
+    this.rewrite(index);
+    Object.assign(this, { points, found: null });
+    this.trail = isLater ? [...this.trail, points] : [points];
+    return true;
   }
 
   // One step. Gives what went wrong: "", "unknown" without an answer of the kernel, or why the
   // points went back: "infinite", "rising".
   async descend(rate) {
+    const isMissing = (name) => !this.found?.[name];
+    if (this.evaluating) await this.evaluating;
+    if (this.active().some(isMissing)) await this.refresh();
     const names = this.active();
     if (!names.length) return "";
-    if (!this.found || names.some((name) => !this.found[name])) await this.refresh();
-    if (names.some((name) => !this.found?.[name])) return "unknown";
+    if (names.some(isMissing)) return "unknown";
     const { version } = this;
     const found = Object.fromEntries(names.map((name) => [name, this.found[name]]));
     const points = descended(this.points, found, this.state.weights(), rate, this.state.sphere());
@@ -117,6 +159,7 @@ export class Run {
       this.goBack();
       return "infinite";
     }
+    this.version++;
     this.points = points;
     this.found = next;
     this.rows.push(this.row(points, next, step));
@@ -150,7 +193,7 @@ export class Run {
     this.version++;
     this.points = this.kept[0];
     this.rows.length = Math.max(1, this.rows.length - steps);
-    this.unsent = Math.min(this.unsent, this.rows.length - 1);
+    this.rewrite(this.rows.length - 1);
     this.trail = [this.points];
     this.stride = 1;
     this.found = null;
@@ -191,7 +234,8 @@ const isFinitePoints = (points) => points.flat(3).every(Number.isFinite);
 
 // Where points can start, by name: (spaces, sentences, size) => points.
 export const PRESETS = {
-  random: (spaces, sentences, size) => scattered(spaces, sentences, size, normals(sentences, size), 1),
+  random: (spaces, sentences, size) =>
+    scattered(spaces, sentences, size, normals(sentences, size), 1),
 
   collapse(spaces, sentences, size) {
     const place = Array.from({ length: size }, (_, c) => [0.9, 0.5, 0.3][c]);
@@ -200,7 +244,6 @@ export const PRESETS = {
 
   "hard negative"(spaces, sentences, size) {
     const points = scattered(spaces, sentences, size, ring(sentences, size), 0.12);
-    if (sentences < 2) return points;
     return points.map((views) => {
       const near = views[1][0].map((x) => x + 0.03 * normal());
       return [views[0], views[1].map((row, n) => (n === 1 ? near : row))];
@@ -229,7 +272,11 @@ export const placed = (points, sphere) =>
 // The points with one dimension more or less.
 export const resized = (points, size) =>
   points.map((views) =>
-    views.map((rows) => rows.map((row) => (row.length > size ? row.slice(0, size) : [...row, ...normals(1, size - row.length)[0]]))),
+    views.map((rows) =>
+      rows.map((row) =>
+        row.length > size ? row.slice(0, size) : [...row, ...normals(1, size - row.length)[0]],
+      ),
+    ),
   );
 
 function scattered(spaces, sentences, size, centres, spread) {
@@ -245,5 +292,7 @@ function ring(sentences, size) {
   });
 }
 
-const normals = (rows, size) => Array.from({ length: rows }, () => Array.from({ length: size }, normal));
-const normal = () => Math.sqrt(-2 * Math.log(1 - Math.random())) * Math.cos(2 * Math.PI * Math.random());
+const normals = (rows, size) =>
+  Array.from({ length: rows }, () => Array.from({ length: size }, normal));
+const normal = () =>
+  Math.sqrt(-2 * Math.log(1 - Math.random())) * Math.cos(2 * Math.PI * Math.random());

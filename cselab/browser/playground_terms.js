@@ -1,6 +1,10 @@
 // The controls of the playground's terms: weights, hyperparameters, and what each term is.
 import { button, html, slider, svg } from "./kit.js";
 
+const NUMBER_STYLE =
+  "width:6em;font:inherit;color:var(--ink);background:var(--tint);border:1px solid var(--edge);" +
+  "border-radius:4px;padding:3px 6px";
+
 let described = 0; // for names of elements that are used once in a page
 
 // A model of the values of one dictionary of `model`, for controls that are bound to a trait.
@@ -20,7 +24,17 @@ export function part(model, name) {
 export function termControls({ model, weights, looks, missing, tip, first, label, which = "" }) {
   const catalogue = model.get("catalogue");
   const start = { ...model.get(weights) };
-  const line = (term) => termLine({ model, weights, which, term, look: looks[term.name], missing, tip, most: Math.max(2, 2 * start[term.name]) });
+  const line = (term) =>
+    termLine({
+      model,
+      weights,
+      which,
+      term,
+      look: looks[term.name],
+      missing,
+      tip,
+      most: Math.max(2, 2 * start[term.name]),
+    });
   const isFirst = (term) => first.includes(term.name);
   const more = catalogue.filter((term) => !isFirst(term));
   const box = html("div", { role: "group", "aria-label": label });
@@ -37,10 +51,29 @@ export function termControls({ model, weights, looks, missing, tip, first, label
 function termLine({ model, weights, which, term, look, missing, tip, most }) {
   const id = `cselab-term-${described++}`;
   const reason = missing(term.name);
-  const swatch = svg("svg", { width: 22, height: 12, "aria-hidden": "true" }, svg("line", { x1: 0, x2: 22, y1: 6, y2: 6, "stroke-width": 3, "stroke-dasharray": look.dash, style: `stroke:${look.colour}` }));
-  const control = slider(part(model, weights), term.name, term.name, { min: 0, max: most, step: 0.05 }, { format: (x) => String(Number(x.toFixed(3))) });
+  const swatch = svg(
+    "svg",
+    { width: 22, height: 12, "aria-hidden": "true" },
+    svg("line", {
+      x1: 0,
+      x2: 22,
+      y1: 6,
+      y2: 6,
+      "stroke-width": 3,
+      "stroke-dasharray": look.dash,
+      style: `stroke:${look.colour}`,
+    }),
+  );
+  const control = slider(
+    part(model, weights),
+    term.name,
+    term.name,
+    { min: 0, max: most, step: 0.05 },
+    { format: (x) => String(Number(x.toFixed(3))) },
+  );
   control.style.flex = "1 1 auto";
-  control.querySelector("span").style.cssText = "flex:0 0 6.6em;color:var(--ink);overflow-wrap:anywhere";
+  control.querySelector("span").style.cssText =
+    "flex:0 0 6.6em;color:var(--ink);overflow-wrap:anywhere";
   const input = control.querySelector("input");
   input.style.cssText = "flex:1 1 60px;min-width:50px;width:60px";
   input.setAttribute("aria-label", `weight of ${term.name}${which}`);
@@ -55,9 +88,30 @@ function termLine({ model, weights, which, term, look, missing, tip, most }) {
     control.style.opacity = 0.55;
   }
   const text = [term.formula, term.about, reason && `Not computed here: ${reason}`].filter(Boolean);
-  const more = html("div", { id, hidden: true, style: "margin:2px 0 8px 28px;font-size:13px" }, text.map((words, n) => html("div", { style: n || !term.formula ? "" : "font-family:ui-monospace,monospace;font-size:12px;overflow-wrap:anywhere" }, words)));
+  const more = html(
+    "div",
+    { id, hidden: true, style: "margin:2px 0 8px 28px;font-size:13px" },
+    text.map((words, n) =>
+      html(
+        "div",
+        {
+          style:
+            n || !term.formula
+              ? ""
+              : "font-family:ui-monospace,monospace;font-size:12px;overflow-wrap:anywhere",
+        },
+        words,
+      ),
+    ),
+  );
   if (term.fields.length) {
-    more.append(html("div", { class: "bar" }, term.fields.map((field) => fieldControl(model, term.name, field))));
+    more.append(
+      html(
+        "div",
+        { class: "bar" },
+        term.fields.map((field) => fieldControl(model, term.name, field)),
+      ),
+    );
   }
   const ask = button("?", null, () => {
     more.hidden = !more.hidden;
@@ -68,29 +122,52 @@ function termLine({ model, weights, which, term, look, missing, tip, most }) {
   ask.setAttribute("aria-expanded", false);
   ask.setAttribute("aria-describedby", id);
   ask.style.cssText = "padding:0 8px;min-height:24px;flex:none";
-  ask.addEventListener("pointerenter", (event) => more.hidden && event.pointerType === "mouse" && tip.show(event, text.join("\n")));
+  ask.addEventListener(
+    "pointerenter",
+    (event) => more.hidden && event.pointerType === "mouse" && tip.show(event, text.join("\n")),
+  );
   ask.addEventListener("pointerleave", tip.hide);
   const style = "display:flex;gap:6px;align-items:center;flex-wrap:nowrap;margin:1px 0";
   return html("div", {}, html("div", { style }, swatch, control, ask), more);
 }
 
 // A hyperparameter: a choice, or a number.
-function fieldControl(model, name, { name: field, choices, least, most, whole, about }) {
+function fieldControl(
+  model,
+  name,
+  { name: field, choices, least, most, above, below, whole, about },
+) {
   const options = part(model, "options");
-  const values = { ...options, get: () => options.get(name)[field], set: (_, value) => options.set(name, { ...options.get(name), [field]: value }) };
+  const values = {
+    ...options,
+    get: () => options.get(name)[field],
+    set: (_, value) => options.set(name, { ...options.get(name), [field]: value }),
+  };
   const send = (value) => {
     values.set(field, value);
     values.save_changes();
   };
+  const isBetween = (value) =>
+    (above === null || value > above) && (below === null || value < below);
+  const typed = () => {
+    const isValid =
+      control.value !== "" && control.checkValidity() && isBetween(Number(control.value));
+    if (isValid) send(Number(control.value));
+    else show();
+  };
   const control = choices.length
-    ? html("select", { onchange: () => send(choices[control.selectedIndex]) }, choices.map((one) => html("option", {}, String(one))))
+    ? html(
+        "select",
+        { onchange: () => send(choices[control.selectedIndex]) },
+        choices.map((one) => html("option", {}, String(one))),
+      )
     : html("input", {
         type: "number",
         min: least,
         max: most,
         step: whole ? 1 : "any",
-        style: "width:6em;font:inherit;color:var(--ink);background:var(--tint);border:1px solid var(--edge);border-radius:4px;padding:3px 6px",
-        onchange: () => (control.value !== "" && control.checkValidity() ? send(Number(control.value)) : show()),
+        style: NUMBER_STYLE,
+        onchange: typed,
       });
   const show = () => {
     if (choices.length) control.selectedIndex = choices.indexOf(values.get());
@@ -111,7 +188,10 @@ export function settingOf(model, weights) {
     const options = model.get("options")[name];
     const changed = fields.filter((field) => options[field.name] !== field.default);
     terms[name] = changed.length
-      ? Object.fromEntries([["weight", given[name]], ...changed.map((field) => [field.name, options[field.name]])])
+      ? Object.fromEntries([
+          ["weight", given[name]],
+          ...changed.map((field) => [field.name, options[field.name]]),
+        ])
       : given[name];
   }
   const text = JSON.stringify({ terms, temperature: model.get("temperature") }, null, 1);

@@ -1,5 +1,5 @@
-// A tower's reading of a sentence: attention (n, h, L, L), lengths of values (n, h, L), squared
-// lengths of the context and lengths of the states (n, L), of n layers, h heads and L tokens.
+// A tower's reading of a sentence: attention (n, h, L, L), and lengths of the values (n, h, L), of
+// the context and of the states (n, L), of n layers, h heads and L tokens.
 
 // Numbers from base64 of float16.
 function halves(packed) {
@@ -30,8 +30,8 @@ export function unpack(found) {
 // other tower's values.
 export function select(reading, layer, head, show, cael) {
   const { length, heads, attention } = reading;
-  const crossing = show === "weight × length of the other tower's value" && cael.includes(layer);
-  const lengths = show === "attention weights" ? null : crossing ? reading.others : reading.values;
+  const crossing = show === "other lengths" && cael.includes(layer);
+  const lengths = show === "weights" ? null : crossing ? reading.others : reading.values;
   const cells = new Float32Array(length * length);
   const wanted = head ? [head - 1] : Array.from({ length: heads }, (_, n) => n);
   for (const one of wanted) {
@@ -47,7 +47,7 @@ export function select(reading, layer, head, show, cael) {
 // The attention that each token receives in a layer and head; sums to 1.
 export function received(reading, layer, head) {
   const { length } = reading;
-  const cells = select(reading, layer, head, "attention weights", []);
+  const cells = select(reading, layer, head, "weights", []);
   return Array.from({ length }, (_, key) => {
     let sum = 0;
     for (let query = 0; query < length; query++) sum += cells[query * length + key];
@@ -62,11 +62,15 @@ export function shares(reading, layer) {
   return sums;
 }
 
-// ‖h_cls‖ / ‖H‖_F of a layer: JTCSE Eq. 6.
+// The numbers of a layer, one a token.
+export function ofLayer(rows, reading, layer) {
+  return Array.from(rows.subarray((layer - 1) * reading.length, layer * reading.length));
+}
+
+// ‖h_cls‖ / ‖H‖_F of a layer, H the context of all other tokens: JTCSE Eq. 6.
 export function energy(reading, layer) {
-  const squares = reading.context.subarray((layer - 1) * reading.length, layer * reading.length);
-  const others = squares.reduce((sum, x) => sum + x, 0) - squares[0];
-  return Math.sqrt(squares[0] / others);
+  const [cls, ...others] = ofLayer(reading.context, reading, layer);
+  return cls / Math.hypot(...others);
 }
 
 // Which tokens the reader has hidden.

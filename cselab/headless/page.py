@@ -17,10 +17,9 @@ from plotly.offline import get_plotlyjs
 from pygments.formatters import HtmlFormatter
 from traitlets.config import Config
 
+from cselab.browser import PLOTLY_MIME, WIDGET_MIME, bundle
 from cselab.browser import STYLE as WIDGET_STYLE
-from cselab.browser import WIDGET_MIME, bundle
 
-PLOTLY = "application/vnd.plotly.v1+json"
 WIDGET = "application/vnd.jupyter.widget-view+json"
 MARKDOWN = "text/markdown"
 TEXT = "text"
@@ -50,8 +49,8 @@ def write_page(notebook: Path, target: Path, title: str, beside: Collection[str]
             if WIDGET_MIME in output.get("data", {}):
                 widgets.append(output.data[WIDGET_MIME])
                 output.data = {"text/html": f"<div id='widget-{len(widgets) - 1}'></div>"}
-            elif PLOTLY in output.get("data", {}):
-                figure = output.data[PLOTLY]
+            elif PLOTLY_MIME in output.get("data", {}):
+                figure = output.data[PLOTLY_MIME]
                 output.data = {"text/html": place_figure(figure, len(figures))}
                 figures.append(figure)
             elif WIDGET in output.get("data", {}):  # would need a kernel and scripts of the network

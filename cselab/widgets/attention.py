@@ -9,15 +9,14 @@ import plotly.graph_objects as go
 import traitlets
 
 from cselab.analysis import cosine_by_token
+from cselab.errors import ModelError
 from cselab.models import SentenceEncoder, TwinEncoder
 from cselab.widgets.attention_figure import attention_figure
 from cselab.widgets.reading import LONGEST, SHOWN, read_sentence
 from cselab.widgets.streams import streams
-from cselab.widgets.widget import Widget, one_of
+from cselab.widgets.widget import Widget, one_of, rounded
 
-SENTENCES = ("sentence 1", "sentence 2", "1 in A, 2 in B")
-"""What the maps can show of two sentences."""
-PAGE_BYTES = 1_000_000
+PAGE_BYTES = 600_000
 """Of readings in a page without a kernel, before compression: pairs beyond are left out."""
 
 
@@ -30,17 +29,19 @@ class AttentionInspector(Widget):
     (`cselab.analysis.cosine_by_token`).
 
     encoders: models by name, of equal depth and number of heads, on any device; a twin is shown as
-        its two towers.
+        its two towers, and its cosine is that of the whole twin.
     sentence: the first sentence. At most 64 tokens are read.
     pairs: pairs of sentences to choose from.
 
     Controls, which can be set as attributes: sentence, second; model_a, model_b; layer, from 1;
-    head, from 1, or 0 for their mean; show, one of `SHOWN`; shown_sentence, one of `SENTENCES`;
-    hide_special and hide_punctuation, which blank the rows and columns of [CLS] and [SEP], and of
-    the final punctuation, so that they do not stretch the colour scale.
+    head, from 1, or 0 for their mean; show, "weights", "lengths" (weight × length of the value) or
+    "other lengths" (of the other tower's value, which a cross-attention layer reads);
+    shown_sentence, "first", "second" or "both" (the second in model B); hide_special and
+    hide_punctuation, which blank the rows and columns of [CLS] and [SEP], and of the final
+    punctuation, so that they do not stretch the colour scale.
 
-    Raises ModelError for encoders without BERT-like towers, SettingsError for a model without this
-    name.
+    Raises ModelError for encoders without BERT-like towers, or of different shapes, SettingsError
+    for a model of another name.
 
     >>> inspector = AttentionInspector({"mine": encoder}, "A man plays a guitar.")  # doctest: +SKIP
     >>> inspector.layer = 2  # doctest: +SKIP
@@ -48,6 +49,8 @@ class AttentionInspector(Widget):
 
     script = "attention"
     models = traitlets.List().tag(sync=True)
+    quantities = traitlets.List([[text, name] for name, text in SHOWN.items()]).tag(sync=True)
+    special = traitlets.List().tag(sync=True)
     pairs = traitlets.List().tag(sync=True)
     sentence = traitlets.Unicode().tag(sync=True)
     second = traitlets.Unicode().tag(sync=True)
@@ -55,8 +58,8 @@ class AttentionInspector(Widget):
     model_b = traitlets.Unicode().tag(sync=True)
     layer = traitlets.Int().tag(sync=True)
     head = traitlets.Int(0).tag(sync=True)
-    show = traitlets.Enum(SHOWN, SHOWN[0]).tag(sync=True)
-    shown_sentence = traitlets.Enum(SENTENCES, SENTENCES[0]).tag(sync=True)
+    show = traitlets.Enum(list(SHOWN), "weights").tag(sync=True)
+    shown_sentence = traitlets.Enum(["first", "second", "both"], "first").tag(sync=True)
     hide_special = traitlets.Bool(False).tag(sync=True)
     hide_punctuation = traitlets.Bool(False).tag(sync=True)
     readings = traitlets.List().tag(sync=True)
@@ -68,25 +71,33 @@ class AttentionInspector(Widget):
         sentence: str,
         pairs: Sequence[tuple[str, str]] = (),
     ):
-        self.streams = streams(encoders)
+        self.streams, self.encoders = streams(encoders), dict(encoders)
         names = list(self.streams)
-        config = self.streams[names[0]].tower.config
+        config, tokenizer = self.streams[names[0]].tower.config, self.streams[names[0]].tokenizer
         self.depth, self.heads = config.num_hidden_layers, config.num_attention_heads
         self.read = lru_cache(64)(lambda name, text: read_sentence(self.streams[name], text))
         self.compare = lru_cache(64)(self._compare)
         super().__init__(
             models=[
-                {"name": name, "layers": self.depth, "heads": self.heads, "cael": list(stream.cael)}
+                {
+                    "name": name,
+                    "encoder": next(k for k, one in encoders.items() if one is stream.encoder),
+                    "layers": self.depth,
+                    "heads": self.heads,
+                    "cael": list(stream.cael),
+                }
                 for name, stream in self.streams.items()
             ],
+            special=[str(tokenizer.cls_token), str(tokenizer.sep_token)],
             pairs=[list(pair) for pair in pairs],
             sentence=sentence,
             model_a=names[0],
             model_b=names[-1],
             layer=self.depth,
         )
-        self.readings = [self._answer("read", name, sentence) for name in {names[0], names[-1]}]
-        self.on_msg(self._on_message)
+        self.readings = [
+            self._found("read", name, sentence.strip()) for name in {names[0], names[-1]}
+        ]
 
     @traitlets.validate("model_a", "model_b")
     def _known_model(self, proposal: dict) -> str:
@@ -99,10 +110,11 @@ class AttentionInspector(Widget):
 
     def static(self) -> go.Figure:
         """The maps of both models, and their shares and energy by layer."""
+        second = self.second or self.sentence
         texts = {
-            SENTENCES[0]: (self.sentence, self.sentence),
-            SENTENCES[1]: (self.second or self.sentence,) * 2,
-            SENTENCES[2]: (self.sentence, self.second or self.sentence),
+            "first": (self.sentence, self.sentence),
+            "second": (second, second),
+            "both": (self.sentence, second),
         }[self.shown_sentence]
         sides = [
             (name, self.streams[name].cael, self.read(name, text))
@@ -112,34 +124,35 @@ class AttentionInspector(Widget):
 
     def page_state(self) -> dict[str, Any]:
         """The state with all models' readings of the sentence, and of as many pairs as fit."""
-        readings, pairs, size = [], [], 0
-        for number, texts in enumerate([(self.sentence, self.second), *self.pairs]):
-            answers = list(self._answers(*texts))
-            size += sum(len(json.dumps(answer)) for answer in answers)
+        readings, pairs = {}, []
+        for number, (first, second) in enumerate([(self.sentence, self.second), *self.pairs]):
+            first, second = first.strip(), second.strip()
+            more = {tuple(found["key"]): found for found in self._needed(first, second)}
+            size = sum(len(json.dumps(found)) for found in {**readings, **more}.values())
             if number and size > PAGE_BYTES:
                 break
-            readings += answers
-            pairs += [list(texts)] if number else []
-        return {**super().page_state(), "readings": readings, "pairs": pairs}
+            readings |= more
+            pairs += [[first, second]] if number else []
+        return {**super().page_state(), "readings": list(readings.values()), "pairs": pairs}
 
-    def _answers(self, first: str, second: str) -> Iterator[dict]:
-        for name in self.streams:
-            for text in filter(None, dict.fromkeys((first, second))):
-                yield self._answer("read", name, text)
-            if second:
-                yield self._answer("compare", name, first, second)
+    def _needed(self, first: str, second: str) -> Iterator[dict]:
+        for text in dict.fromkeys((first, second or first)):
+            for name in self.streams:
+                yield self._found("read", name, text)
+        for name in self.encoders if second else ():
+            yield self._found("compare", name, first, second)
 
-    def _on_message(self, _widget: Any, message: dict, _buffers: Any) -> None:
-        """Answer the browser's [kind, model, sentence ...]."""
-        if message.get("ask"):
-            self.send(self._answer(*message["ask"]))
+    def answer(self, question: dict[str, Any]) -> None:
+        """Send a reading or a comparison: {"ask": [kind, model, sentence ...]}."""
+        self.send(self._found(*question["ask"]))
 
-    def _answer(self, kind: str, name: str, *texts: str) -> dict[str, Any]:
+    def _found(self, kind: str, name: str, *texts: str) -> dict[str, Any]:
         found = self.read(name, *texts).packed() if kind == "read" else self.compare(name, *texts)
         return {"key": [kind, name, *texts], "found": found}
 
     def _compare(self, name: str, first: str, second: str) -> dict[str, Any]:
-        encoder = self.streams[name].encoder
-        cosine, *falls = cosine_by_token(encoder, first, second, max_length=LONGEST)
-        shown = [[None if x != x else round(x, 4) for x in fall.tolist()] for fall in falls]
-        return {"cosine": cosine, "falls": shown}
+        try:
+            cosine, *falls = cosine_by_token(self.encoders[name], first, second, max_length=LONGEST)
+        except ModelError as error:  # such as a prompted encoder, which reads no bare sentence
+            return {"error": str(error)}
+        return {"cosine": cosine, "falls": [[rounded(x) for x in fall.tolist()] for fall in falls]}

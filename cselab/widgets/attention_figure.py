@@ -20,8 +20,7 @@ def attention_figure(
 ) -> go.Figure:
     """Maps of one layer and head (0: the mean) of models A and B above shares and energy by layer.
 
-    sides: name, cross-attention layers and reading of A and of B. show: a quantity of the
-    attention inspector.
+    sides: name, cross-attention layers and reading of A and of B. show: a key of SHOWN.
     """
     figure = make_subplots(
         rows=2,
@@ -39,8 +38,8 @@ def attention_figure(
         _plot_map(figure, column, map_cells(reading, cael, layer, head, show), reading.tokens)
         _plot_layers(figure, column, reading)
     figure.add_vline(x=layer, line=dict(color="#888", dash="dot"), row=2, col="all")
-    unit = "weight" if show == SHOWN[0] else "length read"
-    title = f"Layer {layer}, {f'head {head}' if head else 'mean of the heads'}: {show}"
+    unit = "weight" if show == "weights" else "length read"
+    title = f"Layer {layer}, {f'head {head}' if head else 'mean of the heads'}: {SHOWN[show]}"
     return figure.update_layout(
         title=dict(text=title, y=0.98),
         height=900,
@@ -56,9 +55,9 @@ def map_cells(reading: Reading, cael: Sequence[int], layer: int, head: int, show
     """The cells (L, L) of a map, queries by keys. A layer without cross-attention reads the
     tower's own values."""
     attention, values = reading.trace.attention, reading.trace.values
-    if show == SHOWN[2] and layer in cael:
+    if show == "other lengths" and layer in cael:
         values = reading.other_trace.values
-    if show != SHOWN[0]:
+    if show != "weights":
         attention = read_lengths(attention, values)
     heads = attention[layer - 1, 0]
     return heads.mean(0) if head == 0 else heads[head - 1]

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -92,8 +93,10 @@ class Descent:
         options = {"retain_graph": True, "materialize_grads": True}
         return {
             name: {
-                "value": value.item(),
-                "gradients": [x.tolist() for x in torch.autograd.grad(value, given, **options)],
+                "value": as_json(value.item()),
+                "gradients": [
+                    as_json(x.tolist()) for x in torch.autograd.grad(value, given, **options)
+                ],
             }
             for name, value in values.items()
         }
@@ -121,16 +124,28 @@ class Descent:
         return {space: rows / rows.norm(dim=-1, keepdim=True) for space, rows in points.items()}
 
 
+def as_json(value: Any) -> Any:
+    """Numbers in lists and dictionaries as JSON has them: None for those that are not finite."""
+    if isinstance(value, dict):
+        return {key: as_json(one) for key, one in value.items()}
+    if isinstance(value, list):
+        return [as_json(one) for one in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
 def as_lists(points: Points, digits: int | None = None) -> dict[str, list]:
     """Points as JSON, exactly or to so many digits."""
-    if digits is None:
-        return {space: rows.tolist() for space, rows in points.items()}
-    return {space: rows.double().round(decimals=digits).tolist() for space, rows in points.items()}
+    if digits is not None:
+        points = {name: rows.double().round(decimals=digits) for name, rows in points.items()}
+    return {space: as_json(rows.tolist()) for space, rows in points.items()}
 
 
-def as_points(lists: dict[str, list], spaces: tuple[str, ...]) -> Points:
-    """Points of JSON, in the order of the method's spaces."""
-    return {space: torch.tensor(lists[space], dtype=torch.float32) for space in spaces}
+def as_points(
+    lists: dict[str, list], spaces: tuple[str, ...], dtype: torch.dtype = torch.float64
+) -> Points:
+    """Points of JSON, in the order of the method's spaces; None is NaN."""
+    arrays = {space: np.array(lists[space], dtype=float) for space in spaces}
+    return {space: torch.from_numpy(rows).to(dtype) for space, rows in arrays.items()}
 
 
 def thinned(rows: list, most: int) -> list:

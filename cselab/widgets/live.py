@@ -1,6 +1,5 @@
 """A training as it runs: its loss terms, dev score, alignment and uniformity, and a stop button."""
 
-import itertools
 import math
 import os
 from collections.abc import Mapping, Sequence
@@ -13,14 +12,14 @@ from typing import Any
 import plotly.graph_objects as go
 import traitlets
 from ipykernel.connect import get_connection_file
-from IPython.display import HTML, DisplayHandle, display
+from IPython.display import DisplayHandle
 from plotly.subplots import make_subplots
 
 from cselab.errors import Interrupted
 from cselab.experiments import Lab
 from cselab.plots.figures import DASHES
 from cselab.plots.theme import PALETTE
-from cselab.widgets.widget import FALLBACK, Widget, escape_label
+from cselab.widgets.widget import Widget, escape_label, rounded
 
 SECONDS_BETWEEN_UPDATES = 0.4
 MOST_POINTS = 600
@@ -42,7 +41,7 @@ class Curve:
     def add(self, step: int, values: Sequence[float]) -> None:
         """Add a point; thin them where there are too many."""
         if step % self.stride == 0:
-            self.points.append([step, *map(_round, values)])
+            self.points.append([step, *(rounded(value, 5) for value in values)])
         if len(self.points) > MOST_POINTS:
             self.stride *= 2
             self.points = [point for point in self.points if point[0] % self.stride == 0]
@@ -66,6 +65,10 @@ class Training:
     losses: Curve = field(default_factory=Curve)
     evaluations: Curve = field(default_factory=Curve)
     first: tuple[int, float] | None = None
+
+    def replaces(self) -> bool:
+        """Whether points of the browser are to be replaced: of a new training, or thinned ones."""
+        return any(curve.points and not curve.sent for curve in (self.losses, self.evaluations))
 
     def progress(self, step: int) -> str:
         """The step, and where they are known the speed and the time that is left."""
@@ -99,14 +102,16 @@ class LiveTraining(Widget):
     running = traitlets.Bool(True).tag(sync=True)
     status = traitlets.Unicode().tag(sync=True)
     data = traitlets.Dict().tag(sync=True)
-    """By training; complete at the end, until then the browser hears what is new."""
+    """By training. It is complete at the end and at each doubling of the updates; in between, the
+    browser adds the new points that it hears of."""
 
     def __init__(self, lab: Lab):
         self.lab = lab
         self.trainings: dict[str, Training] = {}
         self.updated = 0.0
+        self.updates = 0
         self.shown = False
-        self.fallback: DisplayHandle | None = None
+        self.figure: DisplayHandle | None = None
         super().__init__(dev_name=lab.dev_name)
 
     @traitlets.default("kernel_id")
@@ -138,30 +143,45 @@ class LiveTraining(Widget):
     def _update(self, status: str) -> None:
         if "CSELAB_RUN_DIR" in os.environ:
             return
+        if self.shown and monotonic() - self.updated <= SECONDS_BETWEEN_UPDATES:
+            return
+        self.status = status
+        self._send_points()
         if not self.shown:
-            self._show()
-        if monotonic() - self.updated > SECONDS_BETWEEN_UPDATES:
-            self.status = status
-            self.send(self._everything())
-            self.updated = monotonic()
+            self.shown, self.figure = True, self.display_with_figure()
+        self.updated = monotonic()
 
-    def _show(self) -> None:
-        display(HTML(FALLBACK))
-        self.fallback = display(self.figure_output(), raw=True, display_id=True)
-        data, metadata = self._repr_mimebundle_()
-        display(data, metadata=metadata, raw=True)
-        self.shown = True
+    def _send_points(self) -> None:
+        """Send what is new, or everything.
 
-    def _everything(self, *, new: bool = True) -> dict[str, Any]:
-        """By training what the browser lacks, or all."""
-        found = {}
-        for place, (name, training) in enumerate(self.trainings.items()):
-            curves = {"losses": training.losses, "evaluations": training.evaluations}
-            for curve in () if new else curves.values():
-                curve.sent = 0
-            found[name] = {"place": place, "terms": training.terms}
-            found[name] |= {part: curve.news() for part, curve in curves.items()}
-        return found
+        A browser hears messages only once it has drawn the widget, and cannot say so while the
+        kernel trains. What is kept in `data` always reaches it: so what it missed comes after at
+        most the time that it was late.
+        """
+        self.updates += 1
+        doubled = self.updates & (self.updates - 1) == 0
+        if doubled or any(training.replaces() for training in self.trainings.values()):
+            self.data = self._everything()
+        else:
+            self.send(self._news())
+
+    def _news(self) -> dict[str, Any]:
+        """By training, the points that the browser lacks."""
+        return {
+            name: {
+                "place": place,
+                "terms": training.terms,
+                "losses": training.losses.news(),
+                "evaluations": training.evaluations.news(),
+            }
+            for place, (name, training) in enumerate(self.trainings.items())
+        }
+
+    def _everything(self) -> dict[str, Any]:
+        """By training, all points."""
+        for training in self.trainings.values():
+            training.losses.sent = training.evaluations.sent = 0
+        return self._news()
 
     def static(self) -> go.Figure:
         """Loss terms at each step; dev score, and the way through alignment and uniformity, at each
@@ -170,21 +190,25 @@ class LiveTraining(Widget):
             rows=2,
             cols=2,
             specs=[[{"colspan": 2}, None], [{}, {}]],
-            subplot_titles=("loss terms", self.dev_name, "alignment over uniformity"),
+            subplot_titles=("loss terms", escape_label(self.dev_name), "alignment over uniformity"),
             horizontal_spacing=0.14,
             vertical_spacing=0.2,
         )
-        for colour, (name, training) in zip(PALETTE, self.trainings.items(), strict=False):
+        for place, (name, training) in enumerate(self.trainings.items()):
             name = escape_label(name)
+            again, place = divmod(place, len(PALETTE))  # a colour comes again with other dashes
+            colour = PALETTE[place]
             step, *losses = zip(*training.losses.points, strict=True) if training.terms else [()]
-            for dash, term, y in zip(itertools.cycle(DASHES), training.terms, losses, strict=False):
+            for n, (term, y) in enumerate(zip(training.terms, losses, strict=True)):
+                dash = DASHES[(n + again * len(training.terms)) % len(DASHES)]
+                text = dict(name=f"{name}: {escape_label(term)}", mode="lines", showlegend=True)
                 line = dict(color=colour, dash=dash)
-                text = dict(name=f"{name}: {term}", mode="lines", showlegend=True)
                 figure.add_scatter(x=step, y=y, line=line, **text, row=1, col=1)
             if not training.evaluations.points:
                 continue
             step, dev, uniformity, alignment = zip(*training.evaluations.points, strict=True)
-            marks = dict(mode="lines+markers", name=name, showlegend=False, line_color=colour)
+            line = dict(color=colour, dash=DASHES[again % len(DASHES)])
+            marks = dict(mode="lines+markers", name=name, showlegend=False, line=line)
             figure.add_scatter(x=step, y=dev, **marks, row=2, col=1)
             figure.add_scatter(x=uniformity, y=alignment, **marks, row=2, col=2)
         figure.update_xaxes(title="step")
@@ -210,12 +234,12 @@ class LiveTraining(Widget):
         if not self.trainings:
             return
         with self.hold_sync():
-            self.data, self.running = self._everything(new=False), False
+            self.data, self.running = self._everything(), False
             self.status = _ending(error)
         if not self.shown:
             self._ipython_display_()
-        elif self.fallback is not None:
-            self.fallback.update(self.figure_output(), raw=True)
+        elif self.figure is not None:
+            self.figure.update(self.figure_output(), raw=True)
 
 
 def _ending(error: BaseException | None) -> str:
@@ -231,7 +255,3 @@ def _duration(seconds: float) -> str:
     if seconds < 90:
         return f"{seconds:.0f} s"
     return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
-
-
-def _round(x: float) -> float | None:
-    return float(f"{x:.5g}") if math.isfinite(x) else None  # JSON has no NaN

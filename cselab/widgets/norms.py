@@ -1,6 +1,7 @@
 """Norm explorer: lengths of sentence vectors, with and without the last LayerNorms."""
 
 import copy
+import math
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Any
@@ -15,7 +16,7 @@ from cselab.errors import SettingsError
 from cselab.models import SentenceEncoder, TwinEncoder, remove_layer_norms
 from cselab.plots.theme import PALETTE
 from cselab.widgets.streams import streams
-from cselab.widgets.widget import Widget, escape_label, one_of
+from cselab.widgets.widget import Widget, escape_label, one_of, rounded
 
 VECTORS = ("h<sup>L</sup>: [CLS] of the last layer", "h<sup>P</sup>: the pooler's output")
 
@@ -29,15 +30,15 @@ class NormExplorer(Widget):
     fixes the norm of h^L, so that a modulus loss can change nothing (TNCSE,
     https://arxiv.org/abs/2503.12739).
 
-    encoders: models by name, of equal depth (for example before and after training); a twin is
-        shown as its two towers.
+    encoders: models by name, of equal depth and number of heads (for example before and after
+        training); a twin is shown as its two towers.
     sentences: about a hundred, as in the paper.
 
     Controls, which can be set as attributes: model_a, model_b; removed, r, from 0 to the depth;
     from_zero, whether the axis of the lengths starts at 0.
 
-    Raises ModelError for encoders without BERT-like towers, SettingsError for an unknown model or
-    an r outside the depth.
+    Raises ModelError for encoders without BERT-like towers or of different shapes, SettingsError
+    for an unknown model or an r outside the depth.
 
     >>> explorer = NormExplorer({"mine": encoder}, sentences)  # doctest: +SKIP
     >>> explorer.removed = 2  # doctest: +SKIP
@@ -61,7 +62,6 @@ class NormExplorer(Widget):
         names = list(self.streams)
         depth = self.streams[names[0]].tower.config.num_hidden_layers
         super().__init__(names=names, depth=depth, model_a=names[0], model_b=names[-1])
-        self.on_msg(lambda _, content, buffers: self._give(content["model"]))
 
     @traitlets.validate("model_a", "model_b")
     def _known_model(self, proposal: dict) -> str:
@@ -74,6 +74,10 @@ class NormExplorer(Widget):
                 f"removed={proposal['value']} must be a number of layers from 0 to {self.depth}"
             )
         return proposal["value"]
+
+    def answer(self, question: dict[str, Any]) -> None:
+        """Measure the model that the browser lacks."""
+        self._give(question["model"])
 
     def _measure(self, name: str) -> list[Norms]:
         """Norms of a model without the LayerNorms of its last 0, 1, 2 ... layers."""
@@ -92,11 +96,14 @@ class NormExplorer(Widget):
             self.norms = {**self.norms, **lacking}
 
     def _rounded(self, name: str) -> dict[str, Any]:
-        """By vector: lengths (r, sentence) and their sd / mean (r,), to 4 digits; no pooler: {}."""
+        """By vector: lengths (r, sentence) and their sd / mean (r,), to 4 digits.
+
+        Without a pooler, there is no "pooled".
+        """
         return {
             vector: {
-                "lengths": [[_round(x) for x in lengths.tolist()] for lengths in by_removed],
-                "spread": [_round(_spread(lengths)) for lengths in by_removed],
+                "lengths": [[rounded(x) for x in lengths.tolist()] for lengths in by_removed],
+                "spread": [rounded(_spread(lengths)) for lengths in by_removed],
             }
             for vector, by_removed in self._by_vector(name).items()
             if by_removed[0] is not None
@@ -166,8 +173,5 @@ class NormExplorer(Widget):
 
 
 def _spread(lengths: Tensor) -> float:
-    return (lengths.std() / lengths.mean()).item()
-
-
-def _round(x: float) -> float:
-    return float(f"{x:.4g}")
+    """sd / mean; NaN for one length."""
+    return (lengths.std() / lengths.mean()).item() if len(lengths) > 1 else math.nan

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import plotly.graph_objects as go
+import torch
 import traitlets
 from pydantic import ValidationError
 
@@ -15,6 +16,7 @@ from cselab.widgets.descent import (
     Descent,
     Points,
     Row,
+    as_json,
     as_lists,
     as_points,
     coins,
@@ -42,19 +44,21 @@ class LossPlayground(Widget):
         `playground.method`, and the setting `terms` takes `playground.terms`. Points are the
         vectors of its spaces, and also the poolers' outputs; a clean view (off-dropout) is the
         mean of the two views.
-    sentences: at most 7, one colour each.
+    sentences: 2 to 7 (more are 7), one colour each.
     seed: of the random points.
 
     Its controls are attributes, which can be set: `shape` ("plane", "space" or "sphere"), `terms`
     or `weights` (of every offered term), `options` (the terms' hyperparameters), `temperature`,
     `rate` (the step size), `speed` (steps a second), `arrows` ("sum", "each term" or "none"),
-    `trails`, `compare` (a second loss beside the first, with `other_weights`).
+    `trails`, `compare` (a second loss on the same points, with the weights `other_weights`).
 
     points: by space, (2, N, size); set it to move them. history: a row a step, with the weighted
-    terms. Both follow the browser, at the latest when it pauses.
+    terms. Both follow the browser, at the latest when it pauses. If Python and the browser move the
+    points at the same time, Python's points are kept. Points are float64, as in the browser, or
+    float32 if a term cannot compute in float64.
 
     Raises SettingsError for a method without two views, or with a term that needs text
-    (`reads_text`).
+    (`reads_text`), and for fewer than 2 sentences.
 
     >>> from cselab.methods import create
     >>> playground = LossPlayground(create("simcse", folders=["data/backbones/tiny-bert"]))
@@ -79,10 +83,13 @@ class LossPlayground(Widget):
     coordinates = traitlets.Dict().tag(sync=True)  # of the points, exact
     catalogue = traitlets.List().tag(sync=True)  # what the browser knows of each term
     coins = traitlets.Unicode().tag(sync=True)
-    past = traitlets.Dict().tag(sync=True)  # start, rows and trail; set by Python alone
+    past = traitlets.Dict().tag(sync=True)  # start, points, rows, trail; set by Python alone
     news = traitlets.Dict().tag(sync=True)  # steps of the browser; set by the browser alone
+    acknowledged = traitlets.Unicode().tag(sync=True)  # message of the last `news` that was applied
 
     def __init__(self, method: Method, *, sentences: int = 5, seed: int = 0):
+        if sentences < 2:
+            raise SettingsError(f"sentences is {sentences}; a loss compares 2 or more, up to 7")
         self.method, self.sentences, self.seed = method, min(sentences, len(PALETTE)), seed
         self.offered = tuple(
             name
@@ -100,6 +107,9 @@ class LossPlayground(Widget):
             name: _config(method, name).model_dump(mode="json", exclude={"weight"})
             for name in self.offered
         }
+        self.dtype = torch.float64
+        if not self._computes(options):
+            self.dtype = torch.float32
         self.descent = self._random(seed, "plane")
         super().__init__(
             weights=weights,
@@ -112,12 +122,12 @@ class LossPlayground(Widget):
             coins=self.descent.coins,
         )
         self._show()
-        self.on_msg(self._answer)
 
     @property
     def terms(self) -> dict[str, Any]:
         """Weights of the terms that are on, as the setting `terms` takes them; a term whose
-        hyperparameters are not its defaults has them too. Setting it puts all others to 0."""
+        hyperparameters are not its defaults has them too. Setting it puts all others to 0, and
+        hyperparameters that are not given to their defaults."""
         return {
             name: {"weight": config.weight, **changed} if changed else config.weight
             for name, config in self.method.terms.items()
@@ -127,16 +137,16 @@ class LossPlayground(Widget):
     @terms.setter
     def terms(self, given: Mapping[str, Any] | list[str]) -> None:
         if not isinstance(given, Mapping):
-            given = dict.fromkeys(given, 1)
-        full = {name: value for name, value in given.items() if isinstance(value, Mapping)}
-        given = {name: full.get(name, {}).get("weight", 1) for name in full} | {
-            name: value for name, value in given.items() if name not in full
-        }
+            given = {name: {} for name in given}
         _check_known(given, self.offered)
-        for name, value in full.items():
-            of_term = {key: x for key, x in value.items() if key != "weight"}
-            self.options = {**self.options, name: {**self.options[name], **of_term}}
-        self.weights = {name: given.get(name, 0) for name in self.offered}
+        terms = {
+            name: dict(value) if isinstance(value, Mapping) else {"weight": value}
+            for name, value in given.items()
+        }
+        default = {name: self.method.settings.offered[name]().weight for name in terms}
+        weights = {name: term.pop("weight", default[name]) for name, term in terms.items()}
+        self.options = {**self.options, **terms}
+        self.weights = weights
 
     @property
     def points(self) -> Points:
@@ -145,7 +155,7 @@ class LossPlayground(Widget):
 
     @points.setter
     def points(self, points: Points) -> None:
-        self.descent.restart(points)
+        self.descent.restart({space: rows.to(self.dtype) for space, rows in points.items()})
         self._show()
 
     @property
@@ -171,24 +181,39 @@ class LossPlayground(Widget):
 
     def _random(self, seed: int, shape: str) -> Descent:
         points = random_points(self.method.space_names, self.sentences, SHAPES[shape], seed)
+        points = {space: rows.to(self.dtype) for space, rows in points.items()}
         sphere, known = shape == "sphere", coins(self.seed)
         return Descent(self.method, points, 0.01, sphere, seed=self.seed, coins=known)
 
+    def _computes(self, options: Mapping[str, Any]) -> bool:
+        """Whether all offered terms take points of `dtype`."""
+        before = self.method.settings
+        terms = {name: before.offered[name](**options[name], weight=1) for name in self.offered}
+        try:
+            self.method.settings = before.model_copy(update={"terms": terms})
+            self._random(self.seed, "plane").gradients()
+        except Exception:  # a researcher's own code, which may need anything
+            return False
+        finally:
+            self.method.settings = before
+        return True
+
     def _sent(self, lists: dict[str, list]) -> Points:
-        return as_points(lists, self.method.space_names)
+        return as_points(lists, self.method.space_names, self.dtype)
 
     def _show(self) -> None:
         """Give the browser the points and the history."""
         with self.hold_sync():
             self.coordinates = as_lists(self.points)
-            self.past = self._past()
+            self.past = {**self._past(), "version": self.past.get("version", 0) + 1}
 
     def _past(self) -> dict[str, Any]:
         trail = thinned(self.descent.trail, SHOWN_TRAIL)
         return {
-            "version": self.past.get("version", 0) + 1,
+            "version": self.past.get("version", 0),
             "start": as_lists(self.descent.trail[0]),
-            "rows": thinned(self.history, SHOWN_ROWS),
+            "points": as_lists(self.points),
+            "rows": as_json(thinned(self.history, SHOWN_ROWS)),
             "trail": [as_lists(points, digits=4) for points in trail],
         }
 
@@ -234,10 +259,13 @@ class LossPlayground(Widget):
     @traitlets.observe("shape")
     def _reshape(self, _change: Any) -> None:
         """Draw points for the shape, unless the browser has sent some with it."""
-        if self._fits(self._sent(self.coordinates)):
-            self.descent.sphere = self.shape == "sphere"
-        else:
+        sent = self._sent(self.coordinates)
+        if not self._fits(sent):
             self.draw()
+            return
+        self.descent.sphere = self.shape == "sphere"
+        if not self._fits(self.points):
+            self.descent.restart(sent)
 
     def _fits(self, points: Points) -> bool:
         return all(
@@ -248,8 +276,14 @@ class LossPlayground(Widget):
 
     @traitlets.observe("news")
     def _follow(self, change: Any) -> None:
-        """Take over what the browser has done: `from` is the step of its first row."""
+        """Take over what the browser has done.
+
+        `from` is the step of its first row, `version` that of the `past` from which it went on.
+        """
         news, descent = change["new"], self.descent
+        if news["version"] != self.past["version"] or news["from"] > len(descent.history):
+            self._show()  # Python has moved the points meanwhile, or steps are missing
+            return
         descent.points, descent.sphere = self._sent(self.coordinates), self.shape == "sphere"
         if "start" in news:
             descent.trail = [self._sent(news["start"])]
@@ -258,22 +292,20 @@ class LossPlayground(Widget):
         ]
         descent.history[news["from"] :] = rows
         descent.trail = [descent.trail[0], descent.points]
+        self.acknowledged = news["message"]
 
-    def _answer(self, _widget: Any, asked: Any, _buffers: Any) -> None:
-        """Compute terms that the browser does not know: values and gradients at its points."""
-        if asked["do"] == "past":  # drawn anew: Python knows all steps
-            self.past = self._past()
+    def answer(self, question: dict[str, Any]) -> None:
+        """Send a view all steps, or terms that the browser does not know, at its points."""
+        if question["do"] == "past":
+            self.send({"view": question["view"], "past": self._past()})
             return
         before = self.method.settings
         try:
-            self.method.settings = self._settings(dict.fromkeys(asked["terms"], 1.0))
-            terms = self.descent.slopes(self._sent(asked["points"]), asked["step"])
-            self.send({"id": asked["id"], "terms": terms})
-        except Exception as error:  # shown in the widget: nobody sees a comm's traceback
-            words = f"{type(error).__name__}: {error}"
-            self.send({"id": asked["id"], "terms": {}, "error": words})
+            self.method.settings = self._settings(dict.fromkeys(question["terms"], 1.0))
+            terms = self.descent.slopes(self._sent(question["points"]), question["step"])
         finally:
             self.method.settings = before
+        self.send({"id": question["id"], "terms": terms})
 
 
 def _config(method: Method, name: str) -> TermConfig:

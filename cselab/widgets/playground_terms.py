@@ -110,21 +110,23 @@ def described(method: Method, name: str) -> dict[str, Any]:
 
 
 def _field(name: str, kind: FieldInfo) -> dict[str, Any]:
-    """A hyperparameter as JSON: its choices, or the range of a number."""
-    choices = [True, False] if kind.annotation is bool else list(get_args(kind.annotation))
-    limits = {"least": 0, "most": 90 if name == "margin" else None}
+    """A hyperparameter as JSON: its choices, or the range of a number.
+
+    least and most can be chosen; above and below cannot, only what lies between them.
+    """
+    limits: dict[str, float | None] = {"least": 0, "most": 90 if name == "margin" else None}
+    limits |= {"above": None, "below": None}
+    kinds = {"ge": "least", "le": "most", "gt": "above", "lt": "below"}
     for bound in kind.metadata:
-        limits["least"] = getattr(bound, "ge", getattr(bound, "gt", limits["least"]))
-        limits["most"] = getattr(bound, "le", getattr(bound, "lt", limits["most"]))
-    about = " ".join((kind.description or "").split())
-    whole, default = kind.annotation is int, kind.default
+        limits |= {to: getattr(bound, by) for by, to in kinds.items() if hasattr(bound, by)}
     return {
         "name": name,
-        "choices": choices,
-        "default": default,
-        "whole": whole,
-        "about": about,
-    } | (limits)
+        "choices": [True, False] if kind.annotation is bool else list(get_args(kind.annotation)),
+        "default": kind.default,
+        "whole": kind.annotation is int,
+        "about": " ".join((kind.description or "").split()),
+        **limits,
+    }
 
 
 def recognised(method: Method, name: str) -> tuple[str, dict[str, Any]]:

@@ -5,15 +5,16 @@ from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
+from transformers import PreTrainedTokenizerBase
 
 from cselab.analysis import Trace, token_classes, trace
 from cselab.widgets.streams import Stream
 
-SHOWN = (
-    "attention weights",
-    "weight × length of the value",
-    "weight × length of the other tower's value",
-)
+SHOWN = {
+    "weights": "attention weights",
+    "lengths": "weight × length of the value",
+    "other lengths": "weight × length of the other tower's value",
+}
 """Quantities that the attention maps can show."""
 LONGEST = 64
 """Tokens of a sentence; more are cut."""
@@ -28,8 +29,8 @@ class Reading(NamedTuple):
     other_trace: Trace | None
 
     def packed(self) -> dict[str, Any]:
-        """What the browser draws, numbers as base64 of float16: attention (n, h, L, L), lengths of
-        the values (n, h, L), squared lengths of the context and lengths of the states (n, L)."""
+        """What the browser draws, numbers as base64 of float16: attention (n, h, L, L), and lengths
+        of the values (n, h, L), of the context and of the states (n, L)."""
         mine, other = self.trace, self.other_trace
         return {
             "tokens": self.tokens,
@@ -37,7 +38,7 @@ class Reading(NamedTuple):
             "attention": _half(mine.attention[:, 0]),
             "values": _half(mine.values[:, 0].norm(dim=-1)),
             "others": None if other is None else _half(other.values[:, 0].norm(dim=-1)),
-            "context": _half(mine.context[:, 0].square().sum(-1)),
+            "context": _half(mine.context[:, 0].norm(dim=-1)),
             "states": _half(mine.states[1:, 0].norm(dim=-1)),
         }
 
@@ -54,9 +55,15 @@ def read_sentence(stream: Stream, sentence: str) -> Reading:
     ids, mask = batch["input_ids"], batch["attention_mask"]
     towers = (tower for tower in (stream.tower, stream.other) if tower is not None)
     traces = [Trace(*(x.float().cpu() for x in trace(tower, ids, mask))) for tower in towers]
-    tokens = stream.tokenizer.convert_ids_to_tokens(ids[0])
+    tokens = [_label(stream.tokenizer, token) for token in ids[0].tolist()]
     classes = token_classes(stream.tokenizer, ids[0].cpu(), mask[0].cpu())
     return Reading(tokens, classes, traces[0], traces[1] if len(traces) > 1 else None)
+
+
+def _label(tokenizer: PreTrainedTokenizerBase, token: int) -> str:
+    """A token as text: byte-level tokenizers have "Ġ" for a space, and bytes for "é"."""
+    written = tokenizer.convert_ids_to_tokens(token)
+    return tokenizer.convert_tokens_to_string([written]).strip() or written
 
 
 def _half(x: Tensor) -> str:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import plotly.graph_objects as go
 import traitlets
+from IPython.display import DisplayHandle
 from plotly.subplots import make_subplots
 from scipy.stats import rankdata
 
@@ -15,7 +16,7 @@ from cselab.errors import SettingsError
 from cselab.evaluation import TaskScore, compare_pairs
 from cselab.experiments.finished import FinishedRun
 from cselab.plots.theme import PALETTE
-from cselab.widgets.widget import Widget, escape_label, one_of
+from cselab.widgets.widget import Widget, escape_label, one_of, rounded
 
 MOST = len(PALETTE)
 RESAMPLES = 500
@@ -51,8 +52,9 @@ class RunComparer(Widget):
     def __init__(self, runs: Mapping[str, Callable[[], FinishedRun]]):
         names = list(runs)
         self.run = lru_cache(maxsize=None)(lambda name: runs[name]())
+        self.appearing = False
+        """While it is, `static` opens nothing."""
         super().__init__(names=names, picked=names[:2], baseline=names[0] if names else "")
-        self.on_msg(lambda _, content, buffers: self._answer(content["run"]))
 
     @traitlets.validate("picked")
     def _known_runs(self, proposal: dict) -> list[str]:
@@ -65,28 +67,51 @@ class RunComparer(Widget):
     def _known_run(self, proposal: dict) -> str:
         return one_of("run", proposal["value"], self.names) if self.names else proposal["value"]
 
-    def _answer(self, name: str) -> None:
-        try:
-            self._open(name)
-        except Exception as error:  # shown in the browser: nobody sees a kernel's log
-            self.failed = {**self.failed, name: f"{type(error).__name__}: {error}"}
+    def answer(self, question: dict[str, Any]) -> None:
+        """Open a run, also one that failed before."""
+        name = question["run"]
+        self.failed = {other: why for other, why in self.failed.items() if other != name}
+        self._open(name)
 
     def _open(self, *names: str) -> None:
-        """Open runs, and give the browser what it lacks of them."""
+        """Open runs, and give the browser what it lacks of them, or why it cannot have them."""
         for name in dict.fromkeys(names):
-            if name not in self.opened:
+            if name in self.opened or name in self.failed:
+                continue
+            try:
                 self.opened = {**self.opened, name: _packed(self.run(name))}
+            except Exception as error:
+                self.failed = {**self.failed, name: f"{type(error).__name__}: {error}"}
+
+    def _open_chosen(self) -> None:
+        if self.names:
+            self._open(*self.picked, self.baseline)
 
     def page_state(self) -> dict[str, Any]:
         """With the runs that are picked, and all that were opened before."""
-        if self.names:
-            self._open(*self.picked, self.baseline)
+        self._open_chosen()
         return super().page_state()
 
+    def display_with_figure(self) -> DisplayHandle | None:
+        """Display the widget, which says what is being opened; open the runs; draw the figure."""
+        self.appearing = True
+        try:
+            handle = super().display_with_figure()
+        finally:
+            self.appearing = False
+        figure = self.figure_output()
+        if handle is not None:
+            handle.update(figure, raw=True)
+        return handle
+
     def static(self) -> go.Figure:
-        """The picked runs: dev curves, differences from the baseline, scores by phenomenon."""
-        if self.names:
-            self._open(*self.picked, self.baseline)
+        """The picked runs: dev curves, differences from the baseline, scores by phenomenon.
+
+        Of a run that cannot be opened there is only the name. Tests with other pairs than the
+        baseline's have no difference.
+        """
+        if not self.appearing:
+            self._open_chosen()
         figure = make_subplots(
             rows=2,
             cols=2,
@@ -95,10 +120,15 @@ class RunComparer(Widget):
             horizontal_spacing=0.14,
             subplot_titles=["dev score", "test score minus the baseline's", "test by phenomenon"],
         )
-        baseline = self.run(self.baseline).report.tasks if self.names else {}
+        found = {name: self.run(name) for name in self.opened}
+        baseline = found[self.baseline].report.tasks if self.baseline in found else {}
         for number, (colour, name) in enumerate(zip(PALETTE, self.picked, strict=False)):
-            history, report, phenomena = self.run(name)
             style = dict(name=escape_label(name), legendgroup=name)
+            if name not in found:
+                style["name"] += " (not opened)"
+                figure.add_scatter(x=[None], y=[None], line_color=colour, row=1, col=1, **style)
+                continue
+            history, report, phenomena = found[name]
             figure.add_scatter(
                 x=[row["step"] for row in history],
                 y=[row["dev"] for row in history],
@@ -117,7 +147,9 @@ class RunComparer(Widget):
                 col=1,
                 **style,
             )
-            tasks = [task for task in baseline if task in report.tasks]
+            tasks = [
+                task for task, its in baseline.items() if _comparable(report.tasks.get(task), its)
+            ]
             if name == self.baseline or not tasks:
                 continue
             compared = [
@@ -154,22 +186,25 @@ class RunComparer(Widget):
 def _packed(run: FinishedRun) -> dict[str, Any]:
     """What the browser draws of a run; lists, as a saved notebook sorts what has names."""
     return {
-        "history": [[row["step"], _round(row["dev"])] for row in run.history],
+        "history": [[row["step"], rounded(row["dev"], 6)] for row in run.history],
         "tests": [
             {
                 "task": task,
                 "pairs": score.data.fingerprint,
-                "score": _round(score.spearman),
-                "resampled": [_round(x) for x in resampled_scores(score).tolist()],
+                "score": rounded(score.spearman, 6),
+                "resampled": [rounded(x, 6) for x in resampled_scores(score).tolist()],
             }
             for task, score in run.report.tasks.items()
         ],
-        "phenomena": [[name, _round(score)] for name, score in run.phenomena.items()],
+        "phenomena": [[name, rounded(score, 6)] for name, score in run.phenomena.items()],
     }
 
 
-def _round(x: float) -> float | None:
-    return round(x, 4) if math.isfinite(x) else None  # JSON has no NaN
+def _comparable(mine: TaskScore | None, its: TaskScore) -> bool:
+    """Whether both are scores, and of the same pairs."""
+    if mine is None or mine.data.fingerprint != its.data.fingerprint:
+        return False
+    return math.isfinite(mine.spearman) and math.isfinite(its.spearman)
 
 
 def resampled_scores(score: TaskScore) -> np.ndarray:

@@ -25,7 +25,8 @@ class Stream(NamedTuple):
 def streams(encoders: Mapping[str, SentenceEncoder | TwinEncoder]) -> dict[str, Stream]:
     """Towers of encoders by name; those of a twin are "name, tower I" and "name, tower II".
 
-    Raises ModelError for an encoder without BERT-like towers, such as a decoder or an ensemble.
+    Raises ModelError for an encoder without BERT-like towers, such as a decoder or an ensemble,
+    and for towers of different depth or number of heads, which cannot stand side by side.
     """
     by_name = {}
     for name, encoder in encoders.items():
@@ -42,4 +43,11 @@ def streams(encoders: Mapping[str, SentenceEncoder | TwinEncoder]) -> dict[str, 
             by_name[f"{name}, tower II"] = Stream(ii, encoder.tokenizer, encoder, i, encoder.cael)
         else:
             by_name[name] = Stream(encoder.backbone, encoder.tokenizer, encoder)
+    shapes = {
+        name: (stream.tower.config.num_hidden_layers, stream.tower.config.num_attention_heads)
+        for name, stream in by_name.items()
+    }
+    if len(set(shapes.values())) > 1:
+        listed = ", ".join(f"{name!r} {n} × {h}" for name, (n, h) in shapes.items())
+        raise ModelError(f"the models differ in layers × heads: {listed}; give models of one shape")
     return by_name

@@ -11,11 +11,9 @@ from pathlib import Path
 
 import nbformat
 import pytest
+from jupyterlab_page import IDLE, STATUS, TOKEN
 
 ROOT = Path(__file__).resolve().parents[2]
-TOKEN = "for-the-tests"
-STATUS = ".jp-Notebook-ExecutionIndicator"
-IDLE = f"{STATUS}[data-status=idle]"
 
 
 @pytest.fixture(scope="session")

@@ -5,7 +5,7 @@ import re
 from pathlib import Path
 
 import pytest
-from conftest import IDLE, TOKEN
+from jupyterlab_page import IDLE, TOKEN
 
 CHECKS = (Path(__file__).parents[1] / "widgets" / "page_checks.js").read_text()
 

@@ -4,16 +4,14 @@ import json
 import subprocess
 from pathlib import Path
 
-import nbformat
 import numpy as np
 import pytest
 
-from cselab.browser import WIDGET_MIME, bundle
+from cselab.browser import bundle
 from cselab.data.sources import Source
 from cselab.data.sts import StsData
 from cselab.evaluation import StsReport, score_pairs
 from cselab.experiments.finished import FinishedRun
-from cselab.headless.page import write_page
 from cselab.methods import create, registered
 from cselab.models import SentenceEncoder, TwinEncoder
 from cselab.widgets import LossPlayground
@@ -82,16 +80,6 @@ def run_js():
         return json.loads(done.stdout)
 
     return run
-
-
-def write_widget_page(stem: Path, widget) -> Path:
-    """The page of a notebook that shows a widget, as a headless run writes it."""
-    data = {WIDGET_MIME: {"script": widget.script, "state": widget.page_state()}}
-    output = nbformat.v4.new_output("display_data", data)
-    cell = nbformat.v4.new_code_cell("widget", outputs=[output])
-    nbformat.write(nbformat.v4.new_notebook(cells=[cell]), stem.with_suffix(".ipynb"))
-    write_page(stem.with_suffix(".ipynb"), stem.with_suffix(".html"), "T")
-    return stem.with_suffix(".html")
 
 
 @pytest.fixture

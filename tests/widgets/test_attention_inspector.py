@@ -6,14 +6,16 @@ import json
 import numpy as np
 import pytest
 import torch
+from tokenizers import Tokenizer, decoders, models, pre_tokenizers
+from transformers import PreTrainedTokenizerFast
 
 from cselab.analysis import read_lengths, trace
-from cselab.errors import SettingsError
+from cselab.errors import ModelError, SettingsError
+from cselab.models import SentenceEncoder
 from cselab.widgets import AttentionInspector, bertviz_page
 from cselab.widgets.bertviz_page import show_bertviz
-from cselab.widgets.reading import LONGEST, SHOWN
+from cselab.widgets.reading import LONGEST, _label
 
-WEIGHTS, LENGTHS, CROSS_LENGTHS = SHOWN
 SENTENCE, OTHER = "a man is playing guitar .", "the dog was sleeping under the table"
 
 
@@ -67,14 +69,14 @@ def test_the_browser_gets_the_same_numbers(encoders, inspector):
         torch.testing.assert_close(unpacked(reading, name, n, h, length), lengths, **close)
     states = one.states[1:, 0].norm(dim=-1)
     torch.testing.assert_close(unpacked(reading, "states", n, length), states, **close)
-    squares = one.context[:, 0].square().sum(-1)
-    torch.testing.assert_close(unpacked(reading, "context", n, length), squares, **close)
+    context = one.context[:, 0].norm(dim=-1)
+    torch.testing.assert_close(unpacked(reading, "context", n, length), context, **close)
 
 
 def test_a_second_sentence_is_read_by_model_b_alone(inspector):
     """Prevents a second sentence that replaces the first in both maps."""
     before = maps(inspector)
-    inspector.second, inspector.shown_sentence = OTHER, "1 in A, 2 in B"
+    inspector.second, inspector.shown_sentence = OTHER, "both"
     after = maps(inspector)
     torch.testing.assert_close(after[0], before[0])
     assert after[1].shape != before[1].shape
@@ -85,13 +87,13 @@ def test_the_other_towers_values_are_read_at_cross_attention_layers_only(encoder
     tower II's, at a CAEL."""
     twin = encoders["twin"]
     one, two = (trace(tower, ids(twin, SENTENCE)) for tower in twin.backbones)
-    inspector.model_a, inspector.show = "twin, tower I", CROSS_LENGTHS
+    inspector.model_a, inspector.show = "twin, tower I", "other lengths"
     for layer, values in ((2, two.values), (3, one.values)):
         inspector.layer = layer
         torch.testing.assert_close(
             maps(inspector)[0], read_lengths(one.attention, values)[layer - 1, 0].mean(0)
         )
-    inspector.show = LENGTHS
+    inspector.show = "lengths"
     torch.testing.assert_close(
         maps(inspector)[0], read_lengths(one.attention, one.values)[2, 0].mean(0)
     )
@@ -125,32 +127,63 @@ def test_the_kernel_answers_with_what_the_browser_asks_for(inspector, monkeypatc
     monkeypatch.setattr(inspector, "send", sent.append)
     inspector._handle_custom_msg({"ask": ["read", "twin, tower II", OTHER]}, [])
     inspector._handle_custom_msg({"ask": ["compare", "one", SENTENCE, OTHER]}, [])
-    read, compared = sent
+    inspector._handle_custom_msg({"ask": ["read", "nobody", OTHER]}, [])
+    read, compared, failed = sent
+    assert failed == {"failed": {"ask": ["read", "nobody", OTHER]}, "error": "KeyError: 'nobody'"}
     assert read["key"] == ["read", "twin, tower II", OTHER]
     assert read["found"] == inspector.read("twin, tower II", OTHER).packed()
-    one = inspector.streams["one"].encoder
+    one = inspector.encoders["one"]
     cosine = torch.cosine_similarity(*one.encode([SENTENCE, OTHER]), dim=0)
     assert compared["found"]["cosine"] == pytest.approx(cosine.item(), abs=1e-5)
 
 
-def test_a_page_has_what_each_of_its_pairs_needs_and_no_more_than_fits(inspector, monkeypatch):
+def test_a_page_has_what_each_of_its_pairs_needs_and_no_more_than_fits(
+    encoders, inspector, monkeypatch
+):
     """Prevents a page without a kernel that offers a pair it cannot draw, and one of many
     megabytes."""
     state = inspector.page_state()
     json.dumps(state)
     known = {tuple(one["key"]) for one in state["readings"]}
-    for name in inspector.streams:
-        for first, second in state["pairs"]:
-            needed = {
-                ("read", name, first),
-                ("read", name, second),
-                ("compare", name, first, second),
-            }
-            assert needed <= known
+    for pair in state["pairs"]:
+        assert {("read", name, text) for name in inspector.streams for text in pair} <= known
+        assert {("compare", name, *pair) for name in encoders} <= known
     monkeypatch.setattr("cselab.widgets.attention.PAGE_BYTES", 1)
     state = inspector.page_state()
     assert state["pairs"] == []
     assert {one["key"][2] for one in state["readings"]} == {SENTENCE}
+
+
+@pytest.mark.parametrize(("first", "second"), [("", ""), ("a cat", " a dog "), ("a cat", "a cat")])
+def test_a_page_has_its_own_sentence_as_the_browser_asks_for_it(encoders, first, second):
+    """Prevents a page that waits for a sentence with a space too many, or for an empty one."""
+    inspector = AttentionInspector(encoders, first)
+    inspector.second = second
+    keys = [tuple(one["key"]) for one in inspector.page_state()["readings"]]
+    assert len(keys) == len(set(keys))
+    for text in (first.strip(), second.strip() or first.strip()):
+        assert {("read", name, text) for name in inspector.streams} <= set(keys)
+
+
+def test_models_of_different_shape_are_refused_by_name(encoders, make_bert, word_tokenizer):
+    """Prevents the numbers of one model under the layers of another."""
+    small = SentenceEncoder(make_bert(1, num_hidden_layers=2), word_tokenizer)
+    with pytest.raises(ModelError, match="'small' 2 × .*; give models of one shape"):
+        AttentionInspector({**encoders, "small": small}, SENTENCE)
+
+
+def test_tokens_of_a_byte_level_tokenizer_are_readable(make_bert):
+    """Prevents "Ġguitar" and the bytes of "é" in a RoBERTa's maps."""
+    bytes_of = pre_tokenizers.ByteLevel.alphabet()
+    vocabulary = ["<s>", "</s>", "<pad>", "<unk>", "Ġguitar", *sorted(bytes_of)]
+    backend = Tokenizer(models.BPE({t: n for n, t in enumerate(vocabulary)}, [], unk_token="<unk>"))
+    backend.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    backend.decoder = decoders.ByteLevel()
+    tokenizer = PreTrainedTokenizerFast(
+        tokenizer_object=backend, cls_token="<s>", sep_token="</s>", pad_token="<pad>"
+    )
+    assert [_label(tokenizer, n) for n in (0, 4)] == ["<s>", "guitar"]
+    assert _label(tokenizer, tokenizer.convert_tokens_to_ids("Ġ")) == "Ġ"
 
 
 def test_a_model_that_is_not_there_is_refused_with_the_nearest(inspector):

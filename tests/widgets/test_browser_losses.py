@@ -64,8 +64,7 @@ def as_cases(playground):
         if not entry["known"]:
             continue
         for number, options in enumerate(variations(entry["fields"])):
-            playground.options = {**playground.options, entry["name"]: options}
-            playground.terms = {entry["name"]: 1}
+            playground.terms = {entry["name"]: {"weight": 1, **options}}
             for kind, temperature in itertools.product(
                 ("plane", "space", "near", "equal"), (0.05, 0.8)
             ):
@@ -207,6 +206,67 @@ def test_a_descent_is_pythons(playgrounds, run_js, sphere):
     assert len(found["rows"]) == 51
     for row, expected in zip(found["rows"], descent.history, strict=True):
         assert row == pytest.approx(expected, rel=1e-5, abs=1e-5)  # geometry is float32 in Python
+
+
+LATE_KERNEL = """
+const asked = [];
+const slope = (given) => (Array.isArray(given) ? given.map(slope) : 1);
+const kernel = (names, points, step) =>
+  new Promise((done) => {
+    const answer = { own: { value: points[0][0][0][0], gradients: slope(points) } };
+    asked.push({ step, answer: () => done(answer) });
+  });
+const state = {
+  spaces: ["sentence"],
+  weights: () => ({ own: 1 }),
+  options: () => ({}),
+  temperature: () => 0.1,
+  coins: () => "1",
+  sphere: () => false,
+  names: ["own"],
+  term: () => ({ known: "", fixed: {} }),
+};
+const run = new Run(state, kernel);
+const answer = async (n) => (asked[n]?.answer(), await new Promise((done) => setTimeout(done, 5)));
+run.begin([[[[1, 2], [0, 1]], [[2, 1], [1, 1]]]]);
+run.refresh();
+await answer(0);
+"""
+
+
+def test_a_late_answer_does_not_undo_a_step(run_js):
+    """Prevents a step that falls back, [0, 0] in the place of [0, 1], where a weight was changed
+    while the kernel computed the step."""
+    script = """
+      const step = run.descend(0.1);
+      run.refresh();
+      for (let n = 1; n < 9; n++) await answer(n);
+      await step;
+      const next = run.descend(0.1);
+      for (let n = asked.length - 1; n < 20; n++) await answer(n);
+      await next;
+      const steps = run.rows.map((row) => row.step);
+      const isOfItsPoints = run.found.own.value === run.points[0][0][0][0];
+      const result = [steps, isOfItsPoints];
+    """
+    steps, of_its_points = run_js("playground_run", LATE_KERNEL + script, None)
+    assert steps == list(range(len(steps)))
+    assert len(steps) > 1
+    assert of_its_points
+
+
+def test_a_drag_asks_the_kernel_for_its_newest_points_alone(run_js):
+    """Prevents a queue of requests whose answers are thrown away, and that lags behind the drag."""
+    script = """
+      for (let x = 1; x <= 50; x++) {
+        run.move(0, 0, 0, [x, 0]);
+        run.refresh();
+      }
+      const during = asked.length - 1;
+      for (let n = 1; n < 60; n++) await answer(n);
+      const result = [during, asked.length - 1, run.found.own.value];
+    """
+    assert run_js("playground_run", LATE_KERNEL + script, None) == [1, 2, 50]
 
 
 def test_a_step_that_is_too_long_is_stopped_with_one_that_would_do(playgrounds, run_js):

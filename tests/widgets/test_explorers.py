@@ -5,11 +5,13 @@ import itertools
 
 import pytest
 import torch
+from connected import Connected
+from widget_page import write_widget_page
 
 from cselab.analysis import vector_norms
-from cselab.errors import SettingsError
+from cselab.errors import ModelError, SettingsError
 from cselab.evaluation import twin_training_cost
-from cselab.models import CROSS_STREAMS, remove_layer_norms
+from cselab.models import CROSS_STREAMS, SentenceEncoder, remove_layer_norms
 from cselab.widgets import CaelExplorer, NormExplorer
 
 SENTENCES = [
@@ -57,6 +59,61 @@ def test_norms_are_measured_when_they_are_needed(encoders):
     explorer._handle_custom_msg({"model": "twin, tower I"}, [])
     assert set(explorer.norms) == {"twin, tower I"}
     assert set(explorer.page_state()["norms"]) == {"one", "twin, tower I", "twin, tower II"}
+
+
+def test_a_model_that_cannot_be_measured_is_reported_and_tried_again(
+    browser, monkeypatch, encoders
+):
+    """Prevents "measuring ..." for ever, where the kernel runs out of memory or is interrupted."""
+    explorer = NormExplorer(encoders, SENTENCES)
+    measure, broken = explorer.measure, {"twin, tower II"}
+
+    def fail(name):
+        if name in broken:
+            raise KeyboardInterrupt("stopped")
+        return measure(name)
+
+    monkeypatch.setattr(explorer, "measure", fail)
+    front = Connected(browser, monkeypatch, explorer)
+    notes = front.root.locator("p[role=status]")
+    assert notes.all_inner_texts() == ["measuring one …", "measuring twin, tower II …"]
+    assert front.answer() == [{"model": "one"}, {"model": "twin, tower II"}]
+    (note,) = notes.all_inner_texts()
+    assert "twin, tower II could not be measured: KeyboardInterrupt: stopped" in note
+    assert front.answer() == []
+    broken.clear()
+    front.root.get_by_label("model A").select_option("twin, tower I")
+    front.page.wait_for_timeout(100)
+    assert {one["model"] for one in front.answer()} == {"twin, tower I", "twin, tower II"}
+    assert notes.count() == 0
+    assert front.said == []
+
+
+def test_models_of_other_depths_are_refused(encoders, make_bert, word_tokenizer):
+    """Prevents a slider to layers that one of the models does not have."""
+    shallow = SentenceEncoder(make_bert(0, num_hidden_layers=1), word_tokenizer)
+    with pytest.raises(ModelError, match="one shape"):
+        NormExplorer({**encoders, "shallow": shallow}, SENTENCES)
+
+
+def test_one_sentence_has_no_spread(browser, monkeypatch, encoders):
+    """Prevents a NaN, which a comm sends as the word "nan", and "0 %" in its place."""
+    explorer = NormExplorer(encoders, SENTENCES[:1])
+    front = Connected(browser, monkeypatch, explorer)
+    front.answer()
+    assert explorer.norms["one"]["cls"]["spread"] == [None] * 5
+    assert "sd / mean –; B: mean" in front.root.locator(".panel .note").first.inner_text()
+    assert front.said == []
+    explorer.static()
+
+
+def test_the_table_of_a_chart_stays_open_while_the_slider_moves(visit, encoders, tmp_path):
+    """Prevents numbers that fold up because the chart's name has other numbers now."""
+    page, root, _ = visit(write_widget_page(tmp_path / "norms", NormExplorer(encoders, SENTENCES)))
+    root.locator("summary").first.click()
+    root.get_by_label("LayerNorms removed").fill("2")
+    page.wait_for_timeout(100)
+    assert root.locator("details").first.get_attribute("open") is not None
 
 
 def test_controls_of_the_explorers_say_what_is_wrong(encoders, make_bert):

@@ -4,9 +4,11 @@ import itertools
 from pathlib import Path
 
 import pytest
-from conftest import write_widget_page
+from transformers import BertConfig
+from widget_page import write_widget_page
 
 from cselab.analysis import trace
+from cselab.headless.page import place_figure, write_html
 from cselab.methods import create, registered
 from cselab.widgets import (
     AttentionInspector,
@@ -156,3 +158,33 @@ def test_sixty_tokens_are_legible(visit, pages):
     assert len(places) >= 60
     gaps = [below - above for above, below in itertools.pairwise(places)]
     assert min(gaps) >= 11.9
+
+
+def test_a_widget_that_fails_leaves_the_others_and_the_figures(browser, pages, tmp_path):
+    """Prevents one broken state that empties a page."""
+    state = {"script": "norms", "state": {"kernel": False}}
+    good = CaelExplorer(BertConfig(num_hidden_layers=2)).saved()
+    body = "<main class='notebook'><div id='widget-0'></div><div id='widget-1'></div>"
+    figure = {"data": [{"type": "bar", "y": [1, 2]}], "layout": {}}
+    body += place_figure(figure, 0) + "</main>"
+    write_html(tmp_path / "p.html", "T", body, [figure], [state, good])
+    page = browser.new_page()
+    page.goto((tmp_path / "p.html").as_uri())
+    page.locator(".main-svg").first.wait_for()
+    assert "could not be drawn" in page.locator("#widget-0").inner_text()
+    assert page.locator("#widget-1 .cselab svg").count() > 0
+    page.close()
+
+
+def test_a_slider_goes_on_where_its_value_did_not_change(visit, pages):
+    """Prevents a slider that sticks: in a page, a value that is set again is no change."""
+    page, root, _ = visit(pages["playground"])
+    slider = root.get_by_label("steps per second", exact=True)
+    slider.focus()
+    values = []
+    for _ in range(12):
+        page.keyboard.press("ArrowLeft")
+        values.append(float(slider.input_value()))
+    assert values == sorted(values, reverse=True)
+    assert values[-1] < values[0]
+    assert len(set(values)) >= 6

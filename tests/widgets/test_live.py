@@ -3,6 +3,8 @@
 import json
 
 import pytest
+from connected import Connected
+from IPython.display import DisplayHandle
 
 from cselab.errors import Interrupted
 from cselab.experiments import Lab
@@ -19,13 +21,19 @@ class FakeLab(Lab):
         self.workspace = type("Workspace", (), {"listener": None})()
 
 
-class Front:
-    """A front-end: what is displayed, and the data that it puts together from the messages."""
+class Front(DisplayHandle):
+    """A front-end: what is displayed, and the data that it has.
 
-    def __init__(self, monkeypatch, live):
-        self.shown, self.data, self.bytes, self.messages, self.final = [], {}, 0, 0, None
-        monkeypatch.setattr("cselab.widgets.live.display", self.display)
+    The kernel's `data` always reaches it, messages only from the `late`-th on.
+    """
+
+    def __init__(self, monkeypatch, live, late=0):
+        super().__init__()
+        self.shown, self.data, self.bytes, self.updates, self.final = [], {}, 0, 0, None
+        self.late = late
+        monkeypatch.setattr("cselab.widgets.widget.display", self.display)
         monkeypatch.setattr(live, "send", self.hear)
+        live.observe(self.replace, "data")
 
     def display(self, *objects, **options):
         self.shown += objects
@@ -34,13 +42,24 @@ class Front:
     def update(self, output, **options):
         self.final = output["application/vnd.plotly.v1+json"]
 
+    def replace(self, change):
+        self._count(change.new)
+        self.data = {
+            name: {curve: list(parts[curve]["points"]) for curve in ("losses", "evaluations")}
+            for name, parts in change.new.items()
+        }
+
     def hear(self, news):
-        self.bytes += len(json.dumps(news))
-        self.messages += 1
-        for name, parts in news.items():
+        self._count(news)
+        for name, parts in news.items() if self.updates > self.late else ():
             curves = self.data.setdefault(name, {"losses": [], "evaluations": []})
             for curve, points in curves.items():
-                points[parts[curve]["start"] :] = parts[curve]["points"]
+                if parts[curve]["start"] == len(points):
+                    points += parts[curve]["points"]
+
+    def _count(self, what):
+        self.bytes += len(json.dumps(what))
+        self.updates += 1
 
 
 def row(step, dev=60.0):
@@ -90,20 +109,62 @@ def test_the_browser_hears_what_is_new(live, front):
     assert losses == live.data["tower I"]["losses"]["points"]
     assert front.data["tower I"]["evaluations"] == live.data["tower I"]["evaluations"]["points"]
     assert len(losses) <= MOST_POINTS
-    assert front.bytes / front.messages < 400
+    assert front.bytes / front.updates < 400
 
 
-def test_the_browser_puts_the_news_together(live, front, monkeypatch, run_js):
-    """Prevents a script that loses points where Python has thinned them."""
+def test_a_browser_that_is_late_gets_what_it_missed(live, monkeypatch):
+    """Prevents curves without their first steps until the training ends: messages that come before
+    the widget is drawn are lost, and a busy kernel cannot be asked."""
+    monkeypatch.setattr("cselab.widgets.live.SECONDS_BETWEEN_UPDATES", 0.0)
+    front = Front(monkeypatch, live, late=9)
+    with live:
+        live.evaluated("tower I", row(0))
+        assert front.data == {"tower I": {"losses": [], "evaluations": [[0, 60.0, -2.0, 0.1]]}}
+        for step in range(1, 31):
+            live.step("tower I", step, {"nce": 1.0 / step})
+            steps = [number for number, _ in front.data["tower I"]["losses"]]
+            assert steps == list(range(1, len(steps) + 1))
+            assert step <= 16 or len(steps) == step
+        assert front.data["tower I"]["evaluations"] == [[0, 60.0, -2.0, 0.1]]
+
+
+def test_a_training_anew_replaces_the_former_one_also_for_a_late_browser(live, monkeypatch):
+    """Prevents points of two trainings in one curve."""
+    monkeypatch.setattr("cselab.widgets.live.SECONDS_BETWEEN_UPDATES", 0.0)
+    front = Front(monkeypatch, live, late=24)
+    with live:
+        train(live, 20, every=20)
+        live.evaluated("tower I", row(0))
+        assert front.data["tower I"]["losses"] == []
+        for step in range(1, 5):
+            live.step("tower I", step, {"nce": 9.0})
+        assert front.data["tower I"]["losses"] == [[step, 9.0] for step in range(1, 5)]
+
+
+def test_the_browser_puts_the_news_together(live, monkeypatch, run_js):
+    """Prevents a script that loses points where Python has thinned them, or joins points between
+    which others are missing."""
+    monkeypatch.setattr("cselab.widgets.live.SECONDS_BETWEEN_UPDATES", 0.0)
+    monkeypatch.setattr("cselab.widgets.widget.display", lambda *_, **__: DisplayHandle())
     sent = []
-    monkeypatch.setattr(live, "send", sent.append)
+    monkeypatch.setattr(live, "send", lambda news: sent.append({"news": news}))
+    live.observe(lambda change: sent.append({"data": change.new}), "data")
+    script = "const result = given.reduce((had, { data, news }) => data ?? merged(had, news), {});"
     with live:
         train(live, 1300)
-    script = "const result = given.reduce(merged, {});"
-    merged = run_js("live", script, sent)["tower I"]
-    assert merged["terms"] == ["nce"]
+        found = run_js("live", script, sent)["tower I"]
+        late = run_js(
+            "live", script, [one for n, one in enumerate(sent) if n > 40 or "data" in one]
+        )
+    assert found["terms"] == ["nce"]
     for curve in ("losses", "evaluations"):
-        assert merged[curve]["points"] == live.data["tower I"][curve]["points"]
+        assert found[curve]["points"] == live.data["tower I"][curve]["points"]
+        assert late["tower I"][curve]["points"] == live.data["tower I"][curve]["points"]
+    gap = [
+        {"data": sent[0]["data"]},
+        *({"news": one["news"]} for one in sent[3:9] if "news" in one),
+    ]
+    assert run_js("live", script, gap)["tower I"]["losses"]["points"] == []
 
 
 def test_the_lab_has_it_as_its_listener_only_inside_the_block(live):
@@ -135,7 +196,6 @@ def test_it_appears_with_the_training_and_leaves_its_figure(live, front):
 def test_a_headless_run_shows_the_final_state(live, front, monkeypatch):
     """Prevents a page of the first step, and one that is filled with views of each step."""
     monkeypatch.setenv("CSELAB_RUN_DIR", "somewhere")
-    monkeypatch.setattr("cselab.widgets.widget.display", front.display)
     with live:
         train(live, 2, every=1)
         assert front.shown == []
@@ -167,3 +227,78 @@ def test_an_interrupt_says_where_and_how_it_goes_on(live, front):
         interrupted()
     assert live.status == "tower I: interrupted at step 2 of 9; run the cell again to go on"
     assert not live.running
+
+
+def test_the_eighth_training_is_drawn_with_other_dashes(live, front):
+    """Prevents a training that is left out for want of a colour, and one that looks like the
+    first."""
+    with live:
+        for n in range(9):
+            live.evaluated(f"tower {n}", row(0))
+            live.step(f"tower {n}", 1, {"nce": 1.0, "kl": 2.0})
+    looks = {
+        trace.name: (trace.line.color, trace.line.dash)
+        for trace in live.static().data
+        if trace.xaxis == "x"
+    }
+    assert len(looks) == len(set(looks.values())) == 18
+
+
+def test_names_are_shown_as_text(live, front):
+    """Prevents a term or a dev set with a "<" that plotly reads as HTML."""
+    live.dev_name = "dev <b>"
+    with live:
+        live.step("tower <i>", 1, {"term <u>": 1.0})
+    figure = live.static()
+    assert figure.data[0].name == "tower &lt;i&gt;: term &lt;u&gt;"
+    assert "dev &lt;b&gt;" in [note.text for note in figure.layout.annotations]
+
+
+@pytest.fixture
+def drawn(browser, monkeypatch, live):
+    """A live view in a browser, of a training that has begun."""
+    monkeypatch.setattr("cselab.widgets.live.SECONDS_BETWEEN_UPDATES", 0.0)
+    monkeypatch.setattr("cselab.widgets.widget.display", lambda *_, **__: DisplayHandle())
+    live.kernel_id = "some-kernel"
+    live.__enter__()
+    train(live, 3, every=2)
+    return Connected(browser, monkeypatch, live)
+
+
+def test_only_charts_with_new_points_are_drawn_again(live, drawn):
+    """Prevents a fold, a focus and a tooltip of the dev scores that are lost at every step."""
+    mark = "n => document.querySelectorAll('svg[role=img]')[n].marked = true"
+    marked = "n => document.querySelectorAll('svg[role=img]')[n].marked === true"
+    train(live, 10, name="tower II")  # so long that what the browser missed comes again
+    drawn.tell()
+    for n in range(3):
+        drawn.page.evaluate(mark, n)
+    live.step("tower I", 4, {"nce": 0.2})
+    drawn.tell()
+    assert [drawn.page.evaluate(marked, n) for n in range(3)] == [False, True, True]
+    live.evaluated("tower I", row(6))
+    drawn.tell()
+    assert [drawn.page.evaluate(marked, n) for n in range(3)] == [False, False, False]
+    assert drawn.said == []
+
+
+def test_only_begin_and_end_are_read_aloud(live, drawn):
+    """Prevents a screen reader that speaks at every step."""
+    spoken = drawn.root.get_by_role("status")
+    assert spoken.all_inner_texts() == ["training"]
+    assert "tower I: " in drawn.root.inner_text()
+    live.__exit__(None, None, None)
+    drawn.tell()
+    assert spoken.all_inner_texts() == ["finished"]
+    assert "tower I: " not in drawn.root.locator(".bar").inner_text()
+
+
+def test_a_stop_that_nobody_hears_says_what_to_do(live, drawn):
+    """Prevents a button that does nothing where no server answers, and a word about it that the
+    next step wipes away."""
+    drawn.root.get_by_role("button", name="stop").click()
+    drawn.page.wait_for_timeout(200)
+    live.step("tower I", 4, {"nce": 0.2})
+    drawn.tell()
+    assert "to stop, use the ■ of the toolbar" in drawn.root.inner_text()
+    assert drawn.said == []

@@ -11,6 +11,7 @@ from cselab.methods import Method, StepContext, create, method_names, registered
 from cselab.methods.simcse import SimCSE
 from cselab.methods.terms import term
 from cselab.widgets import LossPlayground
+from cselab.widgets.descent import as_lists
 
 SINGLE = [
     name
@@ -104,7 +105,7 @@ def test_on_the_sphere_lengths_stay(playground):
     playground.descend(10)
     for rows in playground.points.values():
         assert rows.shape[-1] == 3
-        torch.testing.assert_close(rows.norm(dim=-1), torch.ones(rows.shape[:-1]))
+        torch.testing.assert_close(rows.norm(dim=-1), torch.ones_like(rows[..., 0]))
 
 
 def test_the_method_in_the_playground_is_what_the_trainer_takes(playground, word_tokenizer):
@@ -157,17 +158,23 @@ def moved(playground, space, view, n, point):
     return lists
 
 
+def news(playground, first, rows, **more):
+    """What the browser says of steps from `first` on."""
+    version = playground.past["version"]
+    return {"message": "view 1", "version": version, "from": first, "rows": rows, **more}
+
+
 def test_a_dragged_point_moves_alone(playground):
     """Prevents other points that move by a rounding, and a browser that gets its own move back."""
     before = {space: rows.clone() for space, rows in playground.points.items()}
     lists = moved(playground, "tower II", 1, 2, [0.1, 2.4000000000000004])
     sent = []
     playground.observe(lambda change: sent.append(change["name"]), names=["coordinates", "past"])
-    news = {"from": 0, "rows": [{**playground.history[0], "nce": 3.0}], "start": lists}
-    playground.set_state({"coordinates": lists, "news": news})
+    rows = [{**playground.history[0], "nce": 3.0}]
+    playground.set_state({"coordinates": lists, "news": news(playground, 0, rows, start=lists)})
     assert sent == ["coordinates"]
     assert playground.coordinates["tower II"][1][2] == [0.1, 2.4000000000000004]
-    before["tower II"][1, 2] = torch.tensor([0.1, 2.4])
+    before["tower II"][1, 2] = torch.tensor([0.1, 2.4000000000000004], dtype=torch.float64)
     assert all(torch.equal(before[space], rows) for space, rows in playground.points.items())
     assert playground.history[0]["nce"] == 3.0
 
@@ -178,7 +185,8 @@ def test_pythons_points_and_history_follow_the_browser(playground):
     playground.descend(5)
     lists = moved(playground, "tower I", 0, 0, [1.0, 1.0])
     rows = [{"step": 3, "nce": 1.0}, {"step": 4, "nce": None}]
-    playground.set_state({"coordinates": lists, "news": {"from": 3, "rows": rows}})
+    playground.set_state({"coordinates": lists, "news": news(playground, 3, rows)})
+    assert playground.acknowledged == "view 1"
     assert [row["step"] for row in playground.history] == [0, 1, 2, 3, 4]
     assert playground.points["tower I"][0, 0].tolist() == [1.0, 1.0]
     version = playground.past["version"]
@@ -195,13 +203,122 @@ def test_the_shape_that_the_browser_sends_comes_with_points(playground):
         space: [[[*row, 0.5] for row in view] for view in views]
         for space, views in playground.coordinates.items()
     }
-    news = {"from": 0, "rows": [playground.history[0]], "start": lists}
-    playground.set_state({"shape": "space", "coordinates": lists, "news": news})
+    message = news(playground, 0, [playground.history[0]], start=lists)
+    playground.set_state({"shape": "space", "coordinates": lists, "news": message})
     assert playground.coordinates == lists
     assert all(rows.shape[-1] == 3 for rows in playground.points.values())
     playground.descend(1)
     playground.shape = "plane"
     assert all(rows.shape[-1] == 2 for rows in playground.points.values())
+
+
+def test_python_ignores_steps_that_do_not_follow_its_own(playground):
+    """Prevents a history with steps left out, and one that a browser cuts off which has not heard
+    yet of a descent in Python: Python's own points go back to the browser."""
+    lists = moved(playground, "tower I", 0, 0, [1.0, 1.0])
+    late = news(playground, 1, [{"step": 1, "nce": 1.0}])
+    for message in (news(playground, 7, [{"step": 7, "nce": 1.0}]), late):
+        playground.descend(2)
+        points, steps = playground.points, len(playground.history)
+        playground.set_state({"coordinates": lists, "news": message})
+        assert playground.points is points
+        assert [row["step"] for row in playground.history] == list(range(steps))
+        assert playground.coordinates == playground.past["points"] == as_lists(points)
+        assert playground.acknowledged == ""
+
+
+def test_a_view_is_told_all_steps_by_its_name(playground):
+    """Prevents an answer that moves the points of a view that has not asked."""
+    sent = []
+    playground.send = sent.append
+    playground.descend(3)
+    before = playground.past
+    playground._hear(playground, {"do": "past", "view": "one"}, [])
+    assert playground.past is before
+    assert sent == [{"view": "one", "past": before}]
+
+
+def test_points_stay_exact_in_python(playground):
+    """Prevents points that jump by a rounding to float32 when Python descends after the browser."""
+    point = [0.1, 2.4000000000000004]
+    lists = moved(playground, "tower I", 0, 0, point)
+    message = news(playground, 0, [playground.history[0]], start=lists)
+    playground.set_state({"coordinates": lists, "news": message})
+    assert playground.points["tower I"][0, 0].tolist() == point
+    playground.terms = {}
+    playground.descend()
+    assert playground.points["tower I"].dtype == torch.float64
+
+
+def test_a_term_that_needs_float32_gets_it(small_pretrained):
+    """Prevents a term with float32 parameters of its own that raises at the first point."""
+
+    class Mine(SimCSE):
+        class Config(SimCSE.Config):
+            pass
+
+        @term
+        def turned(self, outputs, step):
+            a, b = outputs.sentence
+            return (a @ torch.eye(a.shape[-1]) - b).square().mean()
+
+    playground = LossPlayground(Mine.build(Mine.Config(terms=["turned"]), [small_pretrained]))
+    playground.descend()
+    assert playground.points["sentence"].dtype == torch.float32
+
+
+def test_what_is_not_finite_reaches_the_browser_as_null(playground):
+    """Prevents the word "nan" in the place of a number after a descent that diverged, which breaks
+    the table of numbers, and an error when the browser says such points again."""
+    playground.points = {x: rows * float("nan") for x, rows in playground.points.items()}
+    state = playground.page_state()
+    json.dumps(state, allow_nan=False)
+    assert state["past"]["rows"][-1]["nce"] is None
+    sent = []
+    playground.send = sent.append
+    asked = {"do": "terms", "id": "1", "terms": ["nce"], "step": 0}
+    playground._hear(playground, {**asked, "points": state["coordinates"]}, [])
+    assert sent[0]["terms"]["nce"]["value"] is None
+    json.dumps(sent, allow_nan=False)
+    message = news(playground, 0, state["past"]["rows"], start=state["coordinates"])
+    playground.set_state({"coordinates": state["coordinates"], "news": message})
+    assert playground.points["tower I"].isnan().all()
+    playground.figure_output()
+
+
+def test_numbers_that_a_hyperparameter_excludes_are_excluded_in_the_browser(playground):
+    """Prevents a field that takes 0 where Python refuses it."""
+    fields = {
+        (entry["name"], field["name"]): field
+        for entry in playground.catalogue
+        for field in entry["fields"]
+    }
+    for name in ("negative_weight", "positive_scale"):
+        assert fields["off_info", name]["above"] == 0
+        with pytest.raises(SettingsError, match=name):
+            playground.options = {"off_info": {name: 0}}
+    assert fields["dcl", "temperature"] == fields["dcl", "temperature"] | {
+        "least": 1e-4,
+        "most": 1e4,
+        "above": None,
+    }
+
+
+def test_terms_are_what_was_set(playground):
+    """Prevents a variant of before, or another weight than a training's, in terms that do not name
+    one."""
+    playground.options = {**playground.options, "dcl": {"variant": "paper"}}
+    for given in ({"nce": 1, "dcl": 1}, ["nce", "dcl"], {"dcl": {"temperature": 3}}):
+        playground.terms = given
+        trained = registered("jtcse").Config(terms=given).terms
+        assert playground.method.terms == trained
+
+
+@pytest.mark.parametrize("sentences", [-1, 0, 1])
+def test_one_sentence_is_refused(playground, sentences):
+    """Prevents an error of a loss in the place of one line that says what to give."""
+    with pytest.raises(SettingsError, match=f"sentences is {sentences}; .* 2 or more"):
+        LossPlayground(playground.method, sentences=sentences)
 
 
 def test_the_kernel_computes_what_the_browser_does_not_know(playground):
@@ -211,7 +328,7 @@ def test_the_kernel_computes_what_the_browser_does_not_know(playground):
     playground.send = sent.append
     points = {space: (2 * rows).tolist() for space, rows in playground.points.items()}
     asked = {"do": "terms", "id": 7, "terms": ["whitened", "nce"], "step": 3, "points": points}
-    playground._answer(playground, asked, [])
+    playground._hear(playground, asked, [])
     (answer,) = sent
     rows = [(2 * x).detach().requires_grad_() for x in playground.points.values()]
     loss = sum(info_nce(*x, temperature=0.05) for x in rows)
@@ -220,7 +337,8 @@ def test_the_kernel_computes_what_the_browser_does_not_know(playground):
     for found, expected in zip(
         answer["terms"]["nce"]["gradients"], torch.autograd.grad(loss, rows), strict=True
     ):
-        torch.testing.assert_close(torch.tensor(found), expected, rtol=1e-4, atol=1e-5)
+        found = torch.tensor(found, dtype=torch.float64)
+        torch.testing.assert_close(found, expected, rtol=1e-4, atol=1e-5)
     assert set(answer["terms"]) == {"whitened", "nce"}
     assert playground.method.settings is before
 
@@ -244,8 +362,11 @@ def test_a_mistake_in_a_term_of_your_own_is_told(small_pretrained):
     playground.send = sent.append
     points = {"sentence": torch.ones(2, 3, 3).tolist()}
     asked = {"do": "terms", "id": 1, "terms": ["broken"], "step": 0, "points": points}
-    playground._answer(playground, asked, [])
+    settings = playground.method.settings
+    playground._hear(playground, asked, [])
+    assert sent[0]["failed"]["id"] == 1
     assert "nothing to divide by" in sent[0]["error"]
+    assert playground.method.settings is settings
 
 
 def test_the_static_figure_has_the_points_before_and_after(playground):

@@ -4,14 +4,13 @@ import json
 
 import pytest
 
-from cselab.browser import WIDGET_MIME, bundle
+from cselab.browser import PLOTLY_MIME, WIDGET_MIME, bundle
 from cselab.widgets import (
     AttentionInspector,
     CaelExplorer,
     NormExplorer,
     RunComparer,
 )
-from cselab.widgets.widget import PLOTLY_MIME
 
 SENTENCE, OTHER = "a man is playing guitar .", "the dog was sleeping under the table"
 
