@@ -111,8 +111,11 @@ export function render({ model, el }) {
     pairs.map(([a, b]) => html("option", {}, b ? `${a}  |  ${b}` : a)),
   );
   const typed = [text(model, "sentence", "sentence 1"), text(model, "second", "sentence 2")];
-  if (!model.get("kernel"))
-    typed.forEach((label) => (label.querySelector("input").readOnly = true));
+  const offline = html(
+    "p",
+    { class: "note", hidden: model.get("kernel") },
+    "This page has no kernel, so nothing can be typed: pick one of its sentences.",
+  );
   root.append(
     html(
       "div",
@@ -156,6 +159,7 @@ export function render({ model, el }) {
         "its row and column do not stretch the scale",
       ),
     ),
+    offline,
     status,
     boxes.cosine,
     boxes.overview,
@@ -203,6 +207,7 @@ export function render({ model, el }) {
     const choose = (layer, head) => {
       set(model, "layer", layer);
       set(model, "head", head);
+      if (width < 700) boxes.maps.scrollIntoView({ block: "nearest" }); // it is far below
     };
     const drawnNow = [
       width,

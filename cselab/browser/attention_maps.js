@@ -139,15 +139,36 @@ export function maps(width, sides, view, { point, tip, dark }) {
     ? `layer ${view.layer}, head ${view.head}`
     : `layer ${view.layer}, mean of the heads`;
   const unit = view.show === "weights" ? "weight" : "length read";
+  // The values of all models at a cell, where they read the same tokens.
+  const words = (reading, query, key) => {
+    const at = query * reading.length + key;
+    const read = sides.map(({ side }, n) => `${side} ${short(cells[n][at])}`);
+    const both = same ? [...read, `A − B ${short(cells[0][at] - cells[1][at])}`] : read;
+    const shown =
+      sides.length === 1 || same
+        ? both
+        : [read[sides.findIndex((side) => side.reading === reading)]];
+    return `${reading.tokens[query]} reads ${reading.tokens[key]}\n${unit}: ${shown.join(", ")}`;
+  };
+  const note = html("p", { class: "note", role: "status" });
+  const say = (token) => {
+    const told =
+      token && token[0] === token[1]
+        ? sides.map((side, n) => extremes(side, cells[n], token[0]))
+        : [];
+    note.textContent = told.filter(Boolean).join(" ") || ROWS_AND_COLUMNS;
+  };
+  say(null);
   const drawn = sides.map(({ side, name, reading }, n) =>
     one({
-      title: `${side}: ${name}, ${what}`,
+      title: `${side}: ${name}`,
       reading,
       values: cells[n],
       cell,
       point,
       tip,
       unit,
+      words,
       view,
       colour: (value) => cividis(value / scale),
       ends: [0, scale],
@@ -157,16 +178,17 @@ export function maps(width, sides, view, { point, tip, dark }) {
     const difference = cells[0].map((value, n) => value - cells[1][n]);
     const { reading } = sides[0];
     const far = most(difference, hidden(reading, view), reading.length);
-    const middle = isDark(dark) ? [40, 42, 46] : [242, 242, 242];
+    const middle = isDark(dark) ? [58, 61, 66] : [242, 242, 242];
     drawn.push(
       one({
-        title: `A − B, ${what}`,
+        title: "A − B",
         reading,
         values: difference,
         cell,
         point,
         tip,
         unit,
+        words,
         view,
         colour: (value) => diverging(value / far, middle),
         ends: [-far, 0, far],
@@ -174,17 +196,36 @@ export function maps(width, sides, view, { point, tip, dark }) {
     );
   }
   const style = `grid-template-columns: repeat(${count}, minmax(0, 1fr))`;
+  const panels = html(
+    "div",
+    { class: "panels", style },
+    drawn.map((map) => map.element),
+  );
   return {
-    element: html(
-      "div",
-      { class: "panels", style },
-      drawn.map((map) => map.element),
-    ),
-    marks: drawn.map((map) => map.mark),
+    element: html("div", {}, html("h4", {}, what), note, panels),
+    marks: [say, ...drawn.map((map) => map.mark)],
   };
 }
 
-function one({ title, reading, values, cell, point, tip, unit, view, colour, ends }) {
+const ROWS_AND_COLUMNS =
+  "A row reads (query), a column is read (key). Point at a token, or go through them above.";
+
+// What a token reads most from, and what reads it most.
+function extremes({ side, reading }, cells, token) {
+  const { length, tokens } = reading;
+  if (token >= length) return null;
+  const largest = (at) => {
+    const places = tokens.map((_, n) => n).sort((a, b) => cells[at(b)] - cells[at(a)]);
+    return places
+      .slice(0, 2)
+      .map((n) => `${tokens[n]} (${short(cells[at(n)])})`)
+      .join(", ");
+  };
+  const [row, column] = [(n) => token * length + n, (n) => n * length + token];
+  return `${side}: ${tokens[token]} reads most from ${largest(row)}; most is read from it by ${largest(column)}.`;
+}
+
+function one({ title, reading, values, cell, point, tip, unit, words, view, colour, ends }) {
   const { length, tokens } = reading;
   const out = hidden(reading, view);
   const size = cell * length;
@@ -192,10 +233,10 @@ function one({ title, reading, values, cell, point, tip, unit, view, colour, end
   const canvas = html("canvas", { "aria-hidden": "true", style });
   paint(canvas, length, (q, k) => (out[q] || out[k] ? null : colour(values[q * length + k])));
   const labels = tokens.map((token, n) => {
-    const words = token.length > 12 ? `${token.slice(0, 11)}…` : token;
+    const label = token.length > 12 ? `${token.slice(0, 11)}…` : token;
     const middle = LABEL + cell * (n + 0.5);
     return [
-      svg("text", { x: LABEL - 5, y: middle + 4, "text-anchor": "end", "data-token": n }, words),
+      svg("text", { x: LABEL - 5, y: middle + 4, "text-anchor": "end", "data-token": n }, label),
       svg(
         "text",
         {
@@ -204,7 +245,7 @@ function one({ title, reading, values, cell, point, tip, unit, view, colour, end
           "data-token": n,
           transform: `rotate(-60 ${middle + 4} ${LABEL - 5})`,
         },
-        words,
+        label,
       ),
     ];
   });
@@ -250,22 +291,22 @@ function one({ title, reading, values, cell, point, tip, unit, view, colour, end
     const query = Math.floor((event.clientY - box.top - LABEL) / cell);
     return [query, key];
   };
-  picture.addEventListener("pointermove", (event) => {
+  const show = (event) => {
     const [query, key] = place(event);
     const inside = (n) => n >= 0 && n < length;
     if (inside(query) && inside(key)) {
       point([query, key]);
-      tip.show(
-        event,
-        `${tokens[query]} → ${tokens[key]}\n${unit} ${short(values[query * length + key])}`,
-      );
+      tip.show(event, words(reading, query, key));
     } else {
       const label = inside(query) ? query : inside(key) ? key : null;
       point(label === null ? null : [label, label]);
       tip.hide();
     }
-  });
-  picture.addEventListener("pointerleave", () => {
+  };
+  picture.addEventListener("pointermove", show);
+  picture.addEventListener("pointerdown", show); // a finger does not move before it taps
+  picture.addEventListener("pointerleave", (event) => {
+    if (event.pointerType === "touch") return; // what was tapped stays
     point(null);
     tip.hide();
   });

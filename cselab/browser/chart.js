@@ -21,7 +21,7 @@ export function extent(values, { zero = false, margin = 0.06 } = {}) {
   if (zero) known.push(0);
   let low = known.length ? Math.min(...known) : 0;
   let high = known.length ? Math.max(...known) : 1;
-  if (high - low <= 1e-9 * Math.max(Math.abs(low), Math.abs(high)))
+  if (high - low <= 1e-4 * Math.max(Math.abs(low), Math.abs(high)))
     [low, high] = [low - (Math.abs(low) || 1) * 0.1, high + (Math.abs(high) || 1) * 0.1];
   const more = margin * (high - low);
   return [zero && low === 0 ? 0 : low - more, zero && high === 0 ? 0 : high + more];

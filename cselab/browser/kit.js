@@ -133,19 +133,26 @@ export function slider(model, name, label, range, change = {}) {
   return html("label", { title: change.title }, html("span", {}, label), control, value);
 }
 
-// A slider over powers of ten.
+const ROUND = [1, 1.2, 1.5, 2, 2.5, 3, 4, 5, 6, 8];
+
+// A slider over powers of ten, which stops at round numbers.
 export function logSlider(model, name, label, [low, high], change = {}) {
+  const stops = [];
+  for (let power = Math.floor(Math.log10(low)); power <= Math.log10(high); power++) {
+    stops.push(...ROUND.map((x) => Number(`${x}e${power}`)));
+  }
+  const values = stops.filter((x) => x >= low && x <= high);
+  const nearest = (x) =>
+    values.reduce((best, stop, n) => {
+      const far = (value) => Math.abs(Math.log(value / x));
+      return far(stop) < far(values[best]) ? n : best;
+    }, 0);
   return slider(
     model,
     name,
     label,
-    { min: Math.log10(low), max: Math.log10(high), step: 0.02 },
-    {
-      toSlider: Math.log10,
-      fromSlider: (x) => Number((10 ** x).toPrecision(3)),
-      format: short,
-      ...change,
-    },
+    { min: 0, max: values.length - 1, step: 1 },
+    { toSlider: nearest, fromSlider: (n) => values[n], format: short, ...change },
   );
 }
 
@@ -165,6 +172,8 @@ export function check(model, name, label, title) {
 export function text(model, name, label) {
   const control = html("input", {
     type: "text",
+    disabled: !model.get("kernel"),
+    title: model.get("kernel") ? null : "typing needs a kernel",
     "aria-label": label,
     onchange: () => set(model, name, control.value),
   });

@@ -38,7 +38,7 @@ export function lossColumn({ model, run, isSecond, points, terms }) {
       heading,
       controls,
       total,
-      html("h4", {}, "as a setting"),
+      html("h4", {}, `as a setting: lab.train("${model.get("method_name")}", **…)`),
       exported,
     ),
   );

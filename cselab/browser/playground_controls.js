@@ -53,9 +53,7 @@ export function descentControls(model, onShape) {
     { class: "bar" },
     choice(withPoints, "shape", "points in", ["plane", "space", "sphere"]),
     logSlider(model, "rate", "step size", [1e-4, 1]),
-    logSlider(model, "speed", "steps per second", [1, 240], {
-      fromSlider: (x) => Math.round(10 ** x),
-    }),
+    logSlider(model, "speed", "steps per second", [5, 200]),
     logSlider(model, "temperature", "temperature τ", [0.01, 3]),
   );
 }

@@ -76,7 +76,7 @@ if (figures.length) {
   };
   figures.forEach(async ({ data, layout, frames }, n) => {
     const place = document.getElementById(`figure-${n}`);
-    const config = { responsive: true, displaylogo: false };
+    const config = { responsive: true, displayModeBar: false };
     await Plotly.newPlot(place, { data, layout, frames, config });
     const recolour = () => Plotly.relayout(place, themed(place.layout));
     if (dark.matches) await recolour();

@@ -79,6 +79,7 @@ class LossPlayground(Widget):
     arrows = traitlets.Enum(["sum", "each term", "none"], "sum").tag(sync=True)
     trails = traitlets.Bool(True).tag(sync=True)
     compare = traitlets.Bool(False).tag(sync=True)
+    method_name = traitlets.Unicode().tag(sync=True)
     spaces = traitlets.List().tag(sync=True)  # in the order of the method
     coordinates = traitlets.Dict().tag(sync=True)  # of the points, exact
     catalogue = traitlets.List().tag(sync=True)  # what the browser knows of each term
@@ -116,6 +117,7 @@ class LossPlayground(Widget):
             other_weights=weights,
             options=options,
             temperature=method.settings.temperature,
+            method_name=method.settings.method,
             spaces=list(method.space_names),
             coordinates=as_lists(self.points),
             catalogue=[described(method, name) for name in self.offered],

@@ -65,11 +65,13 @@ TEXTS = {
     "ictm": Text(
         "1/N Σᵢ −log cos(xᵢ, yᵢ) · ( ‖p − q‖ / (‖p‖ + ‖q‖) summed over the crossed views )   "
         "(TNCSE L_ICTN; JTCSE L_ICTM)",
-        "The two towers' vectors of a sentence get one direction and one length.",
+        "The two towers' vectors of a sentence get one direction; the pull on their lengths is "
+        "strong only while the directions differ.",
     ),
     "modulus": Text(
         "1/N Σᵢ −log cos(aᵢ, bᵢ) · ‖aᵢ − bᵢ‖ / (‖aᵢ‖ + ‖bᵢ‖)   (TNCSE Table 5)",
-        "The two views of a sentence get one direction and one length.",
+        "The two views of a sentence get one direction; the pull on their lengths is strong only "
+        "while the directions differ.",
     ),
     "nt_xent": Text(
         "InfoNCE over all 2N views but the row itself, at its own temperature   (ConSERT)",

@@ -88,9 +88,10 @@ class RunComparer(Widget):
             self._open(*self.picked, self.baseline)
 
     def page_state(self) -> dict[str, Any]:
-        """With the runs that are picked, and all that were opened before."""
+        """With the runs that are picked, and all that were opened before; a page opens no other."""
         self._open_chosen()
-        return super().page_state()
+        known = [name for name in self.names if name in self.opened or name in self.failed]
+        return {**super().page_state(), "names": known}
 
     def display_with_figure(self) -> DisplayHandle | None:
         """Display the widget, which says what is being opened; open the runs; draw the figure."""

@@ -36,16 +36,16 @@ def test_the_attention_inspector(open_notebook):
     assert_no_errors(page, console_errors)
     inspector = page.locator(".cselab[aria-label='Attention inspector']")
     inspector.scroll_into_view_if_needed()
-    titles = inspector.locator(".maps h4")
-    assert all("layer 2" in title for title in titles.all_inner_texts())  # the notebook has set it
+    heading = inspector.locator(".maps h4").first
+    assert heading.inner_text() == "layer 2, mean of the heads"  # the notebook has set it
     inspector.get_by_label("layer", exact=True).focus()
     page.keyboard.press("ArrowLeft")
-    titles.get_by_text("layer 1").nth(2).wait_for()
-    sentence = inspector.get_by_label("sentence 1")
+    inspector.locator(".maps h4", has_text="layer 1,").wait_for()
+    sentence = inspector.get_by_role("textbox", name="sentence 1")
     sentence.fill("<b>Two</b> dogs are running.")
     sentence.press("Enter")
-    inspector.locator(".strips .chip").get_by_text("dogs", exact=True).wait_for()
-    assert inspector.locator(".strips .chip").get_by_text("<", exact=True).count() == 2
+    inspector.locator(".strips .chip", has_text="dogs").wait_for()
+    assert inspector.locator(".strips .chip", has_text="<").count() == 2
     page.evaluate("() => window.jupyterapp.commands.execute('application:toggle-left-area')")
     for theme in ("JupyterLab Light", "JupyterLab Dark"):
         in_theme(page, theme)

@@ -1,6 +1,7 @@
 """The widgets as a page without a kernel draws them, in a real browser, opened from a file."""
 
 import itertools
+import re
 from pathlib import Path
 
 import pytest
@@ -105,7 +106,7 @@ def test_a_map_of_the_other_towers_values_says_where_there_are_none(visit, pages
     for layer in (3, 4):
         root.get_by_label("layer", exact=True).fill(str(layer))
         page.wait_for_timeout(100)
-        note = root.locator("p[role=status]").inner_text()
+        note = root.locator("p[role=status]").first.inner_text()
         assert f"A: no cross-attention in layer {layer} (CAELs: none)" in note
         assert ("B: no cross-attention in layer 3 (CAELs: 2, 4)" in note) == (layer == 3)
         assert root.evaluate(f"root => ({CHECKS})(root)") == []
@@ -117,8 +118,7 @@ def test_the_layer_and_head_of_a_thumbnail_are_enlarged_in_both_models(visit, pa
     root.get_by_role("button", name="model A, layer 3, head 2").click()
     page.wait_for_timeout(100)
     titles = root.locator(".maps h4").all_inner_texts()
-    assert len(titles) == 3
-    assert all("layer 3, head 2" in title for title in titles)
+    assert titles == ["layer 3, head 2", "A: one", "B: twin, tower II", "A − B"]
 
 
 def test_a_token_is_marked_in_both_models(visit, pages):
@@ -130,6 +130,16 @@ def test_a_token_is_marked_in_both_models(visit, pages):
     assert bands.count() == 6  # a row and a column in A, B and A − B
     tops = [bands.nth(n).get_attribute("y") for n in (0, 2, 4)]
     assert len(set(tops)) == 1
+    assert "A: man reads most from" in root.locator(".maps p[role=status]").inner_text()
+
+
+def test_a_tap_shows_the_values_of_both_models(visit, pages):
+    """Prevents weights that only a mouse can read."""
+    page, root, _ = visit(pages["inspector"])
+    box = root.locator(".map svg").first.bounding_box()
+    page.mouse.click(box["x"] + 100, box["y"] + 100)
+    tip = root.locator(".tip")
+    assert re.search(r"reads .*\nweight: A [\d.]+, B [\d.]+, A − B ", tip.inner_text())
 
 
 def test_hiding_the_sinks_stretches_the_scale(visit, pages, encoders):
