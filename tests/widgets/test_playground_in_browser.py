@@ -336,9 +336,9 @@ def test_a_kernel_that_cannot_compute_a_term_is_quoted(desk):
     desk.playground.descent.slopes = lambda *_: 1 / 0
     desk.python(lambda: setattr(desk.playground, "terms", {"whitened": 1}))
     note = desk.page.get_by_text("The kernel could not compute a term: ZeroDivisionError")
-    note.wait_for(timeout=5000)
+    note.wait_for(timeout=60_000)
     desk.press("play")
-    desk.page.locator("#a").get_by_role("button", name="play").wait_for(timeout=5000)
+    desk.page.locator("#a").get_by_role("button", name="play").wait_for(timeout=60_000)
     assert note.is_visible()
 
 
