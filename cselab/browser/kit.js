@@ -50,14 +50,12 @@ export function panel(title, ...children) {
 }
 
 // Prepare a widget's element: its class, and keys that stay its own. JupyterLab would take arrow
-// keys as its shortcuts.
+// keys as its shortcuts, unless the very element in focus says no.
 export function setUp(el, label) {
-  const root = html("div", {
-    class: "cselab",
-    role: "group",
-    "aria-label": label,
-    "data-lm-suppress-shortcuts": "true",
-  });
+  const root = html("div", { class: "cselab", role: "group", "aria-label": label });
+  root.addEventListener("focusin", ({ target }) =>
+    target.setAttribute("data-lm-suppress-shortcuts", "true"),
+  );
   el.append(root);
   return root;
 }

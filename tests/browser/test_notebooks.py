@@ -28,16 +28,38 @@ def in_theme(page, name: str):
     page.wait_for_selector(f"body[data-jp-theme-light={dark}]")
 
 
+INSPECTED = f"""
+from cselab.models import SentenceEncoder, TwinEncoder, load_backbone, load_tokenizer
+from cselab.widgets import AttentionInspector, CaelExplorer, NormExplorer
+
+folder = {str(Path(__file__).parents[2] / "data" / "backbones" / "tiny-bert")!r}
+tokenizer = load_tokenizer(folder)
+towers = [load_backbone(folder) for _ in range(2)]
+encoders = {{
+    "backbone": SentenceEncoder(load_backbone(folder), tokenizer),
+    "twin": TwinEncoder(*towers, cael=(2, 4, 6), tokenizer=tokenizer),
+}}
+inspector = AttentionInspector(encoders, "A man is playing the guitar.")
+inspector.layer = 2
+inspector
+"""
+
+
 @pytest.mark.slow
-def test_the_attention_inspector(open_notebook):
+def test_the_attention_inspector_and_the_explorers(open_notebook):
     """Prevents a widget that works in Python and is dead, empty or broken in the browser: of one
     width in every window, clipped at 468 pixels, white in the dark theme, deaf to its keys."""
-    page, console_errors = open_notebook("06_attention_and_norms", **QUICK)
+    others = [
+        "NormExplorer(encoders, ['A cat.', 'Two dogs run.'])",
+        "CaelExplorer(towers[0].config)",
+    ]
+    page, console_errors = open_notebook("inspected", cells=[INSPECTED, *others])
+    page.set_default_timeout(60_000)
     assert_no_errors(page, console_errors)
     inspector = page.locator(".cselab[aria-label='Attention inspector']")
     inspector.scroll_into_view_if_needed()
     heading = inspector.locator(".maps h4").first
-    assert heading.inner_text() == "layer 2, mean of the heads"  # the notebook has set it
+    assert heading.inner_text() == "layer 2, mean of the heads"  # the cell has set it
     inspector.get_by_label("layer", exact=True).focus()
     page.keyboard.press("ArrowLeft")
     inspector.locator(".maps h4", has_text="layer 1,").wait_for()
