@@ -174,6 +174,7 @@ export function text(model, name, label) {
     title: model.get("kernel") ? null : "typing needs a kernel",
     "aria-label": label,
     onchange: () => set(model, name, control.value),
+    onkeydown: ({ key }) => key === "Enter" && set(model, name, control.value),
   });
   const show = () => (control.value = model.get(name));
   model.on(`change:${name}`, show);

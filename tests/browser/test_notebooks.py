@@ -25,7 +25,7 @@ def in_theme(page, name: str):
     change = "name => window.jupyterapp.commands.execute('apputils:change-theme', { theme: name })"
     page.evaluate(change, name)
     dark = str(name == "JupyterLab Light").lower()
-    page.wait_for_selector(f"body[data-jp-theme-light={dark}]")
+    page.wait_for_selector(f"body[data-jp-theme-light={dark}]", state="attached")
 
 
 INSPECTED = f"""
