@@ -1,5 +1,7 @@
 """Reports: the right means and differences in every form, no table of what is not comparable."""
 
+import base64
+import gzip
 import re
 from dataclasses import replace
 
@@ -108,7 +110,8 @@ def test_claims_and_energy_are_in_the_report(store, tmp_path):
     assert "| J beats T | +0.50 | +1.25 | [+0.79, +1.71] | supported | 0.125 | 0.125 | 4 |" in text
     assert "| jtcse − towers | Table 1 |" in text
     assert re.search(r"\| T beats X .* \| no runs \|  \|  \| 0 \|  \|  \| .* \| Table 2 \|", text)
-    assert "3 labels, Spearman" in page
+    packed = re.search(r"<script id='payload' type='text/plain'>([^<]*)</script>", page)[1]
+    assert "3 labels, Spearman" in gzip.decompress(base64.b64decode(packed)).decode()
 
 
 def test_a_choice_by_the_dev_split_alone(tmp_path):

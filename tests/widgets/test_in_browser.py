@@ -67,6 +67,7 @@ def test_nothing_is_clipped_overlaps_or_is_illegible(visit, pages, name):
     assert said == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [kind for kind in KINDS if kind != "long"])
 def test_every_control_works_without_a_kernel(visit, pages, name):
     """Prevents a control that is dead, empty or broken in a page that was opened from a file, and

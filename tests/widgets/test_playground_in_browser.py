@@ -13,6 +13,7 @@ from cselab.widgets import LossPlayground
 from cselab.widgets.descent import as_lists
 
 DESK = (Path(__file__).parent / "desk.js").read_text()
+pytestmark = pytest.mark.slow
 POINTS = """root => [...root.querySelectorAll('[data-point]')].map(mark => {
   const box = mark.firstChild.getBoundingClientRect();
   return [mark.dataset.point, box.x + box.width / 2, box.y + box.height / 2];
