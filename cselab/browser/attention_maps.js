@@ -15,7 +15,10 @@ function paint(canvas, length, colour) {
   for (let row = 0; row < length; row++) {
     for (let column = 0; column < length; column++) {
       const rgb = colour(row, column);
-      if (rgb) image.data.set([...rgb, 255], 4 * (row * length + column));
+      if (!rgb) continue;
+      const at = 4 * (row * length + column);
+      [image.data[at], image.data[at + 1], image.data[at + 2]] = rgb;
+      image.data[at + 3] = 255;
     }
   }
   context.putImageData(image, 0, 0);
