@@ -162,17 +162,13 @@ export function maps(width, sides, view, { point, tip, dark }) {
     note.textContent = told.filter(Boolean).join(" ") || ROWS_AND_COLUMNS;
   };
   say(null);
+  const shared = { cell, point, tip, unit, words, view };
   const drawn = sides.map(({ side, name, reading }, n) =>
     one({
+      ...shared,
       title: `${side}: ${name}`,
       reading,
       values: cells[n],
-      cell,
-      point,
-      tip,
-      unit,
-      words,
-      view,
       colour: (value) => cividis(value / scale),
       ends: [0, scale],
     }),
@@ -184,15 +180,10 @@ export function maps(width, sides, view, { point, tip, dark }) {
     const middle = isDark(dark) ? [58, 61, 66] : [242, 242, 242];
     drawn.push(
       one({
+        ...shared,
         title: "A − B",
         reading,
         values: difference,
-        cell,
-        point,
-        tip,
-        unit,
-        words,
-        view,
         colour: (value) => diverging(value / far, middle),
         ends: [-far, 0, far],
       }),

@@ -134,7 +134,7 @@ export function slider(model, name, label, range, change = {}) {
 const ROUND = [1, 1.2, 1.5, 2, 2.5, 3, 4, 5, 6, 8];
 
 // A slider over powers of ten, which stops at round numbers.
-export function logSlider(model, name, label, [low, high], change = {}) {
+export function logSlider(model, name, label, [low, high]) {
   const stops = [];
   for (let power = Math.floor(Math.log10(low)); power <= Math.log10(high); power++) {
     stops.push(...ROUND.map((x) => Number(`${x}e${power}`)));
@@ -150,7 +150,7 @@ export function logSlider(model, name, label, [low, high], change = {}) {
     name,
     label,
     { min: 0, max: values.length - 1, step: 1 },
-    { toSlider: nearest, fromSlider: (n) => values[n], format: short, ...change },
+    { toSlider: nearest, fromSlider: (n) => values[n], format: short },
   );
 }
 

@@ -81,7 +81,7 @@ class AttentionInspector(Widget):
             models=[
                 {
                     "name": name,
-                    "encoder": next(k for k, one in encoders.items() if one is stream.encoder),
+                    "encoder": stream.encoder,
                     "layers": self.depth,
                     "heads": self.heads,
                     "cael": list(stream.cael),

@@ -12,12 +12,12 @@ from cselab.models import SentenceEncoder, TwinEncoder
 class Stream(NamedTuple):
     """A tower, and the other tower of its twin, whose values its cross-attention layers read.
 
-    encoder: what the tower belongs to, which gives sentence vectors.
+    encoder: name of what the tower belongs to, which gives sentence vectors.
     """
 
     tower: PreTrainedModel
     tokenizer: PreTrainedTokenizerBase
-    encoder: SentenceEncoder | TwinEncoder
+    encoder: str
     other: PreTrainedModel | None = None
     cael: tuple[int, ...] = ()
 
@@ -39,10 +39,10 @@ def streams(encoders: Mapping[str, SentenceEncoder | TwinEncoder]) -> dict[str, 
             )
         if isinstance(encoder, TwinEncoder):
             i, ii = encoder.backbones
-            by_name[f"{name}, tower I"] = Stream(i, encoder.tokenizer, encoder, ii, encoder.cael)
-            by_name[f"{name}, tower II"] = Stream(ii, encoder.tokenizer, encoder, i, encoder.cael)
+            by_name[f"{name}, tower I"] = Stream(i, encoder.tokenizer, name, ii, encoder.cael)
+            by_name[f"{name}, tower II"] = Stream(ii, encoder.tokenizer, name, i, encoder.cael)
         else:
-            by_name[name] = Stream(encoder.backbone, encoder.tokenizer, encoder)
+            by_name[name] = Stream(encoder.backbone, encoder.tokenizer, name)
     shapes = {
         name: (stream.tower.config.num_hidden_layers, stream.tower.config.num_attention_heads)
         for name, stream in by_name.items()
