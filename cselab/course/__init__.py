@@ -12,6 +12,7 @@ from cselab.course.words import (
     recorded_relation,
     relation,
     reveal,
+    tests,
 )
 
 __all__ = [
@@ -33,4 +34,5 @@ __all__ = [
     "relation",
     "reveal",
     "table_over_seeds",
+    "tests",
 ]

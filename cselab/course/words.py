@@ -12,6 +12,12 @@ from cselab.experiments.workspace import project_path
 from cselab.reporting import recorded
 
 
+def tests(lab: Lab) -> str:
+    """What a verdict is on: the one test, or the average of all."""
+    names = lab.test_tasks
+    return names[0] if len(names) == 1 else f"the average of {len(names)} tests"
+
+
 def relation(found: PairComparison | SeedComparison, other: str) -> str:
     """How a score stands to another one's: above, below or not distinguishable, with the interval.
 

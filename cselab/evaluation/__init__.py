@@ -12,6 +12,7 @@ from cselab.evaluation.retrieval import RetrievalScore, caption_retrieval
 from cselab.evaluation.significance import (
     PairComparison,
     SeedComparison,
+    compare_averages,
     compare_pairs,
     compare_seeds,
     paired_t_power,
@@ -29,6 +30,7 @@ __all__ = [
     "alignment",
     "anisotropy",
     "caption_retrieval",
+    "compare_averages",
     "compare_methods",
     "compare_pairs",
     "compare_seeds",

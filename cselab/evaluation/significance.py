@@ -8,7 +8,7 @@ import scipy
 from numpy.typing import ArrayLike
 
 from cselab.errors import DataError
-from cselab.evaluation.sts import TaskScore
+from cselab.evaluation.sts import StsReport, TaskScore, resampled
 
 EXACT_UP_TO = 16
 """Up to so many seeds, all 2^n sign patterns are counted; above, 100,000 random ones."""
@@ -135,7 +135,7 @@ def _sign_flips(difference: np.ndarray) -> float:
 
 @dataclass(frozen=True)
 class PairComparison:
-    """Spearman x100 of model a minus that of model b on one task, with a paired bootstrap.
+    """Spearman x100 of model a minus that of model b, with a paired bootstrap over test pairs.
 
     low, high: 95 % bootstrap interval.
     p_bootstrap: two-sided; from the share of resampled differences on the other side of 0.
@@ -156,21 +156,46 @@ def compare_pairs(
 
     Raises DataError unless both scores are of the same pairs.
     """
+    random = np.random.default_rng(seed)
+    return _compared(a.spearman - b.spearman, _differences(a, b, resamples, random))
+
+
+def compare_averages(
+    a: StsReport, b: StsReport, *, resamples: int = 1000, seed: int = 0
+) -> PairComparison:
+    """Compare the averages of two trained models over the same tests, as `compare_pairs`.
+
+    The pairs of each test are resampled by themselves. Of one test it is `compare_pairs`.
+
+    Raises DataError unless both reports are of the same pairs.
+    """
+    if list(a.tasks) != list(b.tasks):
+        raise DataError(
+            f"a comparison of averages needs the same tests; got {', '.join(a.tasks)} and "
+            f"{', '.join(b.tasks)}"
+        )
+    random = np.random.default_rng(seed)
+    differences = [
+        _differences(a.tasks[task], b.tasks[task], resamples, random) for task in a.tasks
+    ]
+    return _compared(a.average - b.average, np.mean(differences, axis=0))
+
+
+def _differences(
+    a: TaskScore, b: TaskScore, resamples: int, random: np.random.Generator
+) -> np.ndarray:
+    """Spearman x100 of a minus that of b on each resample of the pairs, (resamples,)."""
     if a.data.fingerprint != b.data.fingerprint:
         raise DataError(
             f"a paired bootstrap needs scores of the same pairs; got {a.data.task} {a.data.split} "
             "and other pairs"
         )
-    gold, n = a.data.scores, len(a.data)
-    random = np.random.default_rng(seed)
-    differences = []
-    for _ in range(resamples):
-        drawn = random.integers(n, size=n)
-        one, two = (
-            scipy.stats.spearmanr(x.similarities[drawn], gold[drawn]).statistic for x in (a, b)
-        )
-        differences.append(100 * (one - two))
-    low, high = np.percentile(differences, [2.5, 97.5])
-    beyond = min(np.mean(np.asarray(differences) <= 0), np.mean(np.asarray(differences) >= 0))
-    p = min(1.0, 2 * max(float(beyond), 1 / resamples))
-    return PairComparison(a.spearman - b.spearman, float(low), float(high), p)
+    one, two = resampled((a.similarities, b.similarities), a.data.scores, resamples, random).T
+    return one - two
+
+
+def _compared(difference: float, found: np.ndarray) -> PairComparison:
+    low, high = np.percentile(found, [2.5, 97.5])
+    beyond = min(np.mean(found <= 0), np.mean(found >= 0))
+    p = min(1.0, 2 * max(float(beyond), 1 / len(found)))
+    return PairComparison(difference, float(low), float(high), p)

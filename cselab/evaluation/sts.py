@@ -223,15 +223,31 @@ def _interval(similarities: np.ndarray, gold: np.ndarray, resamples: int) -> tup
     """
     if not resamples or np.ptp(similarities) == 0 or np.ptp(gold) == 0:
         return float("nan"), float("nan")
-    n, random = len(gold), np.random.default_rng(0)
-    values = [np.unique(x, return_inverse=True)[1] for x in (similarities, gold)]
-    correlations = []
-    for _ in range(resamples):
-        drawn = random.integers(n, size=n)
-        x, y = (_centred_ranks(value[drawn]) for value in values)
-        correlations.append(x @ y / max(np.sqrt((x @ x) * (y @ y)), 1e-12))
-    low, high = 100 * np.percentile(correlations, [2.5, 97.5])
+    correlations = resampled((similarities,), gold, resamples, np.random.default_rng(0))[:, 0]
+    low, high = np.percentile(correlations, [2.5, 97.5])
     return float(low), float(high)
+
+
+def resampled(
+    similarities: Sequence[np.ndarray],
+    gold: np.ndarray,
+    resamples: int,
+    random: np.random.Generator,
+) -> np.ndarray:
+    """Spearman x100 of k models on bootstrap resamples of the pairs, (resamples, k).
+
+    All models have the same resamples. similarities: k arrays of n; gold: (n,).
+    """
+    n = len(gold)
+    *models, gold = (np.unique(x, return_inverse=True)[1] for x in (*similarities, gold))
+    correlations = np.empty((resamples, len(models)))
+    for i in range(resamples):
+        drawn = random.integers(n, size=n)
+        y = _centred_ranks(gold[drawn])
+        for k, model in enumerate(models):
+            x = _centred_ranks(model[drawn])
+            correlations[i, k] = x @ y / max(np.sqrt((x @ x) * (y @ y)), 1e-12)
+    return 100 * correlations
 
 
 def _centred_ranks(values: np.ndarray) -> np.ndarray:

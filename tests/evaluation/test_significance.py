@@ -11,6 +11,8 @@ from cselab.data.sources import Source
 from cselab.data.sts import StsData
 from cselab.errors import DataError
 from cselab.evaluation import (
+    StsReport,
+    compare_averages,
     compare_pairs,
     compare_seeds,
     paired_t_power,
@@ -118,3 +120,26 @@ def test_paired_bootstrap_uses_the_same_pairs_for_both():
     assert compare_pairs(one, one, resamples=50).p_bootstrap == 1
     with pytest.raises(DataError, match="same pairs"):
         compare_pairs(one, score_pairs(data.subsample(500), base[:500], resamples=0))
+
+
+def test_averages_are_compared_over_all_tests():
+    """Prevents a verdict on the average of seven tests that only the first of them gave."""
+    random, source = np.random.default_rng(0), Source("embedded", "a test")
+    better, worse = {}, {}
+    for task, noise in (("first", 1.0), ("second", 3.0)):  # equal on the first test only
+        gold = random.uniform(0, 5, 400)
+        texts = [f"{task} {i}" for i in range(400)]
+        data = StsData(task, "test", texts, texts[::-1], gold, None, source)
+        near = gold + random.normal(0, 1, 400)
+        better[task] = score_pairs(data, near, resamples=0)
+        worse[task] = score_pairs(data, near + random.normal(0, noise - 1, 400), resamples=0)
+    one, two = StsReport(better), StsReport(worse)
+    found = compare_averages(one, two, resamples=200)
+    assert found.difference == pytest.approx(one.average - two.average)
+    assert 0 < found.low < found.difference < found.high
+    assert compare_averages(one, two, resamples=200).low == found.low  # the same resamples again
+    first = StsReport({"first": better["first"]}), StsReport({"first": worse["first"]})
+    alone = compare_pairs(better["first"], worse["first"], resamples=200)
+    assert compare_averages(*first, resamples=200) == alone
+    with pytest.raises(DataError, match="the same tests"):
+        compare_averages(one, first[0])
