@@ -20,8 +20,9 @@ def open_lab(notebook: str, **parameters: Any):
     return open_lab(notebook, **parameters)
 
 
-def load(folder: Any):
-    """A trained encoder from the folder it was saved or exported to; see `cselab.models.load`."""
+def load(folder: Any, *, pooling: str | None = None):
+    """Load an encoder: one saved or exported here, a model of sentence-transformers, or a stock
+    model of transformers; see `cselab.models.load`."""
     from cselab.models import load
 
-    return load(folder)
+    return load(folder, pooling=pooling)

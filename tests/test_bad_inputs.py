@@ -550,12 +550,12 @@ BAD = [
     # Saved encoders and widgets.
     (
         "export",
-        user.cselab("export", BERT, "{folder}/out"),
-        r"cselab\.json in .*: expected a folder",
+        user.cselab("export", "{folder}/temporary", "{folder}/out"),
+        r"no encoder in .*: expected cselab\.json",
     ),
     ("fused twin", user.fused(), r"a fused twin .*; use cselab\.load on its own folder"),
     ("export taken", user.export_here(), r"is no saved encoder, .*; choose another folder"),
-    ("load", lambda u: load(u.folder), r"no cselab\.json in .*: expected a folder that save_pretr"),
+    ("load", lambda u: load(u.folder), r"no encoder in .*: expected cselab\.json"),
     (
         "load a file",
         lambda u: load(u.file("a/cselab.json", "{").parent),

@@ -16,6 +16,8 @@ from cselab.analysis.dependency import TURNING_POINTS, sentence_dependency, toke
 from cselab.analysis.norms import Norms, vector_norms
 from cselab.analysis.occlusion import CosineByToken, cosine_by_token
 from cselab.analysis.rank import correlation_rank
+from cselab.analysis.tokens import token_labels
+from cselab.analysis.words import frequent_words, load_head, representative_words
 
 __all__ = [
     "CLASSES",
@@ -28,12 +30,16 @@ __all__ = [
     "context_energy",
     "correlation_rank",
     "cosine_by_token",
+    "frequent_words",
     "layer_scores",
+    "load_head",
     "read_lengths",
     "received_attention",
+    "representative_words",
     "sentence_dependency",
     "token_classes",
     "token_dependency",
+    "token_labels",
     "trace",
     "vector_norms",
 ]

@@ -54,7 +54,7 @@ def sentence_dependency(
 ) -> Float[Tensor, " n"]:
     """Mean of `token_dependency` over the tokens of each sentence, in the last layer.
 
-    encoder: a SentenceEncoder with its tokenizer.
+    encoder: a SentenceEncoder with its tokenizer. The sentences stand alone, without its prompt.
     """
     means = []
     with evaluating(encoder), torch.inference_mode():

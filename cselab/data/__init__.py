@@ -21,6 +21,7 @@ _MODULE_OF = {
     "ViewCollator": "batching",
     "RoundTrip": "translation.round_trip",
     "load_captions": "captions",
+    "load_csts": "csts",
 }
 __all__ = list(_MODULE_OF)
 

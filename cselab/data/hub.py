@@ -15,7 +15,9 @@ from cselab.errors import DataError
 MODEL_FILES = ("*.json", "*.txt", "*.model", "*.spm", "model*.safetensors")
 """Configuration, tokenizer and weights of a model's repository, without copies in other formats."""
 PICKLED = ("pytorch_model*.bin",)
-"""Weights of repositories without safetensors (the opus-mt and M2M100 translators)."""
+"""Weights of repositories without safetensors (the translators, checkpoints of the papers)."""
+MODULES = ("[0-9]_*/*",)
+"""Modules of a sentence-transformers model (modules.json), each in a folder."""
 
 
 @functools.cache
@@ -27,6 +29,8 @@ def hub_model(name: str) -> Path:
     folder = _snapshot(name, "model", MODEL_FILES)
     if not any(folder.glob("model*.safetensors*")):
         folder = _snapshot(name, "model", PICKLED)
+    if (folder / "modules.json").is_file():
+        folder = _snapshot(name, "model", MODULES, subfolders=True)
     weights = [*folder.glob("model*.safetensors"), *folder.glob("pytorch_model*.bin")]
     if not ((folder / "config.json").is_file() and weights):  # left by an interrupted download
         raise DataError(
@@ -51,10 +55,17 @@ def hub_file(name: str, file: str) -> Path:
     return Path(path)
 
 
-def _snapshot(name: str, kind: Literal["model", "dataset"], files: tuple[str, ...] | None) -> Path:
+def _snapshot(
+    name: str,
+    kind: Literal["model", "dataset"],
+    files: tuple[str, ...] | None,
+    *,
+    subfolders: bool = False,
+) -> Path:
     from huggingface_hub import snapshot_download
 
-    patterns = {"allow_patterns": list(files), "ignore_patterns": ["*/*"]} if files else {}
+    ignored = {} if subfolders else {"ignore_patterns": ["*/*"]}
+    patterns = {"allow_patterns": list(files), **ignored} if files else {}
     return Path(_download(name, kind, lambda: snapshot_download(name, repo_type=kind, **patterns)))
 
 

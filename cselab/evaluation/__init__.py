@@ -2,10 +2,12 @@
 
 from cselab.evaluation.cost import (
     InferenceCost,
+    encoder_cost,
     inference_cost,
     sentences_per_second,
     twin_training_cost,
 )
+from cselab.evaluation.csts import conditional_cosines, evaluate_csts, follows_condition
 from cselab.evaluation.geometry import alignment, anisotropy, effective_rank, uniformity
 from cselab.evaluation.methods import compare_methods
 from cselab.evaluation.retrieval import RetrievalScore, caption_retrieval
@@ -34,9 +36,13 @@ __all__ = [
     "compare_methods",
     "compare_pairs",
     "compare_seeds",
+    "conditional_cosines",
     "effective_rank",
+    "encoder_cost",
+    "evaluate_csts",
     "evaluate_sts",
     "evaluate_transfer",
+    "follows_condition",
     "inference_cost",
     "paired_t_power",
     "score_data",

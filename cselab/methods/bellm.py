@@ -25,8 +25,8 @@ class BeLLM(SupervisedSimCSE):
     `bidirectional` are the rows of Table 4. Under a causal mask the last token attends to every
     token already, so with `pooling="last_token"` the last layer's mask changes neither embedding
     nor gradient: "last" is "none". Only a pooling that reads other tokens ("mean", what the
-    released flag says) can tell them apart. (Padding stays masked here, as in the paper's
-    equations; the authors' billm unmasks it too.)
+    released flag says) can tell them apart. This holds while padding is masked, the default;
+    the authors' billm unmasks it too, which is `padding="unmasked"`.
 
     Rows are triplets in the prompt (`cselab.data.nli.tokenize_triplets`).
     """
@@ -39,6 +39,8 @@ class BeLLM(SupervisedSimCSE):
         """A shipped name, a folder, or a name on the hub."""
         bidirectional: Literal["none", "last", "all", "addition"] = "last"
         """BeLLM Table 4."""
+        padding: Literal["masked", "unmasked"] = "masked"
+        """In bidirectional layers; not in the paper; released: unmasked."""
         pooling: Literal["last_token", "mean"] = "last_token"
         """The paper's; a released flag says mean."""
         prompt: str = "representative"
@@ -99,9 +101,9 @@ class BeLLM(SupervisedSimCSE):
         Difference(
             name="the last layer's mask under last-token pooling",
             paper="the causal mask of the last layer is removed; padding is not mentioned",
-            released="billm 0.1.3 (the pinned version) replaces the mask by "
-            '`zeros_like(causal_mask)`, which unmasks padding too; in a padded batch "last" then '
-            'differs from "none", because the last token also reads the padding',
+            released="billm 0.1.3 (the pinned version) unmasks padding too (see the row of padding "
+            'in bidirectional layers); in a padded batch "last" then differs from "none", because '
+            "the last token also reads the padding",
             here="padding stays masked. A causal mask already lets the last token attend to all "
             'tokens, so "last" and "none" have the same embedding and the same gradient to the '
             "digit; only another pooling, or more bidirectional layers, makes a difference",
@@ -109,6 +111,17 @@ class BeLLM(SupervisedSimCSE):
             change={"bidirectional": "none"},
             labels=("last", "none"),
             preset=False,
+        ),
+        Difference(
+            name="padding in bidirectional layers",
+            paper="not mentioned",
+            released="billm 0.1.3 replaces the mask of the layer by `zeros_like(causal_mask)`, "
+            "which unmasks padding too: the vector of a sentence depends on how long the other "
+            "sentences of its batch are",
+            here="masked: the vector of a sentence is its own",
+            term="triplet",
+            change={"padding": "unmasked"},
+            labels=("masked", "unmasked"),
         ),
         Difference(
             name="objective",
@@ -131,6 +144,7 @@ class BeLLM(SupervisedSimCSE):
         backbone, tokenizer = load_decoder(
             folders[0],
             bidirectional=config.bidirectional,
+            padding=config.padding,
             dropout=0.0 if lora else config.dropout,
             dtype=torch.bfloat16 if lora and config.schedule.bf16 else torch.float32,
         )

@@ -11,9 +11,11 @@ from cselab.models.decoder import (
 )
 from cselab.models.encode import encode, evaluating
 from cselab.models.ensemble import Ensemble
-from cselab.models.exporting import export, load
+from cselab.models.exporting import export
 from cselab.models.flow import Flowed
+from cselab.models.loading import load
 from cselab.models.pooling import POOLINGS, pool
+from cselab.models.repooling import with_pooling
 from cselab.models.sentence import SentenceEncoder
 from cselab.models.surgery import remove_layer_norms
 from cselab.models.twin import CROSS_STREAMS, TwinEncoder, TwinOutput
@@ -43,4 +45,5 @@ __all__ = [
     "merge_lora",
     "pool",
     "remove_layer_norms",
+    "with_pooling",
 ]

@@ -4,6 +4,7 @@ import math
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from pickle import UnpicklingError
 from typing import Literal
 
 import torch
@@ -33,6 +34,7 @@ def load_backbone(
     pooler: Literal["if_present", "required", "fresh"] = "if_present",
     dropout: float | None = None,
     attn_implementation: str = ATTENTION,
+    pickled: bool = False,
 ) -> PreTrainedModel:
     """Load a stock encoder in float32 and evaluation mode, whatever precision its file has.
 
@@ -41,6 +43,7 @@ def load_backbone(
         weights where the checkpoint has none.
     dropout: probability for hidden states and attention; None keeps the checkpoint's.
     attn_implementation: "eager" where attentions are read; the default is faster.
+    pickled: read a pytorch_model.bin instead, tensors only (torch.load's `weights_only`).
 
     LayerNorms that `remove_layer_norms` removed before saving stay removed. The random state moves
     only if a new pooler is drawn.
@@ -64,14 +67,15 @@ def load_backbone(
                 # from_pretrained keeps the file's dtype: an fp16 file would train in fp16
                 dtype=torch.float32,
                 attn_implementation=attn_implementation,
-                use_safetensors=True,
+                use_safetensors=not pickled,
                 output_loading_info=True,
                 # if unset, a folder that contains code prompts at the keyboard
                 trust_remote_code=False,
             )
-    except (OSError, RuntimeError, ValueError, SafetensorError) as error:
+    except (OSError, RuntimeError, ValueError, SafetensorError, UnpicklingError) as error:
+        file = "pytorch_model.bin of tensors alone" if pickled else "model.safetensors"
         raise ModelError(
-            f"the weights at {str(name_or_path)!r} do not load: expected a model.safetensors that "
+            f"the weights at {str(name_or_path)!r} do not load: expected a {file} that "
             f"fits its config.json ({first_line(error)})"
         ) from None
     remove_layer_norms(model, getattr(config, "layer_norms_removed", 0))

@@ -15,19 +15,24 @@ from cselab.errors import ModelError, suggest
 from cselab.models.backbone import check_finite, first_line, load_tokenizer, quiet_loading
 
 BIDIRECTIONAL = ("none", "last", "all", "addition")
+PADDING = ("masked", "unmasked")
 
 
 def load_decoder(
     name_or_path: str | Path,
     *,
     bidirectional: str | None = None,
+    padding: str = "masked",
     dropout: float | None = None,
     dtype: torch.dtype = torch.float32,
     attn_implementation: str = "sdpa",
 ) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
     """Load a decoder without its language-model head, in evaluation mode, and its tokenizer.
 
-    bidirectional: see `make_bidirectional`; None keeps the layers that the folder was saved with.
+    Any stock model whose layers have causal `self_attn`: Llama, Mistral, Qwen2, Qwen3, Gemma.
+
+    bidirectional, padding: see `make_bidirectional`; None keeps the layers that the folder was
+        saved with, and what they do with padding.
     dropout: of the attention; Llama has no other.
     dtype: of the weights; bfloat16 for large models that only LoRA trains.
 
@@ -41,6 +46,7 @@ def load_decoder(
         if dropout is not None:
             config.attention_dropout = dropout
         bidirectional_layers = getattr(config, "bidirectional_layers", [])
+        unmasked = getattr(config, "unmasked_padding", False)
         with quiet_loading():
             model, info = AutoModel.from_pretrained(
                 name_or_path,
@@ -72,9 +78,9 @@ def load_decoder(
         tokenizer.pad_token = tokenizer.eos_token
     model.config.pad_token_id = tokenizer.pad_token_id
     if bidirectional_layers:
-        _attend_both_ways(model, bidirectional_layers)
+        _attend_both_ways(model, bidirectional_layers, unmasked=unmasked)
     if bidirectional is not None:
-        make_bidirectional(model, bidirectional)
+        make_bidirectional(model, bidirectional, padding=padding)
     return model.eval(), tokenizer
 
 
@@ -84,19 +90,26 @@ def is_decoder(model: PreTrainedModel) -> bool:
     return bool(layers) and hasattr(getattr(layers[0], "self_attn", None), "is_causal")
 
 
-def make_bidirectional(model: PreTrainedModel, how: str) -> None:
+def make_bidirectional(model: PreTrainedModel, how: str, *, padding: str = "masked") -> None:
     """Let layers attend to later tokens too, in place.
 
-    BeLLM, section 3.2 and Table 4, https://arxiv.org/abs/2311.05296. Padding stays masked. The
-    layers are recorded in the config, so that a saved model loads with them.
+    BeLLM, section 3.2 and Table 4, https://arxiv.org/abs/2311.05296. A sliding window (Mistral) is
+    removed with the causal mask. The layers are recorded in the config, so that a saved model loads
+    with them.
 
     how: "last": the last layer (BeLLM). "none": no layer. "all": every layer. "addition": a copy of
         the last layer, added on top.
+    padding: "masked" in these layers, as in all others; or "unmasked", as in the authors' billm
+        0.1.3, which replaces the whole mask by zeros: a sentence's states then depend on how many
+        padding tokens its batch gives it.
 
-    Raises ModelError for an unknown `how`, and for a model that has such layers already.
+    Raises ModelError for an unknown `how` or `padding`, and for a model that has such layers
+    already.
     """
     if how not in BIDIRECTIONAL:
         raise ModelError(f"unknown way {how!r} to be bidirectional; {suggest(how, BIDIRECTIONAL)}")
+    if padding not in PADDING:
+        raise ModelError(f"padding cannot be {padding!r}; {suggest(padding, PADDING)}")
     if getattr(model.config, "bidirectional_layers", []):
         raise ModelError(
             f"layers {model.config.bidirectional_layers} attend both ways already; load the model "
@@ -109,21 +122,23 @@ def make_bidirectional(model: PreTrainedModel, how: str) -> None:
         if getattr(model.config, "layer_types", None):
             model.config.layer_types = [*model.config.layer_types, model.config.layer_types[-1]]
     depth = len(model.layers)
-    _attend_both_ways(model, {"none": [], "all": list(range(1, depth + 1))}.get(how, [depth]))
+    layers = {"none": [], "all": list(range(1, depth + 1))}.get(how, [depth])
+    _attend_both_ways(model, layers, unmasked=padding == "unmasked")
 
 
-def _attend_both_ways(model: PreTrainedModel, layers: list[int]) -> None:
+def _attend_both_ways(model: PreTrainedModel, layers: list[int], *, unmasked: bool) -> None:
     """Remove the causal mask of layers, counted from 1.
 
-    Both the mask and the flag must change: scaled-dot-product attention reads the mask where a
-    batch is padded, and the flag where none is.
+    unmasked: their padding is read too. Both the mask and the flag must change: scaled-dot-product
+    attention reads the mask where a batch is padded, and the flag where none is.
     """
     model.config.bidirectional_layers = list(layers)
+    model.config.unmasked_padding = unmasked
     for number in layers:
         layer = model.layers[number - 1]
         layer.self_attn.is_causal = False
-        layer.register_forward_pre_hook(_unmask, with_kwargs=True)
-    if layers:
+        layer.register_forward_pre_hook(_no_mask if unmasked else _mask_padding, with_kwargs=True)
+    if layers and not unmasked:
         model.register_forward_pre_hook(_remember_padding, with_kwargs=True)
 
 
@@ -132,9 +147,13 @@ def _remember_padding(model: PreTrainedModel, args: tuple, kwargs: dict) -> None
         model.layers[number - 1].padding = kwargs.get("attention_mask")
 
 
-def _unmask(layer: nn.Module, args: tuple, kwargs: dict) -> tuple[tuple, dict]:
+def _mask_padding(layer: nn.Module, args: tuple, kwargs: dict) -> tuple[tuple, dict]:
     mask = create_bidirectional_mask(layer.self_attn.config, args[0], layer.padding)
     return args, {**kwargs, "attention_mask": mask}
+
+
+def _no_mask(layer: nn.Module, args: tuple, kwargs: dict) -> tuple[tuple, dict]:
+    return args, {**kwargs, "attention_mask": None}
 
 
 def add_lora(model: PreTrainedModel, *, rank: int, alpha: float, dropout: float) -> None:

@@ -1,17 +1,19 @@
 """Weighted sum of encoders, each with its tokenizer (EDFSE; "+UC" of TNCSE and JTCSE)."""
 
 from collections.abc import Sequence
+from pathlib import Path
 
 import torch
 from jaxtyping import Float
-from torch import Tensor
+from torch import Tensor, nn
 
 from cselab.errors import ModelError
+from cselab.models.folder import new_folder, open_card, read_card, write_card
 from cselab.models.sentence import SentenceEncoder
 from cselab.models.twin import TwinEncoder
 
 
-class Ensemble:
+class Ensemble(nn.Module):
     """Weighted sum of encoders: `encode(sentence) = sum_k w_k e_k(sentence)`.
 
     EDFSE is the unweighted sum of k towers, each trained on round trips through another pivot
@@ -19,6 +21,11 @@ class Ensemble:
 
     Raises ModelError for no members, another number of weights than members, and widths that
     differ.
+
+    >>> from cselab.models import Ensemble, load
+    >>> members = [load("data/backbones/tiny-bert"), load("data/backbones/plain-bert")]
+    >>> Ensemble(members, [0.3, 0.7]).encode(["A dog sleeps."]).shape
+    torch.Size([1, 192])
     """
 
     def __init__(
@@ -26,13 +33,14 @@ class Ensemble:
         members: Sequence["SentenceEncoder | TwinEncoder | Ensemble"],
         weights: Sequence[float] | None = None,
     ):
+        super().__init__()
         weights = [1.0] * len(members) if weights is None else list(weights)
         if not members or len(weights) != len(members):
             raise ModelError(
                 f"an ensemble needs members and a weight for each, got {len(members)} and "
                 f"{len(weights)}"
             )
-        self.members, self.weights = tuple(members), tuple(weights)
+        self.members, self.weights = nn.ModuleList(members), tuple(weights)
         if len(widths := {model.config.hidden_size for model in self.backbones}) > 1:
             raise ModelError(
                 f"the members' vectors have {', '.join(map(str, sorted(widths)))} dimensions; a "
@@ -64,3 +72,45 @@ class Ensemble:
             for member, w in zip(self.members, self.weights, strict=True)
         ]
         return torch.stack(parts).sum(0)
+
+    def save_pretrained(self, folder: str | Path) -> None:
+        """Save each member to a folder of its own, `member_1` to `member_k`, and cselab.json with
+        the weights, atomically. `cselab.load` opens it.
+
+        Raises ModelError, before anything is written, for a member that cannot be saved.
+        """
+        for member in self.members:
+            if not hasattr(member, "save_pretrained"):
+                raise ModelError(
+                    f"a member of type {type(member).__name__} cannot be saved: it has no "
+                    "save_pretrained"
+                )
+        with new_folder(folder) as target:
+            for name, member in zip(_member_names(len(self.members)), self.members, strict=True):
+                member.save_pretrained(target / name)
+            write_card(target, "ensemble", weights=self.weights)
+
+    @classmethod
+    def from_pretrained(cls, folder: str | Path) -> "Ensemble":
+        """Load a saved ensemble. Raises ModelError for another folder, or a damaged member."""
+        (weights,) = read_card(folder, "ensemble", "Ensemble", "weights")
+        members = [open_saved(Path(folder) / name) for name in _member_names(len(weights))]
+        return cls(members, weights)
+
+
+def open_saved(folder: str | Path) -> SentenceEncoder | TwinEncoder | Ensemble:
+    """Open a folder with a card (cselab.json) as the kind of encoder that the card names.
+
+    Raises ModelError if the folder has no card, a damaged one, or that of no encoder.
+    """
+    kinds = {"sentence": SentenceEncoder, "twin": TwinEncoder, "ensemble": Ensemble}
+    kind = open_card(folder, "save_pretrained or `cselab export`")["kind"]
+    if kind not in kinds:
+        raise ModelError(
+            f"{folder} holds a {kind}: expected an encoder, a folder that save_pretrained wrote"
+        )
+    return kinds[kind].from_pretrained(folder)
+
+
+def _member_names(number: int) -> list[str]:
+    return [f"member_{i}" for i in range(1, number + 1)]

@@ -1,4 +1,4 @@
-"""Export encoders to sentence-transformers, and load saved or exported ones."""
+"""Export encoders to sentence-transformers."""
 
 import json
 import shutil
@@ -6,7 +6,8 @@ from pathlib import Path
 
 from cselab.errors import ModelError, suggest
 from cselab.models.backbone import longest_input
-from cselab.models.folder import new_folder, open_card
+from cselab.models.ensemble import Ensemble
+from cselab.models.folder import new_folder
 from cselab.models.sentence import SentenceEncoder
 from cselab.models.twin import TwinEncoder
 
@@ -14,21 +15,7 @@ STOCK_POOLINGS = {"cls": "cls", "mean": "mean", "last_token": "lasttoken", "pool
 """sentence-transformers' names of poolings; "pooler" is [CLS] and a Dense module."""
 
 
-def load(folder: str | Path) -> SentenceEncoder | TwinEncoder:
-    """Load an encoder that `save_pretrained` or `export` wrote, in evaluation mode.
-
-    Raises ModelError if the folder holds no encoder, or a damaged one.
-    """
-    kinds = {"sentence": SentenceEncoder, "twin": TwinEncoder}
-    kind = open_card(folder, "save_pretrained or `cselab export`")["kind"]
-    if kind not in kinds:
-        raise ModelError(
-            f"{folder} holds a {kind}: expected an encoder, a folder that save_pretrained wrote"
-        )
-    return kinds[kind].from_pretrained(folder).eval()
-
-
-def export(encoder: SentenceEncoder | TwinEncoder, folder: str | Path) -> None:
+def export(encoder: SentenceEncoder | TwinEncoder | Ensemble, folder: str | Path) -> None:
     """Write a folder that both `SentenceTransformer(folder)` and `load` open.
 
     The embeddings are the same. A single tower becomes stock modules. A twin needs a small custom
@@ -36,12 +23,17 @@ def export(encoder: SentenceEncoder | TwinEncoder, folder: str | Path) -> None:
     `SentenceTransformer(folder, trust_remote_code=True)`.
 
     Raises ModelError for an encoder without tokenizer, a pooling or prompt that stock modules do
-    not have, and a fused twin.
+    not have, a fused twin, and an ensemble.
     """
+    if isinstance(encoder, Ensemble):
+        raise ModelError(
+            f"an ensemble runs {len(encoder.members)} encoders, each with its tokenizer, which no "
+            "stock module does; use cselab.load on its own folder, or distil it into one tower"
+        )
     if encoder.tokenizer is None:
         raise ModelError("an exported encoder needs its tokenizer; build it with tokenizer=")
     twin = isinstance(encoder, TwinEncoder)
-    if twin and encoder.cross_stream == "fused" and encoder.cael:
+    if twin and encoder.is_fused:
         raise ModelError(
             "a fused twin mixes its towers inside, which no stock module does; use cselab.load on "
             "its own folder"

@@ -95,6 +95,11 @@ class TwinEncoder(nn.Module):
         """Both towers."""
         return (self.tower_i, self.tower_ii)
 
+    @property
+    def is_fused(self) -> bool:
+        """Whether the towers are mixed inside, so that neither runs alone."""
+        return self.cross_stream == "fused" and bool(self.cael)
+
     def forward(
         self, input_ids: Int[Tensor, "B L"], attention_mask: Int[Tensor, "B L"] | None = None
     ) -> TwinOutput:
@@ -107,7 +112,7 @@ class TwinEncoder(nn.Module):
         """
         for tower in self.backbones:
             check_length(tower, input_ids.shape[1])
-        if self.cross_stream == "fused" and self.cael:
+        if self.is_fused:
             cls, cross = self._fused(input_ids, attention_mask), (None, None)
         else:
             cael = self.cael if self.cross_stream == "parallel" else self.cael[-1:]
@@ -152,7 +157,7 @@ class TwinEncoder(nn.Module):
 
         The pooler is not used, nor the cross stream unless it is fused.
         """
-        if self.cross_stream == "fused" and self.cael:
+        if self.is_fused:
             cls = self._fused(batch["input_ids"], batch["attention_mask"])
         else:
             inputs = (batch["input_ids"], batch["attention_mask"])

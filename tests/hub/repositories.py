@@ -24,6 +24,7 @@ from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers, 
 from transformers import (
     BertConfig,
     BertForPreTraining,
+    BertModel,
     LlamaConfig,
     LlamaForCausalLM,
     LlamaTokenizer,
@@ -75,6 +76,8 @@ def make_repositories(folder: Path) -> None:
 
 def _make_models(folder: Path) -> None:
     _bert(_new(folder / "google-bert/bert-base-uncased"))
+    _simcse(_new(folder / "princeton-nlp/unsup-simcse-bert-base-uncased"))
+    _sentence_bert(_new(folder / "sentence-transformers/bert-base-nli-mean-tokens"))
     _roberta(_new(folder / "FacebookAI/roberta-base"))
     _llama(_new(folder / "meta-llama/Llama-2-7b-hf"))
     _qwen(_new(folder / "Qwen/Qwen2.5-0.5B"))
@@ -155,6 +158,31 @@ def _bert(folder: Path) -> None:
             name = name.replace("weight", "gamma").replace("bias", "beta")
         tensors[name] = tensor
     _write_safetensors(tensors, folder)
+
+
+def _simcse(folder: Path) -> None:
+    """A checkpoint of a paper: a BERT with pytorch_model.bin only."""
+    _bert(folder)
+    model = BertModel.from_pretrained(folder)
+    torch.save(model.state_dict(), folder / "pytorch_model.bin")
+    (folder / "model.safetensors").unlink()
+    _write_config(model, folder, architectures=["BertModel"], model_type="bert")
+
+
+def _sentence_bert(folder: Path) -> None:
+    """A model of sentence-transformers: a BERT, mean pooling, and a copy in another format."""
+    _bert(folder)
+    own = "sentence_transformers.models"
+    modules = [
+        {"idx": 0, "name": "0", "path": "", "type": f"{own}.Transformer"},
+        {"idx": 1, "name": "1", "path": "1_Pooling", "type": f"{own}.Pooling"},
+    ]
+    (folder / "modules.json").write_text(json.dumps(modules))
+    for name in ("1_Pooling", "onnx"):
+        (folder / name).mkdir()
+    pooling = {"word_embedding_dimension": WIDTH, "pooling_mode_mean_tokens": True}
+    _write_json(folder / "1_Pooling" / "config.json", pooling)
+    (folder / "onnx" / "model.onnx").write_bytes(b"another format")
 
 
 def _roberta(folder: Path) -> None:

@@ -199,10 +199,63 @@ def test_a_prompt_is_around_every_sentence(folder):
     torch.testing.assert_close(prompted.encode(SENTENCES), by_hand)
 
 
+@pytest.mark.parametrize("attention", ["sdpa", "eager"])
+@pytest.mark.parametrize("how", ["last", "addition"])
+def test_unmasked_padding_is_a_mask_of_zeros(folder, attention, how):
+    """Prevents a released preset that still masks something: billm's opened layer gets zeros for a
+    mask. The layers below keep theirs, causal and with padding masked."""
+    opened, tokenizer = load_decoder(
+        folder, bidirectional=how, padding="unmasked", attn_implementation=attention
+    )
+    plain, _ = load_decoder(folder, attn_implementation="eager")
+    batch = tokens(tokenizer)
+    *below, last = states(plain, batch)
+    found = states(opened, batch)
+    for one, other in zip(below, found, strict=False):
+        torch.testing.assert_close(one, other, atol=1e-5, rtol=1e-4)
+    x = last if how == "addition" else below[-1]  # the last state is normed; the layer reads it raw
+    if how == "addition":
+        hook = {}
+        plain.norm.register_forward_pre_hook(lambda module, args: hook.update(x=args[0]))
+        states(plain, batch)
+        x = hook["x"]
+    length = x.shape[1]
+    zeros = torch.zeros(len(x), 1, length, length)
+    rotary = plain.rotary_emb(x, torch.arange(length)[None])
+    with torch.no_grad():
+        by_hand = plain.norm(plain.layers[-1](x, attention_mask=zeros, position_embeddings=rotary))
+    torch.testing.assert_close(found[-1], by_hand, atol=1e-5, rtol=1e-4)
+
+
+def test_unmasked_padding_makes_the_last_token_read_its_batch(folder, tmp_path):
+    """What the released mask costs: a sentence's vector depends on its batch, also after saving and
+    loading; unpadded, it is that of the causal mask."""
+    vectors = {}
+    for padding in ("masked", "unmasked"):
+        model, tokenizer = load_decoder(folder, bidirectional="last", padding=padding)
+        encoder = SentenceEncoder(model, tokenizer, pooling="last_token")
+        encoder.save_pretrained(tmp_path / padding)
+        encoder = SentenceEncoder.from_pretrained(tmp_path / padding)
+        with torch.no_grad():
+            alone = encoder.embed(dict(tokens(tokenizer, SENTENCES[:1])))
+            vectors[padding] = alone, encoder.embed(dict(tokens(tokenizer)))[:1]
+    causal, tokenizer = load_decoder(folder, bidirectional="none", padding="unmasked")
+    with torch.no_grad():
+        expected = SentenceEncoder(causal, tokenizer, pooling="last_token").embed(
+            dict(tokens(tokenizer, SENTENCES[:1]))
+        )
+    for alone, _ in vectors.values():
+        torch.testing.assert_close(alone, expected, atol=1e-5, rtol=1e-4)
+    torch.testing.assert_close(*vectors["masked"], atol=1e-5, rtol=1e-4)
+    assert not torch.allclose(*vectors["unmasked"], atol=1e-2)
+
+
 def test_an_unknown_mask_and_a_folder_without_a_decoder_are_refused(
     folder, tmp_path, make_bert, word_tokenizer
 ):
     """Prevents a mistyped mask from being causal, and an encoder from being read as a decoder."""
+    with pytest.raises(ModelError, match="padding cannot be 'unmaskd'; did you mean 'unmasked'"):
+        load_decoder(folder, bidirectional="last", padding="unmaskd")
     with pytest.raises(
         ModelError, match="unknown way 'lst' to be bidirectional; did you mean 'last'"
     ):

@@ -6,7 +6,7 @@ from sentence_transformers import SentenceTransformer
 
 import cselab
 from cselab.errors import ModelError
-from cselab.models import SentenceEncoder, TwinEncoder, export
+from cselab.models import Ensemble, SentenceEncoder, TwinEncoder, export
 
 SENTENCES = [
     "a man is playing guitar .",
@@ -66,6 +66,11 @@ def test_what_has_no_stock_module_is_not_exported(make_bert, word_tokenizer, tmp
     )
     with pytest.raises(ModelError, match="fused twin mixes its towers"):
         export(fused, tmp_path / "out")
+    pair = Ensemble([SentenceEncoder(make_bert(seed), word_tokenizer) for seed in (1, 2)])
+    with pytest.raises(
+        ModelError, match="an ensemble runs 2 encoders, .*use cselab.load on its own"
+    ):
+        export(pair, tmp_path / "out")
     assert not (tmp_path / "out").exists()
 
 
@@ -73,7 +78,7 @@ def test_loading_what_is_no_encoder_is_refused(tmp_path):
     """Prevents a traceback in the place of a reason."""
     with pytest.raises(
         ModelError,
-        match=r"no cselab\.json in .*: expected a folder that save_pretrained or `cselab export`",
+        match=r"no encoder in .*: expected cselab\.json .*, modules\.json .* or config\.json",
     ):
         cselab.load(tmp_path)
     for text, message in (

@@ -34,25 +34,32 @@ def similarity(a: Frame, b: Frame) -> float:
     return _markets(a, b) if isinstance(a, Market) else _events(a, b)
 
 
-def _events(a: Event, b: Event) -> float:
+def slot_similarities(a: Event, b: Event) -> dict[str, float | None]:
+    """Similarity of action, agent, patient, place and time of two events, 0 to 1.
+
+    One half where only one event has the slot, None where neither has it.
+    """
     words = lexicon()
-    actions = _concepts(a.verb, b.verb, words.verbs)
-    agent, patient = _entities(a.agent, b.agent), _optional(a.patient, b.patient, _entities)
+    return {
+        "verb": _concepts(a.verb, b.verb, words.verbs),
+        "agent": _entities(a.agent, b.agent),
+        "patient": _optional(a.patient, b.patient, _entities),
+        "place": _optional(a.place, b.place, lambda p, q: _concepts(p, q, words.places)),
+        "time": _optional(a.time, b.time, lambda p, q: _concepts(p, q, words.times)),
+    }
+
+
+def _events(a: Event, b: Event) -> float:
+    parts = slot_similarities(a, b)
     if a.patient and b.patient:
         crosswise = _entities(a.agent, b.patient) + _entities(a.patient, b.agent)
-        if crosswise > agent + patient:
-            agent = patient = SWAPPED * crosswise / 2
-    parts = [
-        ("verb", actions),
-        ("agent", agent),
-        ("patient", patient),
-        ("place", _optional(a.place, b.place, lambda p, q: _concepts(p, q, words.places))),
-        ("time", _optional(a.time, b.time, lambda p, q: _concepts(p, q, words.times))),
-    ]
-    used = [(WEIGHTS[slot], value) for slot, value in parts if value is not None]
+        if crosswise > parts["agent"] + parts["patient"]:
+            parts["agent"] = parts["patient"] = SWAPPED * crosswise / 2
+    used = [(WEIGHTS[slot], value) for slot, value in parts.items() if value is not None]
     score = 5 * sum(weight * value for weight, value in used) / sum(weight for weight, _ in used)
-    score *= 0.6 + 0.4 * min(agent, 1.0 if patient is None else patient)
-    if actions == 0:
+    patient = parts["patient"]
+    score *= 0.6 + 0.4 * min(parts["agent"], 1.0 if patient is None else patient)
+    if parts["verb"] == 0:
         score = min(score, OTHER_ACTION_AT_MOST)
     return score / 2 if a.negated != b.negated else score
 

@@ -1,0 +1,106 @@
+"""The words that a decoder's representative token predicts, BeLLM's appendix A.
+
+https://arxiv.org/abs/2311.05296. The state that serves as the sentence's vector is read by the
+language-model head, as if the decoder went on writing behind its prompt.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+from transformers import AutoModelForCausalLM, PreTrainedTokenizerBase
+
+from cselab.errors import DataError, ModelError
+from cselab.models import SentenceEncoder
+from cselab.models.backbone import first_line, quiet_loading
+
+BATCH = 256
+
+
+def load_head(folder: str | Path) -> Float[Tensor, "V d"]:
+    """The language-model head of a stock decoder, which `load_decoder` leaves out, in float32.
+
+    folder: of the decoder before training: an encoder that was trained has no head of its own.
+
+    Raises ModelError for a folder without a decoder, and for weights without a head.
+    """
+    try:
+        with quiet_loading():
+            model, info = AutoModelForCausalLM.from_pretrained(
+                folder, dtype=torch.float32, output_loading_info=True, trust_remote_code=False
+            )
+    except (OSError, ValueError, RuntimeError) as error:
+        raise ModelError(
+            f"no decoder at {str(folder)!r}: expected config.json and model.safetensors of a "
+            f"causal language model ({first_line(error)})"
+        ) from None
+    if info["missing_keys"]:
+        raise ModelError(
+            f"{folder} lacks {sorted(info['missing_keys'])[0]}: without its head a decoder "
+            "predicts no words; give the folder of the pretrained model"
+        )
+    return model.get_output_embeddings().weight.detach()
+
+
+def representative_words(
+    encoder: SentenceEncoder,
+    sentences: Sequence[str],
+    head: Float[Tensor, "V d"],
+    *,
+    words_only: bool = True,
+) -> list[str]:
+    """The word that each sentence's vector predicts: the token of the head's largest logit.
+
+    encoder: a decoder with `pooling="last_token"`, usually with a prompt that asks for one word.
+    head: see `load_head`.
+    words_only: of the tokens that are letters alone; False: of all, as if it went on writing. Of a
+        word of several tokens it is the first.
+
+    Raises ModelError for another pooling, and for a head of another size.
+    """
+    if encoder.pooling != "last_token":
+        raise ModelError(
+            f"a representative word is what the last token predicts; the encoder pools "
+            f"{encoder.pooling!r}, load it with pooling='last_token'"
+        )
+    tokenizer = encoder.tokenizer
+    width = encoder.backbone.config.hidden_size
+    if head.shape[1] != width or len(head) < len(tokenizer):
+        raise ModelError(
+            f"the head has shape {tuple(head.shape)}, the decoder {width} features and "
+            f"{len(tokenizer)} tokens; load both from one folder"
+        )
+    texts = _texts(tokenizer)
+    chosen = [i for i, text in enumerate(texts) if text.isalpha() or not words_only]
+    head = head[chosen].float().cpu()
+    parts = encoder.encode(list(sentences)).split(BATCH)
+    places = [place for part in parts for place in (part @ head.T).argmax(1).tolist()]
+    return [texts[chosen[place]] for place in places]
+
+
+def frequent_words(
+    sentences: Iterable[str], tokenizer: PreTrainedTokenizerBase, count: int
+) -> list[str]:
+    """The `count` most frequent words of a text, most frequent first: tokens of letters alone.
+
+    Raises DataError for a text without a word.
+    """
+    texts = _texts(tokenizer)
+    ids = tokenizer(list(sentences), add_special_tokens=False)["input_ids"]
+    words = Counter(texts[i] for sentence in ids for i in sentence if texts[i].isalpha())
+    if not words:
+        raise DataError("frequent words are counted in a text; got none with a word")
+    return [word for word, _ in words.most_common(count)]
+
+
+def _texts(tokenizer: PreTrainedTokenizerBase) -> list[str]:
+    """What each token reads as, in lower case without the spaces around it; special tokens: ""."""
+    special = set(tokenizer.all_special_ids)
+    ids = range(len(tokenizer))
+    texts = tokenizer.batch_decode([[i] for i in ids])
+    return [
+        "" if i in special else text.strip().lower() for i, text in zip(ids, texts, strict=True)
+    ]

@@ -1,0 +1,156 @@
+"""C-STS: similarity of two sentences under a condition, Deshpande et al. 2023.
+
+https://arxiv.org/abs/2305.15093; data: https://github.com/princeton-nlp/c-sts. The authors ask not
+to share it unencrypted, so none is here; a synthetic counterpart stands in where there is none.
+"""
+
+import csv
+import functools
+import hashlib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from cselab.data.hub import hub_dataset
+from cselab.data.sources import Source, data_folder, read_lines
+from cselab.data.sts import StsData
+from cselab.errors import DataError, suggest
+
+COLUMNS = ("sentence1", "sentence2", "condition", "label")
+COUNTS = {"train": 11_342, "dev": 2_834, "test": 4_732}
+"""Official numbers of rows."""
+FILES = {"train": "train", "dev": "validation", "test": "test"}
+"""Splits by their names in the authors' files, csts_<name>.csv, and on the hub."""
+HUB = "princeton-nlp/CSTS"
+HIDDEN = -1
+"""The label of test rows: their ratings are with the authors' server."""
+
+
+@dataclass(frozen=True)
+class ConditionalData(StsData):
+    """Pairs of sentences with a condition each.
+
+    conditions: n strings.
+    scores: similarity under the condition, (n,) float64, 1..5; NaN where it is not public (test).
+    """
+
+    conditions: list[str]
+
+    def rows(self, kept: np.ndarray) -> "ConditionalData":
+        """The pairs with these row numbers."""
+        return replace(super().rows(kept), conditions=[self.conditions[i] for i in kept])
+
+    @property
+    def fingerprint(self) -> str:
+        """Sixteen hex digits of SHA-256 over texts, conditions and ratings."""
+        texts = f"{super().fingerprint}\n" + "\n".join(self.conditions)
+        return hashlib.sha256(texts.encode()).hexdigest()[:16]
+
+
+def load_csts(
+    split: str = "dev", *, folder: str | Path | None = None, hub: bool = False
+) -> ConditionalData:
+    """Load conditional STS: the folder's, else the hub's, else synthetic.
+
+    Which of them it is, `.task` ("C-STS" or "Synthetic C-STS") and `.source` say.
+
+    split: "train", "dev" (the authors' validation) or "test", whose ratings are not public. The
+        synthetic pairs have "dev" and "test", both with ratings.
+    folder: a data folder; it holds C-STS if it has `csts/` with the authors' files,
+        csts_train.csv, csts_validation.csv and csts_test.csv, as they are.
+    hub: fetch C-STS if the folder lacks it.
+
+    Raises DataError for an unknown split, a missing or malformed file, a wrong number of rows, and
+    what the hub does not have.
+
+    >>> data = load_csts("dev")  # where there is no C-STS
+    >>> data.task, len(data), data.conditions[0]
+    ('Synthetic C-STS', 600, 'the action')
+    """
+    if split not in COUNTS:
+        raise DataError(f"C-STS has no split {split!r}; {suggest(split, COUNTS)}")
+    where = data_folder(folder)
+    if where and (where / "csts").is_dir():
+        path = where / "csts" / f"csts_{FILES[split]}.csv"
+        return _checked(_csv_rows(path), split, path, Source("folder", str(path)))
+    if hub:
+        return _checked(_hub_rows(split), split, HUB, Source("hub", HUB))
+    return _synthetic(split)
+
+
+def _csv_rows(path: Path) -> list[dict[str, str]]:
+    reader = csv.DictReader((line + "\n" for line in read_lines(path)), strict=True)
+    if missing := [name for name in COLUMNS if name not in (reader.fieldnames or [])]:
+        raise DataError(
+            f"{path}: no column {missing[0]!r}; its first line must name {', '.join(COLUMNS)}"
+        )
+    try:
+        return list(reader)
+    except csv.Error as error:
+        raise DataError(
+            f"{path}, line {reader.line_num + 1}: {error}; get the authors' file again"
+        ) from None
+
+
+@functools.cache
+def _hub_rows(split: str) -> list[dict[str, Any]]:
+    from datasets import disable_progress_bars, load_dataset
+
+    disable_progress_bars()
+    return load_dataset(str(hub_dataset(HUB)), split=FILES[split]).to_list()
+
+
+def _checked(
+    rows: Iterable[Mapping[str, Any]], split: str, where: str | Path, source: Source
+) -> ConditionalData:
+    """The data of the rows. Raises DataError for a bad label, and a wrong number of rows."""
+    rows = list(rows)
+    for number, row in enumerate(rows, 1):
+        if any(row.get(name) is None for name in COLUMNS[:3]):
+            raise DataError(
+                f"{where}, row {number}: a cell is missing; expected {', '.join(COLUMNS)}"
+            )
+    scores = [_rating(row.get("label"), where, number) for number, row in enumerate(rows, 1)]
+    if len(rows) != COUNTS[split]:
+        raise DataError(
+            f"{where} has {len(rows)} rows, C-STS {split} officially has {COUNTS[split]}; get the "
+            "official file"
+        )
+    one, two, conditions = ([row[name] for row in rows] for name in COLUMNS[:3])
+    return ConditionalData("C-STS", split, one, two, np.array(scores), None, source, conditions)
+
+
+def _rating(label: Any, where: str | Path, number: int) -> float:
+    """The rating of a row, NaN where it is hidden."""
+    try:
+        rating = HIDDEN if label in ("", None) else float(label)
+    except (TypeError, ValueError):
+        rating = float("nan")
+    if rating == HIDDEN:
+        return float("nan")
+    if not 1 <= rating <= 5:
+        raise DataError(
+            f"{where}, row {number}: label {label!r} is not a number from 1 to 5, nor {HIDDEN} for "
+            "a hidden one"
+        )
+    return rating
+
+
+def _synthetic(split: str) -> ConditionalData:
+    if split == "train":
+        raise DataError(
+            "synthetic C-STS has no split 'train'; valid: dev, test; or set data_dir to a folder "
+            "with csts/csts_train.csv, or hub=True"
+        )
+    from cselab.data.synthetic.conditional import conditional_pairs
+
+    pairs = conditional_pairs(split)
+    one, two, conditions, slots = (
+        [getattr(pair, name) for pair in pairs]
+        for name in ("sentence1", "sentence2", "condition", "slot")
+    )
+    scores, source = np.array([pair.score for pair in pairs]), Source("embedded", "synthetic C-STS")
+    return ConditionalData("Synthetic C-STS", split, one, two, scores, slots, source, conditions)

@@ -1,0 +1,78 @@
+"""Conditional STS: rank correlation of cosines with ratings, each under its condition."""
+
+from collections.abc import Callable
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+
+from cselab.data.csts import ConditionalData
+from cselab.errors import DataError
+from cselab.evaluation.sts import TaskScore, score_pairs, unit_rows
+
+TIE = 1e-6
+"""Vectors of one sentence in two batches differ in the last bits of float32."""
+
+
+def evaluate_csts(
+    encode: Callable[..., Any], data: ConditionalData, *, resamples: int = 1000
+) -> TaskScore:
+    """Spearman x100 of `conditional_cosines` with the ratings (BeLLM, Table 2).
+
+    `by_subset` is by the slot that the condition asks for, of synthetic pairs.
+
+    encode: as in `conditional_cosines`.
+    resamples: of the bootstrap interval over rows; 0 for none.
+
+    Raises DataError for ratings that are not public, and for bad vectors.
+
+    >>> from cselab.data import load_csts
+    >>> lengths = lambda sentences, conditions: [[len(sentence), 10] for sentence in sentences]
+    >>> score = evaluate_csts(lengths, load_csts("dev"), resamples=0)
+    >>> score.data.task, -100 <= score.spearman <= 100
+    ('Synthetic C-STS', True)
+    """
+    if np.isnan(data.scores).any():
+        raise DataError(
+            f"the ratings of {data.task} {data.split} are not public; evaluate 'dev', or send the "
+            "values of conditional_cosines to the authors' server "
+            "(https://github.com/princeton-nlp/c-sts)"
+        )
+    return score_pairs(data, conditional_cosines(encode, data), resamples=resamples)
+
+
+def conditional_cosines(encode: Callable[..., Any], data: ConditionalData) -> np.ndarray:
+    """Cosine of the two sentences of each row, both under the row's condition, (n,).
+
+    encode: called once, as `encode(sentences, conditions=…)` with the sentences of both sides, for
+        (2n, d): that of a SentenceEncoder whose prompt has a place for {condition}, or a function.
+        One that ignores the conditions is the baseline: it cannot tell two rows of a pair apart.
+    """
+    sentences = [*data.sentences1, *data.sentences2]
+    unit = unit_rows(encode(sentences, conditions=data.conditions * 2), len(sentences))
+    one, two = unit[: len(data)], unit[len(data) :]
+    return np.einsum("nd,nd->n", one, two).round(12)
+
+
+def follows_condition(score: TaskScore) -> float:
+    """Percentage of sentence pairs whose cosine is higher under the condition rated higher.
+
+    Of the pairs that occur with two conditions of different ratings; equal cosines count half, so
+    that a model which ignores the condition has 50. Cosines within TIE are equal.
+
+    Raises DataError where no pair has two such conditions.
+    """
+    rows: dict[tuple[str, str], list[int]] = {}
+    for i, pair in enumerate(zip(score.data.sentences1, score.data.sentences2, strict=True)):
+        rows.setdefault(pair, []).append(i)
+    ratings, cosines = score.data.scores, score.similarities
+    apart = [
+        (cosines[a] - cosines[b]) * np.sign(ratings[a] - ratings[b])
+        for same in rows.values()
+        for a, b in combinations(same, 2)
+        if ratings[a] != ratings[b]
+    ]
+    if not apart:
+        raise DataError(f"{score.data.task}: no pair of sentences has two conditions")
+    signs = np.sign(np.where(np.abs(apart) < TIE, 0, apart))
+    return 50 * float(np.mean(signs)) + 50

@@ -1,0 +1,47 @@
+"""Another pooling for a finished encoder (JTCSE Table XI)."""
+
+from cselab.errors import ModelError
+from cselab.models.encode import Encoder
+from cselab.models.ensemble import Ensemble
+from cselab.models.sentence import SentenceEncoder
+from cselab.models.twin import TwinEncoder
+
+
+def with_pooling(encoder: Encoder, pooling: str) -> SentenceEncoder | TwinEncoder | Ensemble:
+    """The same encoder, read by another pooling; weights are shared, not copied.
+
+    A twin becomes the sum of its towers' pooled vectors, an ensemble the weighted sum of its
+    members'. JTCSE Table XI and TNCSE's supplement II score finished checkpoints this way,
+    https://arxiv.org/abs/2505.02366, https://arxiv.org/abs/2503.12739.
+
+    pooling: one of POOLINGS or "pooler"; "mask" where the prompt has a mask token.
+
+    Raises ModelError for an unknown pooling, "pooler" where a backbone has none, a fused twin
+    (whose towers do not run alone), and an encoder of another kind.
+
+    >>> from cselab.models import load, with_pooling
+    >>> encoder = load("data/backbones/tiny-bert")
+    >>> with_pooling(encoder, "first_last").backbone is encoder.backbone
+    True
+    """
+    if isinstance(encoder, Ensemble):
+        return Ensemble([with_pooling(one, pooling) for one in encoder.members], encoder.weights)
+    if isinstance(encoder, TwinEncoder):
+        if pooling == "cls":
+            return encoder
+        if encoder.is_fused:
+            raise ModelError(
+                f"pooling {pooling!r} reads each tower alone, and a fused twin mixes its towers "
+                "inside; only 'cls' is possible"
+            )
+        return Ensemble(
+            [SentenceEncoder(one, encoder.tokenizer, pooling=pooling) for one in encoder.backbones]
+        )
+    if isinstance(encoder, SentenceEncoder):
+        return SentenceEncoder(
+            encoder.backbone, encoder.tokenizer, pooling=pooling, prompt=encoder.prompt
+        )
+    raise ModelError(
+        f"a {type(encoder).__name__} has no token states to pool; expected a single tower, a twin "
+        "or an ensemble of them"
+    )

@@ -1,0 +1,134 @@
+"""C-STS: the authors' files as they are, the hub's copy, and the synthetic counterpart."""
+
+import csv
+from collections import Counter
+
+import numpy as np
+import pytest
+
+from cselab.data import csts, load_csts, load_sts
+from cselab.data.synthetic.conditional import CONDITIONS, conditional_pairs
+from cselab.errors import DataError
+
+ROWS = [
+    ("An older man, with wine.", 'A group of "people".', "The people’s demeanor", "5"),
+    ("An older man, with wine.", 'A group of "people".', "The number\nof bottles", "1.0"),
+    ("A dog runs.", "A cat sleeps.", "The animal", "2"),
+]
+NAMES = {"train": "csts_train.csv", "dev": "csts_validation.csv", "test": "csts_test.csv"}
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """A data folder with three rows of each split, as the authors' csv writer quotes them."""
+    monkeypatch.setattr(csts, "COUNTS", {"train": 3, "dev": 3, "test": 3})
+    (tmp_path / "csts").mkdir()
+    for split, name in NAMES.items():
+        write(tmp_path / "csts" / name, [(*r[:3], "-1" if split == "test" else r[3]) for r in ROWS])
+    return tmp_path
+
+
+def write(path, rows, header=("sentence1", "sentence2", "condition", "label")):
+    with path.open("w", newline="") as file:
+        csv.writer(file).writerows([header, *rows])
+
+
+def test_the_authors_files_are_read_as_they_are(folder):
+    """Prevents commas, quotes and line ends inside a text from shifting the cells of a row."""
+    data = load_csts("dev", folder=folder)
+    assert (data.task, data.split, len(data)) == ("C-STS", "dev", 3)
+    assert [data.sentences1[0], data.sentences2[1], data.conditions[1]] == [
+        "An older man, with wine.",
+        'A group of "people".',
+        "The number\nof bottles",
+    ]
+    assert data.scores.tolist() == [5, 1, 2]
+    assert data.source.kind == "folder"
+    assert load_csts("train", folder=folder).scores.tolist() == [5, 1, 2]
+
+
+def test_hidden_ratings_are_no_ratings(folder):
+    """Prevents the -1 of the test file from being ranked below 1."""
+    assert np.isnan(load_csts("test", folder=folder).scores).all()
+
+
+def test_rows_keep_their_conditions_and_the_fingerprint_reads_them(folder):
+    """Prevents a subsample whose conditions belong to other rows."""
+    data = load_csts("dev", folder=folder)
+    some = data.rows(np.array([2, 0]))
+    assert some.conditions == ["The animal", "The people’s demeanor"]
+    assert some.sentences1 == ["A dog runs.", "An older man, with wine."]
+    assert data.subsample(2).conditions == ["The people’s demeanor", "The animal"]
+    write(folder / "csts" / NAMES["dev"], [(*ROWS[0][:2], "The mood", "5"), *ROWS[1:]])
+    assert load_csts("dev", folder=folder).fingerprint != data.fingerprint
+
+
+def test_bad_files_are_refused_with_their_row(folder):
+    """Prevents a truncated download, other columns, and a rating off the scale from scoring."""
+    path = folder / "csts" / NAMES["dev"]
+    for rows, message in [
+        (ROWS[:2], "has 2 rows, C-STS dev officially has 3"),
+        ([*ROWS[:2], (*ROWS[2][:3], "6")], "row 3: label '6' is not a number from 1 to 5"),
+        ([*ROWS[:2], (*ROWS[2][:3], "high")], "row 3: label 'high' is not a number"),
+        ([ROWS[0][:2], *ROWS[1:]], "row 1: a cell is missing"),
+    ]:
+        write(path, rows)
+        with pytest.raises(DataError, match=message):
+            load_csts("dev", folder=folder)
+    write(path, ROWS, header=("sentence1", "sentence2", "aspect", "label"))
+    with pytest.raises(DataError, match="no column 'condition'"):
+        load_csts("dev", folder=folder)
+    path.write_text('sentence1,sentence2,condition,label\n"An open quote,b,c,1\n')
+    with pytest.raises(DataError, match="csts_validation.csv, line 2: .*get the authors' file"):
+        load_csts("dev", folder=folder)
+    path.unlink()
+    with pytest.raises(DataError, match="no file .*csts_validation.csv"):
+        load_csts("dev", folder=folder)
+    with pytest.raises(DataError, match="no split 'validation'.*valid: dev, test, train"):
+        load_csts("validation", folder=folder)
+
+
+def test_the_hub_is_asked_only_where_the_folder_has_none(folder, tmp_path, monkeypatch):
+    """Prevents a download beside files that are there, and the hub's split names from leaking."""
+    asked = []
+
+    def rows(split):
+        asked.append(split)
+        return [dict(zip(csts.COLUMNS, (*row[:3], float(row[3])), strict=True)) for row in ROWS]
+
+    monkeypatch.setattr(csts, "_hub_rows", rows)
+    assert load_csts("dev", folder=folder, hub=True).source.kind == "folder"
+    assert not asked
+    (tmp_path / "empty").mkdir()
+    data = load_csts("dev", folder=tmp_path / "empty", hub=True)
+    assert (data.task, data.source.detail, asked) == ("C-STS", "princeton-nlp/CSTS", ["dev"])
+    assert data.scores.tolist() == [5, 1, 2]
+
+
+def test_without_a_source_the_pairs_are_synthetic_and_say_so(tmp_path):
+    """Prevents synthetic scores from being taken for C-STS, and a split that shares sentences with
+    another, with the synthetic STS."""
+    texts = []
+    for split in ("dev", "test"):
+        data = load_csts(split, folder=tmp_path)
+        assert (data.task, data.source.kind, len(data)) == ("Synthetic C-STS", "embedded", 600)
+        texts.append({*data.sentences1, *data.sentences2})
+    texts += [
+        {*d.sentences1, *d.sentences2} for d in (load_sts("Synthetic", s) for s in ("dev", "test"))
+    ]
+    assert len(set.union(*texts)) == sum(map(len, texts))
+    with pytest.raises(DataError, match="synthetic C-STS has no split 'train'"):
+        load_csts("train", folder=tmp_path)
+
+
+@pytest.mark.parametrize("split", ["dev", "test"])
+def test_neither_sentences_nor_condition_give_a_synthetic_rating_away(split):
+    """Prevents a set on which a model scores without reading all three parts."""
+    rows = conditional_pairs(split)
+    for high, low in zip(rows[::2], rows[1::2], strict=True):
+        assert (high.sentence1, high.sentence2) == (low.sentence1, low.sentence2)
+        assert high.score - low.score >= 2
+    assert Counter(row.slot for row in rows[::2]) == Counter(row.slot for row in rows[1::2])
+    means = [np.mean([row.score for row in rows if row.slot == slot]) for slot in CONDITIONS]
+    assert np.ptp(means) < 0.5
+    assert all(CONDITIONS[row.slot] == row.condition for row in rows)

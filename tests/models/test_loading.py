@@ -1,0 +1,243 @@
+"""`cselab.load`: folders of this project, of sentence-transformers and of transformers."""
+
+import json
+import shutil
+
+import pytest
+import torch
+from sentence_transformers import SentenceTransformer
+from sentence_transformers.sentence_transformer.modules import (
+    Dense,
+    Normalize,
+    Pooling,
+    Transformer,
+)
+
+import cselab
+from cselab.errors import ModelError
+from cselab.models import POOLINGS, Ensemble, SentenceEncoder, TwinEncoder, pool, with_pooling
+
+SENTENCES = ["a man is playing guitar .", "the dog", "the big red ball was not under the table ."]
+
+
+@pytest.fixture
+def tower(make_bert, word_tokenizer):
+    """`tower(seed)`: a random single tower."""
+    return lambda seed=1, **options: SentenceEncoder(make_bert(seed), word_tokenizer, **options)
+
+
+@pytest.fixture
+def stock(make_bert, word_tokenizer, tmp_path):
+    """A folder of transformers: backbone and tokenizer, no card."""
+    make_bert(1).save_pretrained(tmp_path / "stock")
+    word_tokenizer.save_pretrained(tmp_path / "stock")
+    return tmp_path / "stock"
+
+
+@pytest.fixture
+def foreign(stock, tmp_path):
+    """`foreign(*modules)`: a folder that sentence-transformers wrote, and what it encodes."""
+
+    def make(*modules, **options):
+        model = SentenceTransformer(
+            modules=[Transformer(str(stock)), *modules], device="cpu", **options
+        )
+        shutil.rmtree(tmp_path / "foreign", ignore_errors=True)
+        model.save_pretrained(str(tmp_path / "foreign"))
+        return tmp_path / "foreign", model.encode(SENTENCES, convert_to_tensor=True)
+
+    return make
+
+
+def same(found, expected):
+    torch.testing.assert_close(found, expected, atol=1e-5, rtol=0)
+
+
+def test_an_ensemble_is_saved_with_its_members_and_weights(tower, make_roberta, tmp_path):
+    """Prevents members in another order (member_10 before member_2), weights that are lost, a twin
+    that comes back as one tower, and a second tokenizer that is dropped."""
+    one = tower(1, pooling="mean")
+    twin = TwinEncoder(tower(2).backbone, tower(3).backbone, tokenizer=one.tokenizer)
+    inner = Ensemble([twin, SentenceEncoder(make_roberta(4), one.tokenizer)], [0.3, 0.7])
+    members = [one, inner, *(tower(seed) for seed in range(5, 14))]
+    ensemble = Ensemble(members, [0.1 * i for i in range(1, 12)])
+    ensemble.save_pretrained(tmp_path / "sum")
+    found = cselab.load(tmp_path / "sum")
+    same(found.encode(SENTENCES), ensemble.encode(SENTENCES))
+    assert found.weights == ensemble.weights
+    assert not any(part.training for part in found.modules())
+    (tmp_path / "sum" / "member_2" / "cselab.json").unlink()
+    with pytest.raises(ModelError, match=r"no cselab.json in .*member_2"):
+        cselab.load(tmp_path / "sum")
+
+
+def test_an_ensemble_that_cannot_be_saved_leaves_nothing(tower, make_bert, tmp_path):
+    """Prevents half an ensemble on disk, and a folder of the user's that is replaced."""
+
+    class Odd(torch.nn.Module):
+        backbones = (make_bert(1),)
+
+    with pytest.raises(ModelError, match="member of type Odd cannot be saved"):
+        Ensemble([tower(), Odd()]).save_pretrained(tmp_path / "out")
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "notes.txt").write_text("keep")
+    with pytest.raises(ModelError, match="is no saved encoder"):
+        Ensemble([tower(), tower(2)]).save_pretrained(tmp_path / "mine")
+    assert [path.name for path in tmp_path.iterdir()] == ["mine"]
+
+
+def test_stock_folders_have_the_usual_pooling(stock, make_bert, tower):
+    """Prevents a mean for [CLS], and a decoder that is read by its first token, which sees no other
+    word."""
+    same(cselab.load(stock).encode(SENTENCES), tower(1).encode(SENTENCES))
+    same(
+        cselab.load(stock, pooling="first_last").encode(SENTENCES),
+        tower(1, pooling="first_last").encode(SENTENCES),
+    )
+    assert cselab.load("data/backbones/tiny-llama").pooling == "last_token"
+    assert cselab.load("data/backbones/tiny-llama", pooling="mean").pooling == "mean"
+    with pytest.raises(ModelError, match="unknown pooling 'avg'"):
+        cselab.load(stock, pooling="avg")
+
+
+def test_a_checkpoint_without_safetensors(stock, tower, tmp_path):
+    """Prevents the papers' public checkpoints from being refused, and code that runs when a file is
+    read."""
+    (stock / "model.safetensors").unlink()
+    with pytest.raises(ModelError, match=r"expected a model\.safetensors that fits"):
+        cselab.load(stock)
+    encoder = tower(1)
+    torch.save(encoder.backbone.state_dict(), stock / "pytorch_model.bin")
+    same(cselab.load(stock).encode(SENTENCES), encoder.encode(SENTENCES))
+    torch.save({"weights": SentenceTransformer}, stock / "pytorch_model.bin")
+    with pytest.raises(ModelError, match=r"expected a pytorch_model\.bin of tensors alone"):
+        cselab.load(stock)
+
+
+@pytest.mark.parametrize("mode", ["cls", "mean", "lasttoken"])
+def test_models_of_sentence_transformers_encode_the_same(foreign, mode):
+    """Prevents a pooling that is ignored: a public checkpoint would be scored as another model."""
+    folder, expected = foreign(Pooling(32, mode))
+    same(cselab.load(folder).encode(SENTENCES), expected)
+    old = {"word_embedding_dimension": 32, f"pooling_mode_{mode}": True}
+    if mode != "lasttoken":
+        old = {
+            "word_embedding_dimension": 32,
+            f"pooling_mode_{mode}_token{'s' * (mode == 'mean')}": 1,
+        }
+    (folder / "1_Pooling" / "config.json").write_text(json.dumps(old))
+    same(cselab.load(folder).encode(SENTENCES), expected)
+
+
+def test_a_dense_module_is_the_pooler(foreign, stock):
+    """Prevents the backbone's own, other pooler in place of the Dense module."""
+    dense = Dense(32, 32)
+    folder, expected = foreign(Pooling(32, "cls"), dense)
+    found = cselab.load(folder)
+    assert found.pooling == "pooler"
+    same(found.encode(SENTENCES), expected)
+    for wrong in (
+        Dense(32, 16),
+        Dense(32, 32, activation_function=torch.nn.Identity()),
+        Dense(32, 32, bias=False),
+    ):
+        folder, _ = foreign(Pooling(32, "cls"), wrong)
+        with pytest.raises(ModelError, match="'Dense' in .* is no BERT pooler"):
+            cselab.load(folder)
+    folder, _ = foreign(Pooling(32, "mean"), dense)
+    with pytest.raises(ModelError, match="is no BERT pooler"):
+        cselab.load(folder)
+
+
+def test_a_default_prompt_is_kept(foreign):
+    """Prevents sentences without the prompt that the model was trained with."""
+    folder, expected = foreign(
+        Pooling(32, "mean"), prompts={"query": "the woman "}, default_prompt_name="query"
+    )
+    same(cselab.load(folder).encode(SENTENCES), expected)
+
+
+def test_modules_without_a_counterpart_are_named(foreign):
+    """Prevents a model that is scored without its last module."""
+    for modules, message in (
+        ((Pooling(32, "mean"), Normalize()), "its module 'Normalize' is not supported"),
+        ((Pooling(32, "cls"), Dense(32, 32), Normalize()), "'Normalize' is not supported"),
+        ((Pooling(32, "max"),), "pools 'max'; expected one of cls, mean, lasttoken"),
+        ((Pooling(32, ("cls", "mean")),), r"pools \('cls', 'mean'\)"),
+    ):
+        folder, _ = foreign(*modules)
+        with pytest.raises(ModelError, match=message):
+            cselab.load(folder)
+    modules = json.loads((folder / "modules.json").read_text())
+    modules[1]["type"] = "theirs.Pooling"
+    (folder / "modules.json").write_text(json.dumps(modules))
+    with pytest.raises(ModelError, match="'theirs.Pooling' is not supported"):
+        cselab.load(folder)
+    (folder / "modules.json").write_text("{")
+    with pytest.raises(ModelError, match="modules.json is damaged"):
+        cselab.load(folder)
+
+
+def test_other_architectures_are_named(tmp_path):
+    """Prevents "expected a decoder" for an encoder of a family that is not supported."""
+    from transformers import DistilBertConfig
+
+    DistilBertConfig().save_pretrained(tmp_path)
+    with pytest.raises(ModelError, match="is a 'distilbert' model; expected an encoder of type"):
+        cselab.load(tmp_path)
+
+
+@pytest.mark.parametrize("how", [*POOLINGS, "pooler"])
+def test_another_pooling_of_finished_encoders(tower, word_tokenizer, how):
+    """Prevents copies of weights, a twin whose second tower keeps [CLS], and lost weights of an
+    ensemble."""
+    one, two = tower(1), tower(2)
+    twin = TwinEncoder(one.backbone, two.backbone, tokenizer=word_tokenizer, cael=(2, 4))
+    batch = word_tokenizer(SENTENCES, padding=True, return_tensors="pt")
+
+    def reference(backbone):
+        with torch.no_grad():
+            output = backbone(
+                input_ids=batch["input_ids"],
+                attention_mask=batch["attention_mask"],
+                output_hidden_states=True,
+            )
+        if how == "pooler":
+            return output.pooler_output
+        return pool(output.hidden_states, batch["attention_mask"], how)
+
+    of_one, of_two = reference(one.backbone), reference(two.backbone)
+    same(with_pooling(one, how).encode(SENTENCES), of_one)
+    same(with_pooling(twin, how).encode(SENTENCES), of_one + of_two)
+    ensemble = Ensemble([twin, two], [0.3, 0.7])
+    same(with_pooling(ensemble, how).encode(SENTENCES), 0.3 * (of_one + of_two) + 0.7 * of_two)
+    assert with_pooling(one, how).backbone is one.backbone
+    assert one.pooling == "cls"
+
+
+def test_poolings_that_are_not_there_are_refused(tower, make_bert, word_tokenizer):
+    """Prevents [CLS] under the name of a pooler, and towers of a fused twin that run alone."""
+    bare = make_bert(1)
+    bare.pooler = None
+    for encoder in (
+        SentenceEncoder(bare, word_tokenizer),
+        TwinEncoder(bare, bare, tokenizer=word_tokenizer),
+    ):
+        with pytest.raises(ModelError, match="reads the backbone's pooler, and it has none"):
+            with_pooling(encoder, "pooler")
+    towers = [tower(seed).backbone for seed in (1, 2)]
+    fused = TwinEncoder(*towers, cael=(2,), cross_stream="fused", tokenizer=word_tokenizer)
+    assert with_pooling(fused, "cls") is fused
+    with pytest.raises(ModelError, match="fused twin mixes its towers"):
+        with_pooling(fused, "mean")
+
+
+def test_what_has_no_token_states_has_no_pooling():
+    """Prevents word vectors whose score is repeated under every pooling."""
+
+    class WordVectors:
+        def encode(self, sentences):
+            return torch.zeros(len(sentences), 3)
+
+    with pytest.raises(ModelError, match="a WordVectors has no token states"):
+        with_pooling(WordVectors(), "mean")

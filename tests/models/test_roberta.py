@@ -1,0 +1,111 @@
+"""RoBERTa: positions that start after the padding id, bytes as tokens, base's depth and shape."""
+
+import pytest
+import torch
+from roberta_helpers import TEXTS, byte_tokenizer, save_roberta, tokenised
+from sentence_transformers import SentenceTransformer
+from transformers import RobertaModel
+
+import cselab
+from cselab.analysis import vector_norms
+from cselab.errors import ModelError
+from cselab.models import (
+    SentenceEncoder,
+    TwinEncoder,
+    cael_positions,
+    export,
+    load_backbone,
+    load_tokenizer,
+    remove_layer_norms,
+)
+from cselab.models.backbone import longest_input
+
+
+@pytest.fixture(scope="module", params=["small", pytest.param("base", marks=pytest.mark.slow)])
+def folders(request, tmp_path_factory) -> list[str]:
+    """Two RoBERTas of twelve layers."""
+    folder = tmp_path_factory.mktemp(request.param)
+    return [save_roberta(folder / name, seed, request.param) for seed, name in enumerate("ab")]
+
+
+def twin(folders) -> TwinEncoder:
+    """With six cross-attention layers."""
+    towers = [load_backbone(folder) for folder in folders]
+    return TwinEncoder(*towers, cael=cael_positions(12, 2), tokenizer=byte_tokenizer()).eval()
+
+
+def test_positions_start_after_the_padding_id(folders):
+    """Prevents positions from 0, of which RoBERTa trained none, and positions that depend on how
+    far a batch is padded."""
+    batch = tokenised(TEXTS)
+    assert not batch["attention_mask"].all()
+    stock = RobertaModel.from_pretrained(folders[0], dtype=torch.float32).eval()
+    found = SentenceEncoder(load_backbone(folders[0]), byte_tokenizer()).encode(TEXTS)
+    with torch.no_grad():
+        for text, vector in zip(TEXTS, found, strict=True):
+            ids = tokenised([text])["input_ids"]
+            positions = stock.config.pad_token_id + 1 + torch.arange(ids.shape[1])[None]
+            alone = stock(ids, position_ids=positions).last_hidden_state[0, 0]
+            torch.testing.assert_close(vector, alone, atol=1e-4, rtol=1e-4)
+
+
+def test_514_positions_hold_512_tokens(folders):
+    """Prevents an index error on a long sentence, and two positions that are given away."""
+    encoder = twin(folders)
+    assert all(longest_input(tower) == 512 for tower in encoder.backbones)
+    ids = torch.full((1, 512), 7)
+    assert (
+        encoder.embed({"input_ids": ids, "attention_mask": torch.ones_like(ids)}).isfinite().all()
+    )
+    with pytest.raises(ModelError, match="513 tokens wide, the backbone reads at most 512"):
+        encoder(torch.full((1, 513), 7))
+    assert encoder.encode(["é" * 600]).isfinite().all()
+
+
+def test_six_cross_attention_layers_end_at_the_last(folders):
+    """Prevents CAELs at BERT's depth alone, and a cross stream that reads padding."""
+    encoder = twin(folders)
+    assert encoder.cael == (2, 4, 6, 8, 10, 12)
+    batch = tokenised(TEXTS)
+    with torch.no_grad():
+        together = encoder(**batch)
+        for row, text in enumerate(TEXTS):
+            for all_rows, alone in zip(together, encoder(**tokenised([text])), strict=True):
+                torch.testing.assert_close(all_rows[row], alone[0], atol=1e-4, rtol=1e-4)
+
+
+def test_lengths_differ_once_layer_norms_are_removed(folders, tmp_path):
+    """Prevents a removal that BERT's layers have and RoBERTa's have not, or that saving undoes."""
+    tower, tokenizer = load_backbone(folders[0]), load_tokenizer(folders[0])
+    tower.encoder.layer[-1].output.LayerNorm.reset_parameters()  # a gain of 1, a bias of 0
+    fixed = vector_norms(tower, tokenizer, TEXTS)
+    width = tower.config.hidden_size**0.5
+    torch.testing.assert_close(fixed.cls, torch.full((len(TEXTS),), width), rtol=1e-3, atol=1e-3)
+    remove_layer_norms(tower, 2)
+    free = vector_norms(tower, tokenizer, TEXTS)
+    assert free.cls.std() / free.cls.mean() > 100 * fixed.cls.std() / fixed.cls.mean()
+    SentenceEncoder(tower, tokenizer).save_pretrained(tmp_path / "out")
+    again = load_backbone(tmp_path / "out")
+    assert again.config.layer_norms_removed == 2
+    torch.testing.assert_close(vector_norms(again, tokenizer, TEXTS).cls, free.cls)
+
+
+@pytest.mark.parametrize("kind", ["single", "twin"])
+def test_an_exported_roberta_gives_equal_embeddings(folders, tmp_path, kind):
+    """Prevents token types that RoBERTa lacks, a lower-cased text, a second `<s>`, and a text that
+    is cut two tokens too late."""
+    if kind == "single":
+        encoder = SentenceEncoder(load_backbone(folders[0]), byte_tokenizer())
+    else:
+        encoder = twin(folders)
+    texts = [*TEXTS, *(text.lower() for text in TEXTS), "é guitar " * 400]
+    expected = encoder.encode(texts)
+    assert not torch.allclose(expected[0], expected[len(TEXTS)])  # case counts
+    export(encoder, tmp_path / "out")
+    opened = SentenceTransformer(
+        str(tmp_path / "out"), trust_remote_code=kind == "twin", device="cpu"
+    )
+    found = opened.encode(texts, convert_to_tensor=True)
+    torch.testing.assert_close(found, expected, atol=1e-4, rtol=1e-4)
+    ours = cselab.load(tmp_path / "out").encode(texts)
+    torch.testing.assert_close(ours, expected, atol=1e-5, rtol=1e-5)
