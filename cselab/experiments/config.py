@@ -12,7 +12,7 @@ from cselab.config import Config, explained
 from cselab.data.config import DataConfig
 from cselab.data.sources import embedded_dir
 from cselab.errors import SettingsError, nearest, suggest
-from cselab.experiments.profiles import PROFILES
+from cselab.experiments.profiles import PROFILES, Profile
 from cselab.methods import AnyMethod, MethodConfig, method_names, registered
 
 PRESETS = ("paper", "released")
@@ -126,12 +126,21 @@ def configure(
     given = run.flattened(changes)
     if isinstance(method, str):  # the methods of nodes first: a profile's values depend on them
         run = run.changed(_methods({**run.fitting(usual), **given}))
-        node = PROFILES[profile].apply(run.method).seeded(seed)
-        run = run.model_copy(update={"method": node})
-    found = _with(run, usual, given)
+        found = _sized(run, PROFILES[profile], usual, given)
+        if family(found.method) == "roberta":
+            found = _sized(run, PROFILES[profile].for_roberta(), usual, given)
+    else:
+        found = _with(run, usual, given)
     if isinstance(method, str) and preset == "released":  # which depends on the backbone
         found = _with(found.model_copy(update={"method": released(found.method)}), usual, given)
     return found
+
+
+def _sized(
+    run: RunConfig, profile: Profile, usual: Mapping[str, Any], given: Mapping[str, Any]
+) -> RunConfig:
+    node = profile.apply(run.method).seeded(run.seed)
+    return _with(run.model_copy(update={"method": node}), usual, given)
 
 
 def _with(run: RunConfig, usual: Mapping[str, Any], given: Mapping[str, Any]) -> RunConfig:

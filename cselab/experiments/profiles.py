@@ -6,6 +6,7 @@ paper  BERT-base on one million Wikipedia sentences with the papers' settings; a
 """
 
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from cselab.config import PROFILE_NAMES
@@ -16,16 +17,19 @@ from cselab.methods import MethodConfig
 
 class Profile(NamedTuple):
     """data: of the run. everywhere: values of paths wherever they end one in a tree. roles: changes
-    of a node by its role; members of a tuple are "tower_i", the second "tower_ii"."""
+    of a node by its role; members of a tuple are "tower_i", the second "tower_ii". roberta: more of
+    them for a RoBERTa, by role or by the method's name."""
 
     data: DataConfig
     everywhere: Mapping[str, Any]
     roles: Mapping[str, Mapping[str, Any]]
+    roberta: Mapping[str, Mapping[str, Any]] = MappingProxyType({})
 
     def apply(self, node: MethodConfig, role: str | None = None) -> MethodConfig:
         """The tree of a method at this profile's size."""
         node = node.with_parts(self._part)
-        for path, value in self.roles.get(role or node.role, {}).items():
+        names = (role,) if role else (node.role, node.method)
+        for path, value in {k: v for n in names for k, v in self.roles.get(n, {}).items()}.items():
             if path.split(".")[0] in type(node).model_fields:
                 node = node.with_value(tuple(path.split(".")), value)
         for place in [place for place, _ in node.paths()]:
@@ -33,6 +37,12 @@ class Profile(NamedTuple):
                 if place[-len(path.split(".")) :] == tuple(path.split(".")):
                     node = node.with_value(place, value)
         return node
+
+    def for_roberta(self) -> "Profile":
+        """The same profile with RoBERTa's values in the place of BERT's."""
+        names = self.roles.keys() | self.roberta.keys()
+        merged = {n: {**self.roles.get(n, {}), **self.roberta.get(n, {})} for n in names}
+        return self._replace(roles=merged)
 
     def _part(self, part: MethodConfig, place: int | None) -> MethodConfig:
         """A tower; one with a budget of its own, such as a decoder, keeps it."""
@@ -97,7 +107,21 @@ PROFILES: dict[str, Profile] = {
     "paper": Profile(
         data=DataConfig(hub=True, triplets=275_601),
         everywhere={"bf16": True, "round_trips.translator": "opus-mt"},
-        roles={},  # the defaults of every Config are the paper's
+        roles={},  # the defaults of every Config are the paper's, of BERT
+        roberta={
+            # TNCSE supplement, Table I-1; stage 2 is BERT's there (the released batch is 256)
+            "tower_i": {
+                **_schedule(learning_rate=1.5e-5),
+                "round_trips": RoundTrips(pivot="nl"),
+            },
+            "tower_ii": {
+                **_schedule(learning_rate=1.25e-5),
+                "round_trips": RoundTrips(pivot="zh"),
+            },
+            "student": _schedule(batch_size=256),
+            **dict.fromkeys(("uc_d", "tncse_uc_d", "rankcse_uc_d"), _schedule(batch_size=128)),
+            "simcse": _schedule(batch_size=512, learning_rate=1e-5),  # SimCSE, Table D.1
+        },
     ),
 }
 assert tuple(PROFILES) == PROFILE_NAMES

@@ -35,8 +35,8 @@ class Difference(NamedTuple):
 
     def changes(self, config: Any, family: str = "bert") -> Mapping[str, Any]:
         """The settings that make `config` the other wording, for a backbone of `family`."""
-        if self.change is None:
-            return {}
         if family == "roberta" and self.roberta is not None:
             return self.roberta
+        if self.change is None:
+            return {}
         return self.change(config) if callable(self.change) else self.change

@@ -17,31 +17,24 @@ import torch
 from transformers import BertConfig, BertForPreTraining, PreTrainedTokenizerBase
 
 from cselab.data.token_rows import Rows, next_sentence_pairs
-from cselab.methods.word_vectors import sif_weights
-from cselab.pretraining.objectives import pair_losses, random_tokens, sentence_losses, token_loss
-from cselab.pretraining.run import LoopConfig, Run, train_tokenizer_and_tokenize
+from cselab.pretraining.encoder import EncoderConfig, EncoderRun
+from cselab.pretraining.objectives import pair_losses
+from cselab.pretraining.run import train_tokenizer_and_tokenize
 
 
 @dataclass(frozen=True)
-class PretrainConfig(LoopConfig):
+class PretrainConfig(EncoderConfig):
     """Settings of masked LM, bag of words and next sentence."""
 
-    masked: float = 0.3
-    """Share of masked words in single sentences; in pairs 15 %, as BERT."""
-    bag_weight: float = 3.0
-    """Weight of the bag-of-words loss; with 1, [CLS] scored a point less on STS-B dev. 0: none."""
     pair_every: int = 8
-    """With ordered text, one of so many steps is on BERT's sentence pairs."""
-    dropout: float = 0.1
-    """As BERT; contrastive training makes its views with it."""
-    dropout_last: float = 0.15
-    """Share of the steps, the last ones, with dropout: drawing masks takes a third of the time."""
+    """With ordered text, one of so many steps is on BERT's sentence pairs, 15 % masked as there."""
 
 
 BERT_OBJECTIVES: Mapping[str, Any] = MappingProxyType(
     {"masked": 0.15, "bag_weight": 0.0, "dropout_last": 1.0}
 )
-"""Settings of `PretrainConfig` for masked LM and next sentence alone, with dropout in every step.
+"""Settings of `EncoderConfig` for masked LM (in a BERT, and next sentence) alone, with dropout in
+every step.
 
 Devlin et al. 2019, https://arxiv.org/abs/1810.04805, section 3.1. BERT's steps are all on pairs;
 here most are on single sentences, because most of the corpora do not keep their order. With every
@@ -77,11 +70,8 @@ def pretrain(
     return BertRun(config, tokenizer, rows, in_order, checkpoint).train_to(folder)
 
 
-class BertRun(Run):
-    """Masked LM and bag of words on single sentences; with ordered text, some steps on pairs.
-
-    Without bag of words if its weight is 0.
-    """
+class BertRun(EncoderRun):
+    """Masked LM and bag of words on single sentences; with ordered text, some steps on pairs."""
 
     def __init__(
         self,
@@ -89,84 +79,25 @@ class BertRun(Run):
         tokenizer: PreTrainedTokenizerBase,
         rows: Rows,
         ordered: Rows | None,
-        checkpoint,
+        checkpoint: str | Path | None,
     ):
-        self.ordered, self.mask_id = ordered, tokenizer.mask_token_id
-        self.weights = None
-        if config.bag_weight:
-            weights = sif_weights(rows, len(tokenizer), tokenizer.all_special_ids)
-            self.weights = torch.tensor(weights, dtype=torch.float32, device=config.device)
+        self.ordered = ordered
         model = BertForPreTraining(_bert_config(config, tokenizer))
         super().__init__(config, tokenizer, rows, model, checkpoint)
 
     def losses(self, which: np.ndarray) -> dict[str, torch.Tensor]:
         config = self.config
-        ids_of = {"mask_id": self.mask_id, "pad_id": self.pad_id}
-        late = self.step >= (1 - config.dropout_last) * config.steps
-        for part in self.model.modules():
-            if isinstance(part, torch.nn.Dropout):
-                part.p = config.dropout if late else 0.0
-        if self.ordered is not None and self.step % config.pair_every == 0:
-            random = np.random.default_rng((config.seed, self.step))
-            ids, segments, labels = next_sentence_pairs(
-                self.ordered, config.batch_size // 2, self.pad_id, random
-            )
-            self.tokens += int((ids != self.pad_id).sum())
-            ids, segments, labels = (x.to(self.device) for x in (ids, segments, labels))
-            words, follows = pair_losses(self.model, ids, segments, labels, self.special, **ids_of)
-            losses = {"masked LM of pairs": words, "next sentence": follows}
-        else:
-            ids = self.padded(which)
-            words, bag = sentence_losses(
-                self.model, ids, self.special, self.weights, **ids_of, masked=config.masked
-            )
-            losses = {"masked LM": words}
-            if bag is not None:
-                losses["bag of words"] = config.bag_weight * bag
-        return losses
-
-    def held_out_loss(self) -> float:
-        return held_out_loss(
-            self.model,
-            self.rows,
-            self.held_out,
-            self.special,
-            mask_id=self.mask_id,
-            pad_id=self.pad_id,
-            share=self.config.masked,
+        if self.ordered is None or self.step % config.pair_every:
+            return super().losses(which)
+        self.set_dropout()
+        random = np.random.default_rng((config.seed, self.step))
+        ids, segments, labels = next_sentence_pairs(
+            self.ordered, config.batch_size // 2, self.pad_id, random
         )
-
-
-@torch.no_grad()
-def held_out_loss(
-    model: BertForPreTraining,
-    rows: Rows,
-    which: np.ndarray,
-    special: torch.Tensor,
-    *,
-    mask_id: int,
-    pad_id: int,
-    share: float,
-    batch_size: int = 250,
-) -> float:
-    """Masked-LM loss in nats, without dropout, with the same masks at every call.
-
-    Keeps the random state.
-    """
-    model.eval()
-    total, count = 0.0, 0
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(0)
-        for part in np.array_split(which, max(1, len(which) // batch_size)):
-            ids = rows.padded(part, pad_id)
-            # drawn on the CPU: the same on every device
-            hidden = random_tokens(ids, special.cpu(), share).to(model.device)
-            ids = ids.to(model.device)
-            output = model.bert(ids.masked_fill(hidden, mask_id), (ids != pad_id).long())
-            loss = token_loss(model, output.last_hidden_state, ids, hidden)
-            total += loss.item() * int(hidden.sum())
-            count += int(hidden.sum())
-    return total / count
+        self.tokens += int((ids != self.pad_id).sum())
+        ids, segments, labels = (x.to(self.device) for x in (ids, segments, labels))
+        words, follows = pair_losses(self.model, ids, segments, labels, self.special, **self.ids_of)
+        return {"masked LM of pairs": words, "next sentence": follows}
 
 
 def _bert_config(config: PretrainConfig, tokenizer: PreTrainedTokenizerBase) -> BertConfig:

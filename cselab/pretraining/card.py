@@ -5,8 +5,29 @@ from collections.abc import Mapping
 DESCRIPTIONS = {
     "bert": "A small BERT encoder: masked LM, prediction of the sentence's words from [CLS], "
     "and next-sentence prediction for the pooler.",
+    "roberta": "A small RoBERTa encoder: masked LM with masks drawn anew at every visit, and "
+    "prediction of the sentence's words from `<s>` and from the pooler; no sentence pairs.",
     "llama": "A small Llama decoder: next-token prediction on single sentences, `[CLS]` first and "
     "`[SEP]` last.",
+}
+OWN_OBJECTIVES = {
+    "bert": (
+        "A small BERT encoder, pretrained with BERT's own objectives: masked LM ({masked:.0%} of "
+        "the words of single sentences, 15% of pairs) and next-sentence prediction (one step in "
+        "{pair_every} is on pairs)",
+        "Only the next sentence trains [CLS].",
+    ),
+    "roberta": (
+        "A small RoBERTa encoder, pretrained with RoBERTa's own objective: masked LM "
+        "({masked:.0%} of the words, drawn anew at every visit)",
+        "Nothing trains `<s>`, and there is no pooler.",
+    ),
+}
+"""Without bag of words: the objectives, and what they train the first token for."""
+VOCABULARIES = {
+    "bert": "lower-case WordPiece",
+    "roberta": "cased byte-level BPE",
+    "llama": "lower-case WordPiece",
 }
 
 
@@ -30,7 +51,7 @@ def card_text(
         "",
         f"{_description(kind, config)}; "
         f"{config['layers']} layers, width {config['width']}, {config['heads']} heads, a "
-        f"lower-case WordPiece vocabulary of {config['vocab_size']:,}, float16.",
+        f"{VOCABULARIES[kind]} vocabulary of {config['vocab_size']:,}, float16.",
         "",
         "**Text.** "
         + ", ".join(text)
@@ -70,15 +91,13 @@ def card_text(
 
 
 def _description(kind: str, config: Mapping) -> str:
-    if kind == "bert" and not config["bag_weight"]:
+    if kind in OWN_OBJECTIVES and not config["bag_weight"]:
         last = config["dropout_last"]
         steps = "every step" if last >= 1 else f"the last {last:.0%} of the steps"
+        objectives, first = OWN_OBJECTIVES[kind]
         return (
-            "A small BERT encoder, pretrained with BERT's own objectives: masked LM "
-            f"({config['masked']:.0%} of the words of single sentences, 15% of pairs) and "
-            f"next-sentence prediction (one step in {config['pair_every']} is on pairs), with "
-            f"dropout of {config['dropout']} in {steps}. Only the next sentence trains [CLS]. Made "
-            "by this project from scratch"
+            f"{objectives.format(**config)}, with dropout of {config['dropout']} in {steps}. "
+            f"{first} Made by this project from scratch"
         )
     return f"{DESCRIPTIONS[kind]} Made by this project from scratch, for its default run"
 

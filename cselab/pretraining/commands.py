@@ -15,11 +15,12 @@ class Kind(StrEnum):
     """Kind of backbone that `cselab pretrain` trains."""
 
     bert = "bert"
+    roberta = "roberta"
     llama = "llama"
 
 
 class Objectives(StrEnum):
-    """Objectives of an encoder beside masked LM and next sentence."""
+    """Objectives of an encoder beside masked LM, and next sentence in a BERT."""
 
     words = "words"
     bert = "bert"
@@ -44,8 +45,9 @@ def pretrain(
     objectives: Annotated[
         Objectives,
         typer.Option(
-            help="For bert. words: [CLS] also predicts the words of its sentence, as in tiny-bert; "
-            "bert: masked LM and next sentence alone, with dropout in every step."
+            help="For encoders. words: [CLS] also predicts the words of its sentence, as in "
+            "tiny-bert; bert: masked LM (a bert: and next sentence) alone, with dropout in every "
+            "step."
         ),
     ] = Objectives.words,
     steps: Annotated[int, typer.Option(help="Number of training steps.", min=1)] = 9_000,
@@ -67,13 +69,14 @@ def pretrain(
     cselab pretrain my-bert --data-dir ~/data --bf16
     cselab pretrain big-bert --data-dir ~/data --bf16 --device cuda --layers 12 --width 384
     cselab pretrain plain-bert --data-dir ~/data --bf16 --objectives bert
+    cselab pretrain my-roberta --data-dir ~/data --bf16 --kind roberta
     """
     from cselab.errors import SettingsError
     from cselab.pretraining.bert import BERT_OBJECTIVES
     from cselab.pretraining.recipe import TEXT, make_backbone
 
     if kind is Kind.llama and objectives is Objectives.bert:
-        raise SettingsError("--objectives bert is for --kind bert; a llama predicts the next token")
+        raise SettingsError("--objectives bert is for encoders; a llama predicts the next token")
     card = make_backbone(
         kind.value,
         folder,

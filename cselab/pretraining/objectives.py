@@ -1,10 +1,12 @@
-"""Pretraining losses of a small BERT: masked LM, bag of words from [CLS], next sentence."""
+"""Pretraining losses of a small encoder: masked LM, bag of words from [CLS], next sentence."""
 
 import torch
 import torch.nn.functional as F
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
-from transformers import BertForPreTraining
+from transformers import BertForPreTraining, RobertaForMaskedLM
+
+MaskedLM = BertForPreTraining | RobertaForMaskedLM
 
 
 def random_tokens(
@@ -14,8 +16,14 @@ def random_tokens(
     return (torch.rand(ids.shape, device=ids.device) < share) & ~torch.isin(ids, special)
 
 
+def word_logits(model: MaskedLM, states: Float[Tensor, "*B d"]) -> Float[Tensor, "*B V"]:
+    """Logits over the vocabulary, by the masked-LM head."""
+    head = model.lm_head if isinstance(model, RobertaForMaskedLM) else model.cls.predictions
+    return head(states)
+
+
 def token_loss(
-    model: BertForPreTraining,
+    model: MaskedLM,
     states: Float[Tensor, "B L d"],
     ids: Int[Tensor, "B L"],
     where: Bool[Tensor, "B L"],
@@ -24,7 +32,7 @@ def token_loss(
 
     Only there, because the projection to the vocabulary is most of a small model's work.
     """
-    return F.cross_entropy(model.cls.predictions(states[where]).float(), ids[where])
+    return F.cross_entropy(word_logits(model, states[where]).float(), ids[where])
 
 
 def bag_of_words_loss(
@@ -42,7 +50,7 @@ def bag_of_words_loss(
 
 
 def sentence_losses(
-    model: BertForPreTraining,
+    model: MaskedLM,
     ids: Int[Tensor, "B L"],
     special: Int[Tensor, " S"],
     weights: Float[Tensor, " V"] | None,
@@ -53,15 +61,21 @@ def sentence_losses(
 ) -> tuple[Float[Tensor, ""], Float[Tensor, ""] | None]:
     """(masked-LM loss, bag-of-words loss of [CLS]) of single sentences.
 
-    The bag contains the masked words too. Without weights there is no bag-of-words loss.
+    The masks are drawn anew at every call (RoBERTa's dynamic masking). The bag contains the masked
+    words too. A RoBERTa has no next-sentence task: its pooler, if it has one, predicts the bag as
+    well, and the loss is their mean. Without weights there is no bag-of-words loss.
     """
     hidden = random_tokens(ids, special, masked)
     attention = (ids != pad_id).long()
-    output = model.bert(input_ids=ids.masked_fill(hidden, mask_id), attention_mask=attention)
+    output = model.base_model(ids.masked_fill(hidden, mask_id), attention)
     states = output.last_hidden_state
     bag = None
     if weights is not None:
-        bag = bag_of_words_loss(model.cls.predictions(states[:, 0]), ids, weights)
+        vectors = [states[:, 0]]
+        if isinstance(model, RobertaForMaskedLM) and output.pooler_output is not None:
+            vectors.append(output.pooler_output)
+        bags = [bag_of_words_loss(word_logits(model, v), ids, weights) for v in vectors]
+        bag = sum(bags) / len(bags)
     return token_loss(model, states, ids, hidden), bag
 
 

@@ -15,7 +15,7 @@ from typing import Literal
 
 import numpy as np
 import torch
-from transformers import AutoConfig, BertForPreTraining, LlamaForCausalLM
+from transformers import AutoConfig, BertForPreTraining, LlamaForCausalLM, RobertaForMaskedLM
 
 from cselab.data.corpus import load_corpus
 from cselab.data.sts import STS7
@@ -25,9 +25,13 @@ from cselab.errors import ModelError, SettingsError, suggest
 from cselab.evaluation import evaluate_sts
 from cselab.methods.sif import SifMean
 from cselab.models import SentenceEncoder, load_backbone, load_tokenizer
-from cselab.pretraining.bert import PretrainConfig, held_out_loss, pretrain
+from cselab.models.backbone import quiet_loading
+from cselab.pretraining.bert import PretrainConfig, pretrain
 from cselab.pretraining.card import card_text
+from cselab.pretraining.encoder import EncoderConfig, held_out_loss
 from cselab.pretraining.llama import next_token_held_out, pretrain_decoder
+from cselab.pretraining.objectives import MaskedLM
+from cselab.pretraining.roberta import pretrain_roberta
 from cselab.pretraining.run import LoopConfig, check_device, held_out_positions
 
 TEXT = (
@@ -62,7 +66,7 @@ class _Text:
 
 
 def make_backbone(
-    kind: Literal["bert", "llama"],
+    kind: Literal["bert", "roberta", "llama"],
     folder: str | Path,
     data_dir: str | Path | None,
     corpora: tuple[str, ...] = TEXT,
@@ -70,8 +74,8 @@ def make_backbone(
 ) -> dict:
     """Pretrain a backbone into `folder`, measure it and write its card; returns the card's content.
 
-    config: fields of `LoopConfig`, for a BERT those of `PretrainConfig`. After an interruption, the
-        same call continues from `<folder>.checkpoint`.
+    config: fields of `LoopConfig`, for a BERT those of `PretrainConfig`, for a RoBERTa those of
+        `EncoderConfig`. After an interruption, the same call continues from `<folder>.checkpoint`.
 
     Raises SettingsError for a corpus whose licence is not known to allow derived works, and for a
     BERT without a corpus that keeps its order.
@@ -85,6 +89,8 @@ def make_backbone(
         report = pretrain(
             PretrainConfig(**config), text, folder, ordered=ordered, checkpoint=checkpoint
         )
+    elif kind == "roberta":
+        report = pretrain_roberta(EncoderConfig(**config), text, folder, checkpoint=checkpoint)
     else:
         report = pretrain_decoder(LoopConfig(**config), text, folder, checkpoint=checkpoint)
     report["hours"] = round((time.perf_counter() - started) / 3600, 2)
@@ -123,13 +129,14 @@ def _in_order(corpora: tuple[str, ...]) -> tuple[str, ...]:
 def _hardware(device: str) -> str:
     if device.startswith("cuda"):
         return torch.cuda.get_device_name(device)
-    return f"{torch.get_num_threads()} threads of a {platform.machine()} CPU"
+    threads = torch.get_num_threads()
+    return f"{threads} thread{'' if threads == 1 else 's'} of a {platform.machine()} CPU"
 
 
 def measure(folder: str | Path, data_dir: str | Path | None) -> dict:
-    """Measure a backbone: held-out losses (nats); for a BERT also next-sentence accuracy and STS.
+    """Measure a backbone: held-out losses (nats); for an encoder also STS.
 
-    STS scores are those before contrastive training.
+    A BERT also has its next-sentence accuracy. STS scores are those before contrastive training.
 
     Raises ModelError for a folder without a card (which names the held-out text) or with a damaged
     one.
@@ -152,25 +159,26 @@ def _measure(folder: str | Path, data_dir: str | Path | None, corpora: tuple[str
     held_out = set(held_out[held_out < len(text.corpora)].tolist())  # real sentences only
     sentences = (sentence for i, sentence in enumerate(text.corpora) if i in held_out)
     rows = Rows.tokenize(sentences, tokenizer, max_length=LoopConfig.max_length)
-    if AutoConfig.from_pretrained(folder).model_type == "llama":
+    kind = AutoConfig.from_pretrained(folder).model_type
+    if kind == "llama":
         model = LlamaForCausalLM.from_pretrained(folder, dtype=torch.float32)
         loss = next_token_held_out(model, rows, np.arange(len(rows)), tokenizer.pad_token_id)
         return {"next-token loss": round(loss, 3)}
-    model = BertForPreTraining.from_pretrained(folder, dtype=torch.float32).eval()
-    losses = {
+    architecture = BertForPreTraining if kind == "bert" else RobertaForMaskedLM
+    with quiet_loading():  # a masked LM leaves the pooler out
+        model = architecture.from_pretrained(folder, dtype=torch.float32).eval()
+    measured = {
         f"masked-LM loss, {share:.0%} masked": _masked_lm_loss(model, tokenizer, rows, share)
         for share in (0.15, 0.3)
     }
-    return {
-        **losses,
-        "next-sentence accuracy": _next_sentence_accuracy(
+    if kind == "bert":
+        measured["next-sentence accuracy"] = _next_sentence_accuracy(
             model, tokenizer, _in_order(corpora), data_dir
-        ),
-        "sts": _sts_scores(folder, data_dir, text),
-    }
+        )
+    return {**measured, "sts": _sts_scores(folder, data_dir, text)}
 
 
-def _masked_lm_loss(model: BertForPreTraining, tokenizer, rows: Rows, share: float) -> float:
+def _masked_lm_loss(model: MaskedLM, tokenizer, rows: Rows, share: float) -> float:
     special = torch.tensor(tokenizer.all_special_ids)
     ids_of = {"mask_id": tokenizer.mask_token_id, "pad_id": tokenizer.pad_token_id}
     loss = held_out_loss(model, rows, np.arange(len(rows)), special, share=share, **ids_of)

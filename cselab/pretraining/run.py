@@ -4,7 +4,7 @@ import hashlib
 import itertools
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -210,16 +210,16 @@ class Run(ABC):
 
 
 def train_tokenizer_and_tokenize(
-    config: LoopConfig, sentences: Iterable[str]
+    config: LoopConfig,
+    sentences: Iterable[str],
+    train: Callable[..., PreTrainedTokenizerBase] = train_tokenizer,
 ) -> tuple[PreTrainedTokenizerBase, Rows]:
     """Train a tokenizer on the sentences and tokenise them.
 
     Seeds torch, so that the weights that are drawn next depend on the seed.
     """
     torch.manual_seed(config.seed)
-    tokenizer = train_tokenizer(
-        sentences, vocab_size=config.vocab_size, max_length=config.max_positions
-    )
+    tokenizer = train(sentences, vocab_size=config.vocab_size, max_length=config.max_positions)
     return tokenizer, Rows.tokenize(sentences, tokenizer, max_length=config.max_length)
 
 

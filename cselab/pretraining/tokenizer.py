@@ -1,8 +1,9 @@
-"""A lower-case WordPiece tokenizer, trained deterministically on a text."""
+"""BERT's and RoBERTa's kind of tokenizer, trained deterministically on a text."""
 
 from collections.abc import Iterable
 
 from tokenizers import (
+    AddedToken,
     Tokenizer,
     decoders,
     models,
@@ -20,6 +21,15 @@ SPECIAL = {
     "sep_token": "[SEP]",
     "mask_token": "[MASK]",
 }
+ROBERTA_SPECIAL = {
+    "bos_token": "<s>",
+    "pad_token": "<pad>",
+    "eos_token": "</s>",
+    "unk_token": "<unk>",
+    "mask_token": "<mask>",
+    "cls_token": "<s>",
+    "sep_token": "</s>",
+}
 ALPHABET = 200
 """Number of characters with a piece, the most frequent ones; a word with another one is [UNK]."""
 START = "▁"
@@ -28,7 +38,9 @@ START = "▁"
 def train_tokenizer(
     sentences: Iterable[str], *, vocab_size: int, max_length: int
 ) -> PreTrainedTokenizerFast:
-    """Train a tokenizer with BERT's normalisation and splitting, and at most `vocab_size` pieces.
+    """Train a lower-case WordPiece tokenizer with at most `vocab_size` pieces.
+
+    Normalisation and splitting are BERT's.
 
     It wraps a `tokenizers` object: in transformers 5, `BertTokenizerFast(vocab_file=...)` maps
     every word to [UNK].
@@ -45,6 +57,37 @@ def train_tokenizer(
     )
     return PreTrainedTokenizerFast(
         tokenizer_object=tokenizer, model_max_length=max_length, **SPECIAL
+    )
+
+
+def train_byte_tokenizer(
+    sentences: Iterable[str], *, vocab_size: int, max_length: int
+) -> PreTrainedTokenizerFast:
+    """Train a cased byte-level BPE tokenizer with at most `vocab_size` pieces.
+
+    As RoBERTa's: `Ġ` is the space before a word, the ids of `<s>`, `<pad>`, `</s>` and `<unk>` are
+    0 to 3, and no text has an unknown token, because every byte is a piece.
+    """
+    tokenizer = Tokenizer(models.BPE())
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    tokenizer.decoder = decoders.ByteLevel()
+    special = list(dict.fromkeys(ROBERTA_SPECIAL.values()))
+    # the mask stands for a word and the space before it
+    special[-1] = AddedToken(special[-1], lstrip=True, special=True)
+    trainer = trainers.BpeTrainer(
+        vocab_size=vocab_size,
+        special_tokens=special,
+        initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
+        show_progress=False,
+    )
+    tokenizer.train_from_iterator(sentences, trainer)
+    ends = [("</s>", tokenizer.token_to_id("</s>")), ("<s>", tokenizer.token_to_id("<s>"))]
+    tokenizer.post_processor = processors.RobertaProcessing(*ends, add_prefix_space=False)
+    return PreTrainedTokenizerFast(
+        tokenizer_object=tokenizer,
+        model_max_length=max_length,
+        model_input_names=["input_ids", "attention_mask"],
+        **ROBERTA_SPECIAL,
     )
 
 

@@ -5,9 +5,8 @@ from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
-from transformers import PreTrainedTokenizerBase
 
-from cselab.analysis import Trace, token_classes, trace
+from cselab.analysis import Trace, token_classes, token_labels, trace
 from cselab.widgets.streams import Stream
 
 SHOWN = {
@@ -55,15 +54,9 @@ def read_sentence(stream: Stream, sentence: str) -> Reading:
     ids, mask = batch["input_ids"], batch["attention_mask"]
     towers = (tower for tower in (stream.tower, stream.other) if tower is not None)
     traces = [Trace(*(x.float().cpu() for x in trace(tower, ids, mask))) for tower in towers]
-    tokens = [_label(stream.tokenizer, token) for token in ids[0].tolist()]
+    tokens = token_labels(stream.tokenizer, ids[0].tolist())
     classes = token_classes(stream.tokenizer, ids[0].cpu(), mask[0].cpu())
     return Reading(tokens, classes, traces[0], traces[1] if len(traces) > 1 else None)
-
-
-def _label(tokenizer: PreTrainedTokenizerBase, token: int) -> str:
-    """A token as text: byte-level tokenizers have "Ġ" for a space, and bytes for "é"."""
-    written = tokenizer.convert_ids_to_tokens(token)
-    return tokenizer.convert_tokens_to_string([written]).strip() or written
 
 
 def _half(x: Tensor) -> str:

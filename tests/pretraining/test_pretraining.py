@@ -1,22 +1,27 @@
-"""Pretraining a small BERT: a tokenizer that knows its words, runs that can be interrupted."""
+"""Pretraining small backbones: tokenizers that know their words, runs that can be interrupted."""
+
+import math
 
 import numpy as np
 import pytest
 import torch
-from transformers import AutoModelForCausalLM, AutoTokenizer
+from transformers import AutoModelForCausalLM, AutoModelForMaskedLM, AutoTokenizer
 
 from cselab.data.synthetic import sentences
 from cselab.data.token_rows import Rows
 from cselab.errors import DataError, SettingsError
 from cselab.methods.word_vectors import sif_weights
-from cselab.models import load_backbone
+from cselab.models import SentenceEncoder, load_backbone, load_tokenizer
+from cselab.models.backbone import longest_input
 from cselab.pretraining import run as module
 from cselab.pretraining.bert import BERT_OBJECTIVES, BertRun, PretrainConfig, pretrain
 from cselab.pretraining.card import card_text
+from cselab.pretraining.encoder import EncoderConfig, EncoderRun
 from cselab.pretraining.llama import pretrain_decoder
 from cselab.pretraining.objectives import bag_of_words_loss, random_tokens
+from cselab.pretraining.roberta import RobertaRun, pretrain_roberta
 from cselab.pretraining.run import LoopConfig
-from cselab.pretraining.tokenizer import train_tokenizer
+from cselab.pretraining.tokenizer import train_byte_tokenizer, train_tokenizer
 
 TEXT = list(sentences(900, 21))
 SMALL = PretrainConfig(
@@ -32,6 +37,7 @@ SMALL = PretrainConfig(
     evaluations=4,
     pair_every=4,
 )
+SMALL_ROBERTA = EncoderConfig(**{k: v for k, v in vars(SMALL).items() if k != "pair_every"})
 
 
 @pytest.fixture(scope="module")
@@ -59,16 +65,36 @@ def test_the_tokenizer_knows_its_text_after_saving(tokenizer, tmp_path):
     assert (loaded.cls_token_id, loaded.sep_token_id) == (ids[0][0], ids[0][-1])
 
 
-def test_the_same_text_gives_the_same_tokenizer(tokenizer):
+@pytest.mark.parametrize("train", [train_tokenizer, train_byte_tokenizer])
+def test_the_same_text_gives_the_same_tokenizer(train):
     """Prevents a resumed run from training on with other token numbers: WordPieceTrainer's differ
     from run to run."""
-    assert train_tokenizer(TEXT, vocab_size=400, max_length=64).get_vocab() == tokenizer.get_vocab()
+    one, two = (train(TEXT, vocab_size=400, max_length=64) for _ in range(2))
+    assert one.backend_tokenizer.to_str() == two.backend_tokenizer.to_str()
 
 
 def test_a_letter_can_start_and_continue_a_word(tokenizer):
     """Prevents [UNK] for a new word of known letters."""
     assert tokenizer.tokenize("zyx")
     assert "[UNK]" not in tokenizer.tokenize("gtdb tgdb")
+
+
+def test_the_byte_level_tokenizer_is_robertas(tmp_path):
+    """Prevents an unknown token, lost capitals, other special ids than the hub's, and a space
+    before `<mask>` that the model never saw there."""
+    train_byte_tokenizer(TEXT, vocab_size=400, max_length=64).save_pretrained(tmp_path)
+    loaded = AutoTokenizer.from_pretrained(tmp_path)
+    assert len(loaded) == 400
+    assert loaded.convert_ids_to_tokens([0, 1, 2, 3]) == ["<s>", "<pad>", "</s>", "<unk>"]
+    odd = "Naïve  DOGS: 日本 🎸"
+    ids = loaded(odd)["input_ids"]
+    assert (ids[0], ids[-1]) == (0, 2)
+    assert loaded.decode(ids, skip_special_tokens=True) == odd
+    assert "".join(loaded.tokenize("a man")) == "aĠman"
+    first, second = (loaded(text, add_special_tokens=False)["input_ids"] for text in ("a", " man"))
+    assert loaded("a <mask> man")["input_ids"] == [0, *first, loaded.mask_token_id, *second, 2]
+    assert loaded("a", " man")["input_ids"] == [0, *first, 2, 2, *second, 2]
+    assert set(loaded("a")) == {"input_ids", "attention_mask"}  # RoBERTa has one token type
 
 
 # -------------------------------------------------------------------------------- the objectives
@@ -127,6 +153,30 @@ def test_berts_own_objectives_ask_nothing_of_cls_but_the_next_sentence(
     }
 
 
+@pytest.mark.parametrize(("changes", "asked"), [({}, True), (BERT_OBJECTIVES, False)])
+def test_robertas_first_token_and_pooler_are_trained_on_words_or_not_at_all(changes, asked):
+    """Prevents a pooler that is random weights, `<s>` trained in a backbone with RoBERTa's own
+    objective, and masks that are drawn once for all visits."""
+    config = EncoderConfig(**{**vars(SMALL_ROBERTA), **changes})
+    tokenizer = train_byte_tokenizer(TEXT, vocab_size=400, max_length=64)
+    rows = Rows.tokenize(TEXT, tokenizer, max_length=24)
+    run = RobertaRun(config, tokenizer, rows, None)
+    assert (run.model.roberta.pooler is not None) is asked
+    states, masks = [], []
+    run.model.roberta.register_forward_hook(lambda _, __, out: states.append(out.last_hidden_state))
+    run.model.roberta.register_forward_pre_hook(lambda _, given: masks.append(given[0] == 4))
+    for _ in range(2):
+        losses = run.losses(np.arange(32))
+    assert list(losses) == ["masked LM", "bag of words"][: 1 + asked]
+    assert not torch.equal(*masks)
+    total = sum(losses.values())
+    on_states = torch.autograd.grad(total, states[-1], retain_graph=True)[0]
+    assert bool(on_states[:, 0].abs().sum() > 0) is asked
+    if asked:
+        total.backward()
+        assert run.model.roberta.pooler.dense.weight.grad.abs().sum() > 0
+
+
 def test_the_card_names_the_objectives_that_were_used():
     """Prevents a plain backbone whose card says that [CLS] learned the words of its sentence."""
     curve = [{"step": 8, "held_out": 5.0}]
@@ -140,6 +190,18 @@ def test_the_card_names_the_objectives_that_were_used():
     assert "(15% of the words of single sentences, 15% of pairs)" in texts[1]
     assert "dropout of 0.1 in every step" in texts[1]
     assert texts[0].count("| 8 | 5.00 |") == 1  # the last row of the curve, once
+    roberta = [
+        card_text("x", "roberta", {**report, "measured": {}, "config": vars(config)}, (), ("y",))
+        for config in (
+            SMALL_ROBERTA,
+            EncoderConfig(**{**vars(SMALL_ROBERTA), **BERT_OBJECTIVES}),
+        )
+    ]
+    assert ["words from `<s>`" in text for text in roberta] == [True, False]
+    assert "Nothing trains `<s>`, and there is no pooler." in roberta[1]
+    for text in roberta:
+        assert "cased byte-level BPE vocabulary of 400" in text
+        assert "Next-sentence pairs" not in text
 
 
 # ------------------------------------------------------------------------------------------ the run
@@ -167,29 +229,56 @@ def test_a_run_learns_and_its_folder_loads_like_any_bert(tmp_path):
     ]
 
 
-def test_an_interrupted_run_ends_where_it_would_have(tmp_path, monkeypatch):
+@pytest.mark.parametrize("kind", ["bert", "roberta"])
+def test_an_interrupted_run_ends_where_it_would_have(kind, tmp_path, monkeypatch):
     """Prevents a resumed run from seeing other batches, masks or dropout."""
-    monkeypatch.setattr(module, "CHECKPOINT_EVERY", 3)
-    whole = pretrain(SMALL, TEXT, tmp_path / "whole", ordered=TEXT)
-    trained = BertRun.losses
 
-    def stop(self, which):
+    def train(name, **options):
+        if kind == "roberta":
+            return pretrain_roberta(SMALL_ROBERTA, TEXT, tmp_path / name, **options)
+        return pretrain(SMALL, TEXT, tmp_path / name, ordered=TEXT, **options)
+
+    monkeypatch.setattr(module, "CHECKPOINT_EVERY", 3)
+    whole = train("whole")
+    trained = EncoderRun.set_dropout
+
+    def stop(self):
         if self.step == 5:
             raise KeyboardInterrupt
-        return trained(self, which)
+        trained(self)
 
-    monkeypatch.setattr(BertRun, "losses", stop)
+    monkeypatch.setattr(EncoderRun, "set_dropout", stop)
     with pytest.raises(KeyboardInterrupt):
-        pretrain(SMALL, TEXT, tmp_path / "part", ordered=TEXT, checkpoint=tmp_path / "run.ckpt")
+        train("part", checkpoint=tmp_path / "run.ckpt")
     assert not (tmp_path / "part").exists()
-    monkeypatch.setattr(BertRun, "losses", trained)
-    resumed = pretrain(
-        SMALL, TEXT, tmp_path / "part", ordered=TEXT, checkpoint=tmp_path / "run.ckpt"
-    )
+    monkeypatch.setattr(EncoderRun, "set_dropout", trained)
+    resumed = train("part", checkpoint=tmp_path / "run.ckpt")
     one, two = (load_backbone(tmp_path / name).state_dict() for name in ("whole", "part"))
     assert all(torch.equal(one[key], two[key]) for key in one)
     assert resumed == whole
     assert not (tmp_path / "run.ckpt").exists()
+
+
+def test_a_roberta_learns_and_its_folder_loads_like_any(tmp_path):
+    """Prevents a run that learns nothing, positions that the tokenizer's length exceeds, and a
+    head that is not saved."""
+    config = EncoderConfig(**{**vars(SMALL_ROBERTA), "steps": 150})
+    report = pretrain_roberta(config, TEXT, tmp_path / "bb")
+    losses = [row["held_out"] for row in report["curve"]]
+    assert losses[-1] < losses[0] - 0.2
+    model, tokenizer = (
+        load_backbone(tmp_path / "bb", pooler="required"),
+        load_tokenizer(tmp_path / "bb"),
+    )
+    assert longest_input(model) == config.max_positions
+    vectors = SentenceEncoder(model, tokenizer).encode([TEXT[0], "A dog. " * 300])
+    assert vectors.isfinite().all()
+    full = AutoModelForMaskedLM.from_pretrained(tmp_path / "bb", dtype=torch.float32).eval()
+    batch = tokenizer(TEXT[:40], padding=True, return_tensors="pt")
+    with torch.no_grad():
+        words = batch["input_ids"] > 3
+        loss = full(**batch, labels=batch["input_ids"].where(words, -100)).loss.item()
+    assert loss < math.log(400) - 0.5  # a head that is not saved would start at log(400)
 
 
 def test_a_decoder_learns_and_loads(tmp_path):
@@ -251,7 +340,7 @@ def test_only_text_that_may_be_shared(tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", ["bert", "llama"])
+@pytest.mark.parametrize("kind", ["bert", "roberta", "llama"])
 def test_a_card_is_measured_again_to_the_last_digit(kind, tmp_path, data_dir):
     """Prevents a card whose numbers are of another text, other masks or weights that were not yet
     rounded to float16."""

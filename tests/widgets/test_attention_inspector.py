@@ -9,12 +9,12 @@ import torch
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers
 from transformers import PreTrainedTokenizerFast
 
-from cselab.analysis import read_lengths, trace
+from cselab.analysis import read_lengths, token_labels, trace
 from cselab.errors import ModelError, SettingsError
 from cselab.models import SentenceEncoder
 from cselab.widgets import AttentionInspector, bertviz_page
 from cselab.widgets.bertviz_page import show_bertviz
-from cselab.widgets.reading import LONGEST, _label
+from cselab.widgets.reading import LONGEST
 
 SENTENCE, OTHER = "a man is playing guitar .", "the dog was sleeping under the table"
 
@@ -182,8 +182,10 @@ def test_tokens_of_a_byte_level_tokenizer_are_readable(make_bert):
     tokenizer = PreTrainedTokenizerFast(
         tokenizer_object=backend, cls_token="<s>", sep_token="</s>", pad_token="<pad>"
     )
-    assert [_label(tokenizer, n) for n in (0, 4)] == ["<s>", "guitar"]
-    assert _label(tokenizer, tokenizer.convert_tokens_to_ids("Ġ")) == "Ġ"
+    ids = tokenizer("é 🎸")["input_ids"]
+    assert tokenizer.convert_ids_to_tokens(ids[:3]) == ["Ã", "©", "Ġ"]
+    assert token_labels(tokenizer, [0, 4, *ids]) == ["<s>", "guitar", "é", "é", "␣", *"🎸🎸🎸🎸"]
+    assert token_labels(tokenizer, ids[:1]) == ["�"]  # the sentence was cut inside a character
 
 
 def test_a_model_that_is_not_there_is_refused_with_the_nearest(inspector):

@@ -1,0 +1,116 @@
+"""Stage 1, the twins and every other method of two views on RoBERTa: byte-level tokens, `<s>` and
+`</s>`, positions after the padding id."""
+
+from dataclasses import replace
+
+import pytest
+import torch
+from method_helpers import HEADS, TAILS, TWO_VIEWS, build
+from roberta_helpers import TEXTS, save_roberta, tokenised
+from transformers import RobertaModel
+
+from cselab.experiments import configure
+from cselab.losses import icnce, ictm, info_nce
+from cselab.methods import create, registered
+from cselab.models import SentenceEncoder
+
+SHAPES = pytest.mark.parametrize("shape", ["small", pytest.param("base", marks=pytest.mark.slow)])
+
+
+@pytest.fixture(scope="module")
+def saved(tmp_path_factory):
+    """`saved(shape)`: folders of two RoBERTas of twelve layers."""
+    found = {}
+
+    def folders(shape: str) -> list[str]:
+        if shape not in found:
+            folder = tmp_path_factory.mktemp(shape)
+            found[shape] = [save_roberta(folder / name, s, shape) for s, name in enumerate("ab")]
+        return found[shape]
+
+    return folders
+
+
+@pytest.fixture
+def batch():
+    """The texts, each as two equal views."""
+    return tokenised(2 * TEXTS)
+
+
+@torch.no_grad()
+def stock(folder, batch):
+    """[CLS] and pooler output of transformers' own model, (2, N, d) each."""
+    output = RobertaModel.from_pretrained(folder, dtype=torch.float32).eval()(**batch)
+    vectors = (output.last_hidden_state[:, 0], output.pooler_output)
+    return [x.unflatten(0, (2, -1)) for x in vectors]
+
+
+@SHAPES
+def test_the_terms_read_what_the_stock_model_gives(saved, batch, shape):
+    """Prevents a `<s>` of other positions or a pooler that is not RoBERTa's."""
+    folders = saved(shape)
+    (cls_i, pooled_i), (cls_ii, pooled_ii) = (stock(folder, batch) for folder in folders)
+    close = dict(atol=1e-3, rtol=1e-3)
+    nce = build("simcse", folders).losses(batch, HEADS)["nce"]
+    torch.testing.assert_close(nce, info_nce(*cls_i), **close)
+    for name, caels in (("tncse", None), ("jtcse", 6)):
+        method = build(name, folders, **({"caels": caels} if caels else {}))
+        terms = method.losses(batch, TAILS)
+        torch.testing.assert_close(terms["nce"], info_nce(*cls_i) + info_nce(*cls_ii), **close)
+        expected = ictm(cls_i, cls_ii, pooled_i, pooled_ii)
+        torch.testing.assert_close(terms["ictm"], expected, **close)
+        swapped = name == "jtcse"  # TAILS: tower II has the rows
+        across = icnce(cls_ii, cls_i) if swapped else icnce(cls_i, cls_ii)
+        if caels:
+            cross = method.encoder(**batch)[-2:]
+            across = across + icnce(*(x.unflatten(0, (2, -1)) for x in cross[::-1]))
+        torch.testing.assert_close(terms["icnce"], across, **close)
+
+
+@SHAPES
+@pytest.mark.parametrize("name", ["simcse", "tncse", "jtcse"])
+def test_a_step_of_the_released_preset_moves_every_weight(saved, batch, shape, name):
+    """Prevents BERT's dropout or batch in RoBERTa's released twins, and weights that no term
+    reaches."""
+    folders = saved(shape)
+    config = configure(name, "paper", preset="released", changes={"backbone": folders[0]}).method
+    method = create(config, folders=folders[: len(registered(name).tower_names)]).train()
+    rates = {m.p for m in method.encoder.modules() if isinstance(m, torch.nn.Dropout)}
+    assert rates == {0.0175 if name == "tncse" else 0.1}
+    assert config.schedule.batch_size == (512 if name == "simcse" else 256)
+    if name == "jtcse":
+        assert method.encoder.cael == (2, 4, 6, 8, 10, 12)
+    torch.manual_seed(0)
+    losses = method.losses(batch, HEADS)
+    sum(losses.values()).backward()
+    # of the keys' biases the softmax depends on nothing; the pooler is ICTM's alone
+    still = ("key.bias", *(("pooler.",) if name == "simcse" else ()))
+    for place, weights in method.encoder.named_parameters():
+        if not any(part in place for part in still):
+            assert weights.grad is not None, place
+            assert weights.grad.isfinite().all(), place
+            assert weights.grad.abs().sum() > 0, place
+
+
+@pytest.mark.parametrize("name", TWO_VIEWS)
+def test_every_method_of_two_views_trains_on_roberta(name, tmp_path, batch):
+    """Prevents a method that needs [MASK], [CLS], token types or positions from 0, and one whose
+    saved encoder gives other vectors."""
+    folder = save_roberta(tmp_path / "in", 1, layers=4)
+    changes = {"projection": 16} if name == "scd" else {}
+    if "whitened" in registered(name).Config().terms:
+        changes["terms.whitened.group_size"] = 2
+    method = build(name, [folder], **changes).train()
+    taught = {"target": torch.randn(len(TEXTS), 6)} if name == "rankcse" else {}
+    torch.manual_seed(0)
+    step = replace(HEADS, step=500)
+    losses = method.losses({**batch, "text_hash": torch.arange(len(TEXTS)), **taught}, step)
+    assert list(losses) == list(registered(name).Config().terms)
+    sum(losses.values()).backward()
+    gradients = [p.grad for p in method.encoder.parameters() if p.grad is not None]
+    assert all(gradient.isfinite().all() for gradient in gradients)
+    assert any(gradient.abs().sum() > 0 for gradient in gradients)
+    encoder = method.eval().encoder
+    encoder.save_pretrained(tmp_path / "out")
+    again = SentenceEncoder.from_pretrained(tmp_path / "out")
+    torch.testing.assert_close(again.encode(TEXTS), encoder.encode(TEXTS))
