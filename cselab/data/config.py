@@ -19,7 +19,8 @@ class DataConfig(Config):
     hub: bool = False
     """Fetch what the data folder lacks from the Hugging Face hub, or offline from its cache."""
     corpus: tuple[str, ...] = ()
-    """Training text: names in data_dir/corpus, or paths of .txt files; empty: see `load_corpus`."""
+    """Training text: names in data_dir/corpus, or paths of .txt files; "nli" alone: premises and
+    hypotheses without their labels; empty: see `load_corpus`."""
     sentences: int = Field(1_000_000, ge=2)
     """At most so many, a random sample; SimCSE: one million Wikipedia sentences."""
     tasks: tuple[str, ...] = ()

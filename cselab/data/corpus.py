@@ -90,11 +90,24 @@ def load_corpus(
     >>> len(corpus), next(iter(corpus))
     (100, 'A man is dancing on the farm.')
     """
+    return sampled(
+        *_locate((names,) if isinstance(names, str) else names, folder, hub, limit, seed),
+        limit=limit,
+        seed=seed,
+    )
+
+
+def sampled(
+    source: Source, lines: Callable[[], Iterator[str]], *, limit: int | None = None, seed: int = 0
+) -> Corpus:
+    """The corpus of the sentences that `lines()` reads, or a random sample of `limit` of them.
+
+    Raises DataError for a limit below 1, and if there is no sentence.
+    """
     if limit is not None and limit < 1:
         raise DataError(
             f"limit={limit} leaves no sentences; give a positive number, or None for all"
         )
-    source, lines = _locate((names,) if isinstance(names, str) else names, folder, hub, limit, seed)
     digest, count = hashlib.sha256(), 0
     for count, sentence in enumerate(lines(), 1):  # noqa: B007
         digest.update(sentence.encode() + b"\n")

@@ -5,17 +5,19 @@ Supervised SimCSE, https://arxiv.org/abs/2104.08821, section 4.
 
 import csv
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 
 import datasets
 import pyarrow as pa
 from transformers import PreTrainedTokenizerBase
 
-from cselab.data.corpus import write_arrow
+from cselab.data.corpus import Corpus, sampled, write_arrow
 from cselab.data.hub import hub_file
-from cselab.data.sources import data_folder, read_lines
+from cselab.data.sources import Source, data_folder, read_lines
 from cselab.data.synthetic.sets import Triplet
+from cselab.data.synthetic.sets import triplets as synthetic_triplets
 from cselab.errors import DataError, suggest
 
 COLUMNS = ("premise", "hypothesis", "label")
@@ -32,6 +34,8 @@ test."""
 SIMCSE = ("princeton-nlp/datasets-for-simcse", "nli_for_simcse.csv")
 SIMCSE_COLUMNS, SIMCSE_ROWS = ("sent0", "sent1", "hard_neg"), 275_601
 """Columns and number of SimCSE's triplets of SNLI and MultiNLI."""
+SYNTHETIC_TRIPLETS = 20_000
+"""Number of triplets that synthetic NLI text without a `limit` is made of."""
 
 
 @functools.cache
@@ -70,29 +74,9 @@ def load_nli_triplets(names: Sequence[str], *, folder: str | Path | None = None)
     Raises DataError without a data folder, for an unknown name, a malformed file, and files without
     a triplet.
     """
-    where = data_folder(folder)
-    if where is None:
-        raise DataError(
-            "NLI comes from a data folder; set data_dir or CSELAB_DATA to one with "
-            "nli/<name>.tsv.gz"
-        )
-    files = (where / "nli").glob("*.tsv.gz")
-    available = sorted(path.name.removesuffix(".tsv.gz") for path in files)
     hypotheses: dict[str, dict[str, str]] = {}
-    for name in names:
-        if name not in available:
-            raise DataError(f"no NLI file {name!r} in {where / 'nli'}; {suggest(name, available)}")
-        path = where / "nli" / f"{name}.tsv.gz"
-        for number, line in enumerate(read_lines(path), 1):
-            cells = line.split("\t")
-            if len(cells) != len(COLUMNS) or (number == 1 and tuple(cells) != COLUMNS):
-                raise DataError(
-                    f"{path}, line {number}: expected {', '.join(COLUMNS)} with tabs between, got "
-                    f"{line[:60]!r}"
-                )
-            premise, hypothesis, label = cells
-            if number > 1:
-                hypotheses.setdefault(premise, {}).setdefault(label, hypothesis)
+    for premise, hypothesis, label in _labelled(names, folder):
+        hypotheses.setdefault(premise, {}).setdefault(label, hypothesis)
     triplets = [
         Triplet(premise, by_label["entailment"], by_label["contradiction"])
         for premise, by_label in hypotheses.items()
@@ -104,6 +88,87 @@ def load_nli_triplets(names: Sequence[str], *, folder: str | Path | None = None)
             "contradicted hypothesis"
         )
     return triplets
+
+
+def load_nli_text(
+    names: Sequence[str] = (),
+    *,
+    folder: str | Path | None = None,
+    hub: bool = False,
+    limit: int | None = None,
+    seed: int = 0,
+) -> Corpus:
+    """Load the distinct premises and hypotheses of NLI, without their labels, as a corpus.
+
+    The unlabelled NLI text of ImSimCSE (https://arxiv.org/abs/2305.13192, Table 4).
+
+    names: files `nli/<name>.tsv.gz` of the data folder. Without names: SimCSE's triplets from the
+        hub if `hub`; else the folder's parts of SNLI and MultiNLI; else synthetic triplets.
+    limit, seed: a random sample of this size, see `load_corpus`.
+
+    Raises DataError as `load_nli_triplets`, and for a limit below 1.
+
+    >>> text = load_nli_text(limit=100)
+    >>> len(text), len(set(text))
+    (100, 100)
+    """
+    where = data_folder(folder)
+    if hub and not names:
+        source, rows = Source("hub", "/".join(SIMCSE)), partial(_sides, load_simcse_triplets)
+    elif names or where:
+        files = tuple(names) or DEFAULT_FILES
+        source = Source("folder", f"NLI of {', '.join(files)} in {where}")
+        rows = partial(_pairs, files, where)
+    else:
+        source = Source("embedded", "synthetic NLI text")
+        rows = partial(_sides, partial(_synthetic, limit or SYNTHETIC_TRIPLETS, seed))
+    return sampled(source, partial(_distinct, rows), limit=limit, seed=seed)
+
+
+def _sides(triplets: Callable[[], Iterable[Triplet]]) -> Iterator[tuple[str, ...]]:
+    return ((t.anchor, t.entailed, t.contradicted) for t in triplets())
+
+
+@functools.lru_cache(maxsize=2)
+def _synthetic(count: int, seed: int) -> tuple[Triplet, ...]:
+    """Generated once: a corpus is read several times."""
+    return tuple(synthetic_triplets(count, seed))
+
+
+def _pairs(names: Sequence[str], folder: Path | None) -> Iterator[tuple[str, ...]]:
+    return (row[:2] for row in _labelled(names, folder))
+
+
+def _distinct(rows: Callable[[], Iterator[tuple[str, ...]]]) -> Iterator[str]:
+    """Each sentence once, where it stands first; an empty one is none."""
+    sentences = (side.strip() for row in rows() for side in row)
+    return iter(dict.fromkeys(sentence for sentence in sentences if sentence))
+
+
+def _labelled(names: Sequence[str], folder: str | Path | None) -> Iterator[tuple[str, str, str]]:
+    """Premise, hypothesis and label of each row of the files; raises what `load_nli_triplets`
+    does."""
+    where = data_folder(folder)
+    if where is None:
+        raise DataError(
+            "NLI comes from a data folder; set data_dir or CSELAB_DATA to one with "
+            "nli/<name>.tsv.gz"
+        )
+    files = (where / "nli").glob("*.tsv.gz")
+    available = sorted(path.name.removesuffix(".tsv.gz") for path in files)
+    for name in names:
+        if name not in available:
+            raise DataError(f"no NLI file {name!r} in {where / 'nli'}; {suggest(name, available)}")
+        path = where / "nli" / f"{name}.tsv.gz"
+        for number, line in enumerate(read_lines(path), 1):
+            cells = tuple(line.split("\t"))
+            if len(cells) != len(COLUMNS) or (number == 1 and cells != COLUMNS):
+                raise DataError(
+                    f"{path}, line {number}: expected {', '.join(COLUMNS)} with tabs between, got "
+                    f"{line[:60]!r}"
+                )
+            if number > 1:
+                yield cells
 
 
 def tokenize_triplets(

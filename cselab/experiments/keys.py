@@ -36,7 +36,7 @@ def data_read(session: Session, node: MethodConfig) -> dict[str, str]:
     """Fingerprints of the data that a node reads, by what it is."""
     kind = registered(node.method)
     if not issubclass(kind, Method):
-        return {"text": session.text.fingerprint} if kind.fits else {}
+        return {"text": session.text_of(node).fingerprint} if kind.fits else {}
     dev = {"dev": session.dev_pairs.fingerprint}
     if kind.reads == "triplets":
         return {**dev, "triplets": session.triplets_hash}

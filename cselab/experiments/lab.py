@@ -5,7 +5,8 @@ import json
 import os
 import random
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy
@@ -19,6 +20,7 @@ from cselab.data.corpus import Corpus
 from cselab.data.progress import progress_bar
 from cselab.data.sts import StsData
 from cselab.data.translation.config import RoundTrips
+from cselab.errors import SettingsError
 from cselab.evaluation import StsReport
 from cselab.experiments import finished, scores
 from cselab.experiments.check import check
@@ -27,7 +29,7 @@ from cselab.experiments.session import Session
 from cselab.experiments.train import Trained, dev_score, rows_of, start_folders, train, train_nodes
 from cselab.experiments.workspace import Workspace
 from cselab.methods import Batch, Method, MethodConfig, create, registered
-from cselab.models import load_tokenizer
+from cselab.models import load, load_tokenizer
 from cselab.models.encode import Encoder
 from cselab.training.distributed import rank_and_world
 
@@ -90,6 +92,33 @@ class Lab:
     def untrained(self, pooling: str = "cls") -> Any:
         """The backbone before training, as a sentence encoder."""
         return self.train("untrained", pooling=pooling).encoder
+
+    def checkpoints(
+        self, names: str | Sequence[str], *, pooling: str | None = None
+    ) -> dict[str, Encoder]:
+        """Finished encoders, by the last part of their names, or by the whole where two share it.
+
+        names: folders (`cselab.load`), shipped backbones, or, with hub=True, names on the hub; a
+            list, or one string with commas, as a command line gives it.
+        pooling: as in `cselab.load`.
+
+        Raises SettingsError for a name that is none of these, DataError for what the hub does not
+        have, ModelError as `cselab.load`.
+
+        >>> lab.checkpoints(["princeton-nlp/unsup-simcse-bert-base-uncased"])  # doctest: +SKIP
+        """
+        if isinstance(names, str):
+            names = [name.strip() for name in names.split(",") if name.strip()]
+        lasts = [Path(name).name for name in names]
+        found = {}
+        for name, last in zip(names, lasts, strict=True):
+            try:
+                folder = self.session.model_folder(name)
+            except SettingsError as error:
+                raise SettingsError(str(error).replace("backbone:", "checkpoints:", 1)) from None
+            label = last if lasts.count(last) == 1 else name
+            found[label] = load(folder, pooling=pooling).to(self.device)
+        return found
 
     def create(self, method: str | MethodConfig, **changes: Any) -> Method:
         """A method before its training, from its backbone or its trained towers, on the device."""
@@ -191,6 +220,11 @@ class Lab:
     def geometry(self, encoder: Encoder) -> tuple[float, float]:
         """(uniformity, alignment) on the dev split."""
         return scores.geometry(self.session, encoder)
+
+    def energy(self, encoder: Encoder) -> float | None:
+        """Energy of [CLS], a mean over layers, towers and 100 sentences; None without BERT-like
+        towers. A training's result or an encoder."""
+        return scores.energy(self.session, getattr(encoder, "encoder", encoder))
 
     def pair_cosines(self, encoder: Encoder) -> tuple[torch.Tensor, torch.Tensor]:
         """Cosines and gold ratings of the dev pairs."""

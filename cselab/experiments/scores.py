@@ -1,15 +1,18 @@
-"""Scores: an encoder on a session's tests, phenomenon by phenomenon; and its geometry."""
+"""Scores: an encoder on a session's tests, phenomenon by phenomenon; its geometry and energy."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 import pandas
 import torch
+from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
+from cselab.analysis import cls_energy
 from cselab.evaluation import StsReport, alignment, score_data, uniformity
 from cselab.experiments.config import RunConfig
 from cselab.experiments.session import Session
 from cselab.experiments.train import train
 from cselab.experiments.workspace import Workspace
+from cselab.models import Ensemble
 from cselab.models.encode import Encoder
 
 
@@ -62,3 +65,22 @@ def geometry(session: Session, encoder: Encoder) -> tuple[float, float]:
     a, b = encoder.encode(pairs.sentences1), encoder.encode(pairs.sentences2)
     close = torch.as_tensor(pairs.scores) > 4
     return uniformity(torch.cat([a, b])).item(), alignment(a[close], b[close]).item()
+
+
+def energy(session: Session, encoder: Encoder) -> float | None:
+    """Energy of [CLS] (JTCSE Eq. 6), a mean over layers, towers and the text's first hundred
+    sentences; None of an encoder without BERT-like towers."""
+    text = session.first_sentences(100)
+    values = [cls_energy(*tower, text).mean().item() for tower in _towers(encoder)]
+    return sum(values) / len(values) if values else None
+
+
+def _towers(encoder: Encoder) -> Iterator[tuple[PreTrainedModel, PreTrainedTokenizerBase]]:
+    """BERT-like towers with their tokenizers; the members of an ensemble have their own."""
+    if isinstance(encoder, Ensemble):
+        for member in encoder.members:
+            yield from _towers(member)
+    elif getattr(encoder, "tokenizer", None) is not None:
+        for model in getattr(encoder, "backbones", ()):
+            if hasattr(model, "encoder"):
+                yield model, encoder.tokenizer

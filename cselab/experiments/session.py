@@ -9,7 +9,12 @@ from cselab.data.config import DataConfig
 from cselab.data.corpus import Corpus, load_corpus
 from cselab.data.fingerprints import folder_hash
 from cselab.data.hub import hub_model
-from cselab.data.nli import DEFAULT_FILES, load_nli_triplets, load_simcse_triplets
+from cselab.data.nli import (
+    DEFAULT_FILES,
+    load_nli_text,
+    load_nli_triplets,
+    load_simcse_triplets,
+)
 from cselab.data.sources import data_folder, embedded_dir, read_lines
 from cselab.data.sts import STS7, StsData, load_sts
 from cselab.data.synthetic.sets import Triplet, triplets
@@ -20,6 +25,7 @@ from cselab.data.translation.translators import PreparedTrips, RoundTripTranslat
 from cselab.errors import DataError, SettingsError, suggest
 from cselab.experiments.code import code_of_modules
 from cselab.experiments.workspace import Workspace
+from cselab.methods import MethodConfig
 
 
 class Session:
@@ -89,9 +95,28 @@ class Session:
         """The unlabelled training text. The sample does not depend on the seed, so that seeds are
         paired."""
         data = self.data
+        if "nli" in data.corpus:
+            if len(data.corpus) > 1:
+                names = ", ".join(data.corpus)
+                raise DataError(
+                    f"corpus: 'nli' cannot be mixed with others, got {names}; name it alone"
+                )
+            return self.nli_text(data.sentences)
         return load_corpus(
             data.corpus or None, folder=data.data_dir, hub=data.hub, limit=data.sentences
         )
+
+    def nli_text(self, limit: int) -> Corpus:
+        """Premises and hypotheses without their labels, at most `limit`: of the files named `nli`,
+        else of where `triplets` come from."""
+        data = self.data
+        return load_nli_text(data.nli, folder=data.data_dir, hub=data.hub, limit=limit)
+
+    def text_of(self, node: MethodConfig) -> Corpus:
+        """The text that a node without training is fitted to: the training text, or NLI's."""
+        if getattr(node, "text", "") == "nli":
+            return self.nli_text(node.fitted_on)
+        return self.text
 
     def first_sentences(self, count: int | None = None) -> list[str]:
         """The first `count` sentences of the text, or all."""

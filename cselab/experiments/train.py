@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -90,9 +91,14 @@ def _is_trained_elsewhere(session: Session, node: MethodConfig) -> bool:
 def _untrained(session: Session, node: MethodConfig) -> Encoder:
     kind = registered(node.method)
     parts = [part.encoder for part in train_nodes(session, node.parts)]
-    if session.rehearsal is not None and kind.fits:  # would take its time, and cannot go wrong
+    if session.rehearsal is not None and kind.fits:  # fitting takes its time
+        kind.check(node, parts, len(session.text_of(node)))
         return parts[0] if parts else _backbone(session, node)
-    materials = Materials(parts, session.first_sentences, session.model_folder, session.device)
+
+    def text(count: int | None) -> list[str]:
+        return list(islice(session.text_of(node), count))
+
+    materials = Materials(parts, text, session.model_folder, session.device)
     return kind.encoder(node, materials)
 
 

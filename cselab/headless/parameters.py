@@ -145,7 +145,7 @@ def convert(parameter: Parameter, text: str) -> Any:
 
 
 PATHS = ("data_dir", "outputs", "corpus", "tasks", "dev_task", "nli", "backbone", "decoder")
-PATHS += ("translator",)
+PATHS += ("translator", "checkpoints")
 """Settings whose values may be files or folders."""
 
 

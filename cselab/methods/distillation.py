@@ -46,7 +46,7 @@ class Distilled(SimCSE):
         schedule: Schedule = Schedule(
             steps=15_600,  # one epoch of a million sentences
             batch_size=64,  # TNCSE, JTCSE: 64 (RoBERTa 256 and 128)
-            learning_rate=1e-5,  # TNCSE's table: +D 1e-5, +UC D 1.5e-5
+            learning_rate=1e-5,  # TNCSE supplement, Table I-1
             max_length=32,
             eval_every=100,
             decay="constant",

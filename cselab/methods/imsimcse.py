@@ -1,12 +1,12 @@
 """ImSimCSE, published as SimCSE++ (Xu et al. 2023): negatives without dropout noise, and a
 contrast between dimensions."""
 
+from typing import Literal
+
 from cselab.methods.differences import Difference
 from cselab.methods.registry import register
 from cselab.methods.simcse import SimCSE
 from cselab.methods.terms import Terms
-
-MLP = {"head": "mlp_train_only"}
 
 
 @register("imsimcse")
@@ -20,6 +20,8 @@ class ImSimCSE(SimCSE):
     class Config(SimCSE.Config):
         """ImSimCSE's settings; the schedule is SimCSE's, as the paper has it."""
 
+        head: Literal["none", "mlp_train_only"] = "mlp_train_only"
+        """ImSimCSE section 5.1; released: `--mlp_only_train` in each script."""
         terms: Terms = {"off_info": 1, "dcl": 0.1}
 
     paper_row = "ImSimCSE"
@@ -46,15 +48,21 @@ class ImSimCSE(SimCSE):
         ),
         Difference(
             name="head in training",
-            paper="an MLP head in training (section 5.1)",
-            released='`run_re_vicreg.sh` never sets `--sampling_strategy` (default "None"), so the '
-            "command of the README trains plain SimCSE with DCL commented out; the script for DCL "
-            "alone hard-codes temperature 10 (its help text says 20)",
-            here='no head by default; `head="mlp_train_only"` is the paper\'s',
+            paper="an MLP head in training, dropped afterwards (section 5.1)",
+            released="the same: `--mlp_only_train` in each script",
+            here='the same; `head="none"`, which the recorded runs have, reads the raw [CLS]',
             term="off_info",
-            change=MLP,
-            labels=("no head", "MLP head"),
+            change={"head": "none"},
+            labels=("MLP head", "no head"),
             preset=False,
+        ),
+        Difference(
+            name="ImSimCSE's scripts",
+            paper="off-info and 0.1 DCL at τ = 5 in one training",
+            released='`run_re_vicreg.sh` never sets `--sampling_strategy` (default "None"), so the '
+            "command of the README trains plain SimCSE with DCL commented out; the script for "
+            "SimCSE with DCL hard-codes temperature 10 (its help text says 20)",
+            here="paper",
         ),
         Difference(
             name="Barlow Twins' weight and sign",

@@ -15,8 +15,9 @@ from cselab.models.encode import Encoder
 class Materials:
     """What an encoder is made of.
 
-    parts: the encoders of the configuration's parts, in order. text: the first so many training
-    sentences, or all of them. folder: the local folder of a backbone, by name.
+    parts: the encoders of the configuration's parts, in order. text: the first so many sentences of
+    the text that the method is fitted to, or all of them. folder: the local folder of a backbone,
+    by name.
     """
 
     parts: Sequence[Encoder]
@@ -35,6 +36,11 @@ class TrainingFree(ABC):
     fits: ClassVar[bool] = False
     paper_row: ClassVar[str] = ""
     differences: ClassVar[tuple[Difference, ...]] = ()
+
+    @classmethod  # noqa: B027  most methods need no check
+    def check(cls, config: MethodConfig, parts: Sequence[Encoder], sentences: int) -> None:
+        """Raise a CselabError if the text's number of sentences is too small to be fitted to;
+        called with untrained parts, before the first training."""
 
     @classmethod
     @abstractmethod

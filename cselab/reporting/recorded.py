@@ -3,6 +3,7 @@
 They stand in outputs/reference/results; the names of the files call the synthetic text "world".
 """
 
+import json
 from collections.abc import Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -84,3 +85,15 @@ def trained(text: str) -> pandas.DataFrame:
     """
     rows = read_tables(store(text)).rows
     return rows[~rows["method"].isin(UNTRAINED)]
+
+
+def transfer_protocols() -> pandas.DataFrame:
+    """Transfer accuracy x100 by two protocols on the same vectors (benchmarks/protocols.py).
+
+    Columns: label, seed, protocol, the tasks, average. An untrained row has one seed.
+    """
+    path = project_path("outputs/reference") / "transfer-protocols.json"
+    rows = json.loads(path.read_text())["rows"]
+    found = pandas.DataFrame([{**row.pop("scores"), **row} for row in rows])
+    tasks = found.columns.drop(["label", "seed", "protocol"])
+    return found.assign(average=found[tasks].mean(axis=1))

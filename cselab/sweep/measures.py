@@ -3,9 +3,8 @@
 from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
-from cselab.analysis import cls_energy
 from cselab.evaluation import StsReport, evaluate_transfer, score_data
-from cselab.experiments.scores import geometry
+from cselab.experiments.scores import energy, geometry
 from cselab.experiments.session import Session
 from cselab.experiments.train import dev_score
 from cselab.models.encode import Encoder
@@ -62,13 +61,9 @@ def _geometry(session: Session, encoder: Encoder) -> Iterable[Row]:
 
 
 def _energy(session: Session, encoder: Encoder) -> Iterable[Row]:
-    """JTCSE Eq. 6, a mean over layers, towers and the text's first hundred sentences; of BERT-like
-    towers only."""
-    towers = [model for model in getattr(encoder, "backbones", ()) if hasattr(model, "encoder")]
-    if towers and hasattr(encoder, "tokenizer"):
-        text = session.first_sentences(100)
-        values = [cls_energy(tower, encoder.tokenizer, text).mean().item() for tower in towers]
-        yield Row("energy", "[CLS]", sum(values) / len(values), len(text))
+    """On the text's first hundred sentences; of BERT-like towers only."""
+    if (value := energy(session, encoder)) is not None:
+        yield Row("energy", "[CLS]", value, len(session.first_sentences(100)))
 
 
 def _transfer(session: Session, encoder: Encoder) -> Iterable[Row]:

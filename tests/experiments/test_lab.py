@@ -12,6 +12,7 @@ from quick import same_weights
 from cselab.data.sts import load_sts
 from cselab.errors import SettingsError
 from cselab.evaluation import StsReport
+from cselab.models import SentenceEncoder, TwinEncoder, load_backbone
 
 
 def rows(lab) -> list[dict]:
@@ -191,3 +192,31 @@ def test_importing_cselab_does_not_import_torch():
     """Prevents `cselab --help` from taking seconds."""
     code = "import sys, cselab, cselab.cli; sys.exit('torch' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_checkpoints_by_folder_are_measured_like_methods(lab, small_backbone, tmp_path):
+    """Prevents a public checkpoint that is read by another pooling, a twin whose second tower has
+    no energy, two checkpoints under one name, and a name of the hub that is taken for a typing
+    error of a backbone."""
+    small = str(small_backbone)
+    (found,) = lab.checkpoints([small]).values()
+    untrained = lab.untrained()
+    assert lab.geometry(found) == pytest.approx(lab.geometry(untrained))
+    assert lab.energy(found) == pytest.approx(lab.energy(untrained))
+    one, two = load_backbone(small_backbone), load_backbone(small_backbone)
+    with torch.no_grad():
+        two.encoder.layer[0].attention.self.value.weight.mul_(3)
+    energies = [lab.energy(SentenceEncoder(tower, found.tokenizer)) for tower in (one, two)]
+    assert energies[0] != pytest.approx(energies[1])
+    folders = [str(tmp_path / part / "twin") for part in "ab"]
+    for folder in folders:
+        TwinEncoder(one, two, tokenizer=found.tokenizer).save_pretrained(folder)
+    twins = lab.checkpoints(f"{folders[0]}, {folders[1]},tiny-bert", pooling="mean")
+    assert list(twins) == [*folders, "tiny-bert"]
+    assert lab.energy(twins[folders[0]]) == pytest.approx(sum(energies) / 2)
+    assert twins["tiny-bert"].pooling == "mean"
+    assert lab.energy(lab.train("sif")) is None
+    with pytest.raises(SettingsError, match=r"^checkpoints: no 'tiny-brt' here; .*'tiny-bert'"):
+        lab.checkpoints("tiny-brt")
+    with pytest.raises(SettingsError, match=r"^checkpoints: no 'who/what' here; .*hub=True"):
+        lab.checkpoints(["who/what"])

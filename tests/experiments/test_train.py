@@ -217,7 +217,8 @@ def test_a_student_learns_from_its_teacher_and_not_from_anothers(open_lab):
 
 def test_the_terms_of_a_twin_do_not_reach_its_outsider(open_lab, computed):
     """Prevents a term that the outsider of UC does not have, and an outsider trained twice."""
-    lab = open_lab(**{"twin.terms": {"nce": 1, "ictm": 0.1}})
+    outsider = {"outsider.method": "simcse_supervised"}
+    lab = open_lab(**{"twin.terms": {"nce": 1, "ictm": 0.1}}, **outsider)
     open_lab().train("simcse_supervised")
     computed()
     both = lab.train("uc")

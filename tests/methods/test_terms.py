@@ -120,7 +120,7 @@ def test_a_marked_method_is_a_term_with_its_configuration(towers, batch):
 
 def test_imsimcse_is_its_two_losses_weighted(towers, batch):
     """Prevents lambda from being lost, and a clean pass of the second view's text."""
-    method = build("imsimcse", towers)
+    method = build("imsimcse", towers, head="none")
     other = {**batch, "input_ids": batch["input_ids"].clone()}
     other["input_ids"][4:, 1] = 7  # as after a round trip: the second views are other texts
     a, b = method.encoder(**other).unflatten(0, (2, -1))
@@ -134,7 +134,9 @@ def test_imsimcse_is_its_two_losses_weighted(towers, batch):
 def test_the_clean_pass_disturbs_nothing(towers, batch):
     """Prevents the dropout-free pass from drawing random numbers, from having dropout, and from
     being a constant."""
-    plain, clean = (build(name, towers, dropout=0.3).train() for name in ("simcse", "imsimcse"))
+    plain, clean = (
+        build(name, towers, dropout=0.3, head="none").train() for name in ("simcse", "imsimcse")
+    )
     found = []
     for method in (plain, clean):
         torch.manual_seed(1)

@@ -3,6 +3,7 @@
 import pandas
 import pytest
 
+from cselab.data.transfer import TRANSFER7
 from cselab.errors import DataError
 from cselab.evaluation import compare_methods
 from cselab.reporting import recorded
@@ -64,3 +65,14 @@ def test_recorded_stores_stay_readable(path):
     assert not [name for name, table in tables.numbers.items() if "World" in table.columns]
     if "real" not in path.stem:
         assert "Synthetic" in set(tables.rows.task)
+
+
+def test_both_protocols_scored_every_recorded_encoder():
+    """Prevents a mean over other encoders, and an encoder without training that counts once a
+    seed."""
+    found = recorded.transfer_protocols()
+    assert found.groupby(["label", "seed"]).protocol.apply(set).map(len).eq(2).all()
+    assert (found[found.label == "SIF mean"].protocol.value_counts() == 1).all()
+    tasks = list(TRANSFER7)
+    assert found.average.tolist() == pytest.approx(found[tasks].mean(axis=1).tolist())
+    assert found[tasks].stack().between(40, 100).all()
