@@ -1,7 +1,7 @@
 """Cost of inference: multiply-adds, counted on a model without weights, and measured speed."""
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -9,7 +9,9 @@ import torch
 from torch.utils.flop_counter import FlopCounterMode
 from transformers import AutoModel, PreTrainedConfig
 
-from cselab.models import TwinEncoder
+from cselab.errors import ModelError
+from cselab.models import Ensemble, TwinEncoder
+from cselab.models.encode import Encoder
 
 MATRIX_PRODUCTS = ("aten.addmm", "aten.mm")
 """Operators of linear layers; the products inside attention are `aten.bmm`."""
@@ -39,6 +41,39 @@ def inference_cost(config: PreTrainedConfig, *, length: int = 64, towers: int = 
     with torch.device("meta"):
         tower = _count(_tower(config), length)
     return InferenceCost(*(towers * gmacs for gmacs in tower))
+
+
+def encoder_cost(encoder: Encoder, *, length: int = 64) -> InferenceCost:
+    """Cost of encoding one sentence of `length` tokens with an encoder, of all models it runs.
+
+    A single tower, a twin, or an ensemble, or a training's result with one inside. What is done
+    with the sentence's one vector (pooler, weights of a sum) is left out: of BERT-base, below
+    0.1 %. A prompt's tokens belong to `length`.
+
+    Raises ModelError for an encoder that runs no transformers model, or does not show it.
+
+    >>> from cselab.models import Ensemble, load
+    >>> members = [load("data/backbones/tiny-bert"), load("data/backbones/plain-bert")]
+    >>> one, six = encoder_cost(members[0]), encoder_cost(Ensemble(3 * members))
+    >>> round(six.linear / one.linear)
+    6
+    """
+    encoder = getattr(encoder, "encoder", encoder)
+    if isinstance(encoder, Ensemble):
+        return _sum(encoder_cost(member, length=length) for member in encoder.members)
+    if isinstance(encoder, TwinEncoder) and encoder.is_fused:
+        shape = encoder.tower_i.config
+        return twin_training_cost(shape, length=length)(encoder.cael, encoder.cross_stream)
+    if not hasattr(encoder, "backbones"):
+        raise ModelError(
+            f"a {type(encoder).__name__} shows no model whose products could be counted; give a "
+            "single tower, a twin or an ensemble"
+        )
+    return _sum(inference_cost(model.config, length=length) for model in encoder.backbones)
+
+
+def _sum(costs: Iterable[InferenceCost]) -> InferenceCost:
+    return InferenceCost(*(sum(parts) for parts in zip(*costs, strict=True)))
 
 
 def twin_training_cost(

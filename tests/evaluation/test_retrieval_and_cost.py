@@ -4,12 +4,13 @@ import gzip
 
 import numpy as np
 import pytest
-from transformers import BertConfig
+from transformers import BertConfig, LlamaConfig, LlamaModel
 
 from cselab.data.captions import load_captions
-from cselab.errors import DataError
-from cselab.evaluation import caption_retrieval, twin_training_cost
+from cselab.errors import DataError, ModelError
+from cselab.evaluation import caption_retrieval, encoder_cost, twin_training_cost
 from cselab.evaluation.cost import inference_cost, sentences_per_second
+from cselab.models import Ensemble, SentenceEncoder, TwinEncoder
 
 
 def by_hand(vectors, size, queries):
@@ -86,6 +87,48 @@ def test_bert_base_costs_what_the_papers_print(towers, linear, both):
     assert cost.linear == pytest.approx(linear, abs=0.02)
     assert cost.with_attention == pytest.approx(both, abs=0.01)
     assert cost.efficiency(76.25) == pytest.approx(76.25 / cost.linear)
+
+
+def test_an_encoder_costs_what_all_its_models_cost(make_bert, word_tokenizer):
+    """Prevents an ensemble with a twin inside that counts one model a member, members of other
+    shapes, and a fused twin without its cross contexts."""
+    small, large = make_bert(1), make_bert(2, num_hidden_layers=6)
+    costs = [inference_cost(model.config, length=20) for model in (small, large)]
+    one = SentenceEncoder(large, word_tokenizer, pooling="mean")
+    twin = TwinEncoder(small, make_bert(3), cael=(2,), tokenizer=word_tokenizer)
+    assert encoder_cost(one, length=20) == costs[1]
+    for kind in (0, 1):  # linear, with_attention
+        found = encoder_cost(Ensemble([twin, Ensemble([one])]), length=20)[kind]
+        assert found == pytest.approx(2 * costs[0][kind] + costs[1][kind])
+    fused = TwinEncoder(
+        small, make_bert(3), cael=(4,), cross_stream="fused", tokenizer=word_tokenizer
+    )
+    h = small.config.hidden_size
+    own = 3 * h * h * 20 / 1e9  # query, key and value once more, in each tower
+    assert encoder_cost(fused, length=20).linear == pytest.approx(2 * (costs[0].linear + own))
+
+    class WordVectors:
+        def encode(self, sentences):
+            return np.zeros((len(sentences), 2))
+
+    with pytest.raises(ModelError, match="a WordVectors shows no model"):
+        encoder_cost(WordVectors())
+
+
+def test_a_decoder_by_hand(word_tokenizer):
+    """Prevents a decoder's gated feed-forward layer from being counted as BERT's."""
+    config = LlamaConfig(
+        vocab_size=len(word_tokenizer),
+        hidden_size=32,
+        num_hidden_layers=2,
+        num_attention_heads=4,
+        num_key_value_heads=2,
+        intermediate_size=48,
+        pad_token_id=word_tokenizer.pad_token_id,
+    )
+    decoder = SentenceEncoder(LlamaModel(config), word_tokenizer, pooling="last_token")
+    layer = 2 * 32 * 32 + 2 * 32 * 16 + 3 * 32 * 48
+    assert encoder_cost(decoder, length=10).linear == pytest.approx(2 * 10 * layer / 1e9)
 
 
 def test_cost_by_hand():

@@ -1,0 +1,77 @@
+"""Transfer scores by SentEval's protocol and by ours, outputs/reference/transfer-protocols.json.
+
+Run `python benchmarks/protocols.py` with CSELAB_DATA set: hours. Rows of the grid real-transfer;
+what is trained has several seeds. Both protocols score the same vectors, with their default seeds.
+What the file has is not computed again.
+"""
+
+import json
+import os
+
+import torch
+
+from cselab.data.transfer import TRANSFER7
+from cselab.evaluation import evaluate_transfer
+from cselab.experiments import train
+from cselab.experiments.workspace import project_path
+from cselab.sweep.grid import expand, read_grid
+
+SEEDS = {
+    "SIF mean": (1,),
+    "untrained (cls)": (1,),
+    "SimCSE": (1, 2),
+    "JTCSE, parallel": (1, 2),
+}
+"""Seeds of each row; the first two depend on none."""
+PROTOCOLS = ("standardised", "senteval")
+PHRASES = 10_000
+"""Of SST2's training phrases, as in the grid's own measure."""
+
+
+def main() -> None:
+    folder = project_path("outputs/reference")
+    path = folder / "transfer-protocols.json"
+    found = json.loads(path.read_text()) if path.is_file() else {"rows": []}
+    grid = read_grid(folder / "grids" / "real-transfer.toml")
+    grid = {**grid, "seeds": [1, 2], "device": "cpu", "bf16": False}
+    runs = {(run.label, run.seed): run for run in expand(grid, project_path("notebooks"))}
+    found |= {
+        "made by": "benchmarks/protocols.py",
+        "torch": torch.__version__,
+        "SST2 phrases": PHRASES,
+        "average": "of the seven tasks, accuracy x100",
+    }
+    done = {(row["label"], row["seed"], row["protocol"]) for row in found["rows"]}
+    for label, seeds in SEEDS.items():
+        for seed in seeds:
+            todo = [one for one in PROTOCOLS if (label, seed, one) not in done]
+            if not todo:
+                continue
+            encode = remembering(train(runs[label, seed].config).encode)
+            for protocol in todo:
+                scores = evaluate_transfer(
+                    encode, TRANSFER7, limit=PHRASES, protocol=protocol, seed=None
+                )
+                row = {"label": label, "seed": seed, "protocol": protocol, "scores": scores}
+                found["rows"].append(row)
+                print(row, flush=True)
+                part = path.with_suffix(".part")
+                part.write_text(json.dumps(found, indent=1) + "\n")
+                os.replace(part, path)
+
+
+def remembering(encode):
+    """The same encoder; a sentence is encoded once."""
+    known = {}
+
+    def encode_new(sentences):
+        new = [sentence for sentence in dict.fromkeys(sentences) if sentence not in known]
+        if new:
+            known.update(zip(new, torch.as_tensor(encode(new)), strict=True))
+        return torch.stack([known[sentence] for sentence in sentences])
+
+    return encode_new
+
+
+if __name__ == "__main__":
+    main()

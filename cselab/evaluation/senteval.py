@@ -1,0 +1,249 @@
+"""SentEval's own classifier and cross-validation, by which the papers score transfer tasks.
+
+SentEval, Conneau and Kiela 2018, https://arxiv.org/abs/1803.05449, in the settings of SimCSE's
+evaluation.py, https://github.com/princeton-nlp/SimCSE.
+
+- Features are not standardised. Rows are sorted by their number of words, then by label.
+- The classifier is one linear layer, trained in mini-batches by Adam (or RMSprop) with a penalty on
+  weights and biases. After every few epochs it is scored on held-out rows; the best one is kept,
+  and training stops when it has failed to improve a few times, not necessarily in a row.
+- Tasks without parts: nested cross-validation; its folds do not depend on the seed. TREC, MRPC: the
+  penalty is selected by cross-validation on train. SST2: on dev. Except for SST2's, the final
+  classifier holds out 5 % of its training rows to stop.
+- Each accuracy is rounded to two decimals before it is averaged or compared.
+
+The loss is the mean over a mini-batch: the toolkit asks for the sum by an attribute
+(`size_average`) that PyTorch has not read since version 1.0. Classifiers that see equally many rows
+draw the same random numbers, so they are trained side by side in one batched product; sums in
+another order can differ in the last bit, as they do between a processor and a GPU.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from sklearn.model_selection import StratifiedKFold
+from torch import Tensor, nn
+
+from cselab.data.transfer import LabelledText
+
+PENALTIES = (1e-5, 1e-4, 1e-3, 1e-2)
+SEED = 1111
+"""SentEval's, of the classifiers and of the folds."""
+MOST_EPOCHS = 200
+HELD_OUT = 0.05
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Settings of the classifier and of the cross-validation.
+
+    patience: failures to improve after which training stops at the next one.
+    epochs: passes over the training rows between two scores.
+    """
+
+    folds: int
+    optimizer: Callable[[list[nn.Parameter]], torch.optim.Optimizer]
+    batch_size: int
+    patience: int
+    epochs: int
+
+
+SETTINGS = {
+    "senteval": Settings(10, torch.optim.Adam, batch_size=64, patience=5, epochs=4),
+    "senteval-fast": Settings(5, torch.optim.RMSprop, batch_size=128, patience=3, epochs=2),
+}
+"""SimCSE's modes "test" (the papers' tables) and "fasttest", with PyTorch's learning rates."""
+
+
+class Fits(NamedTuple):
+    """Classifiers to train on the same number of rows.
+
+    train: rows to learn from, (k, n). dev: rows to stop by, (k, m), or None for a random
+    `HELD_OUT` part of `train`. penalty: of the squared weights, (k,).
+    """
+
+    train: np.ndarray
+    dev: np.ndarray | None
+    penalty: np.ndarray
+
+
+class Fitted(NamedTuple):
+    """Best classifiers, weight (k, c, d) and bias (k, c), and their accuracy on dev, (k,)."""
+
+    weight: Tensor
+    bias: Tensor
+    accuracy: np.ndarray
+
+
+def senteval_accuracy(
+    x: Mapping[str, np.ndarray],
+    y: Mapping[str, np.ndarray],
+    settings: Settings,
+    *,
+    seed: int = SEED,
+) -> float:
+    """Accuracy x100 of a task, rounded to two decimals.
+
+    x, y: features, (n, d), and labels, (n,), of each part, in SentEval's order (`sorted_rows`).
+    """
+    rows, start = {}, 0
+    for part, labels in y.items():
+        rows[part] = np.arange(start, start + len(labels))
+        start += len(labels)
+    classes, codes = np.unique(np.concatenate(list(y.values())), return_inverse=True)
+    task = _Task(
+        torch.as_tensor(np.concatenate(list(x.values())), dtype=torch.float32),
+        torch.as_tensor(codes),
+        len(classes),
+        settings,
+        seed,
+    )
+    if "" in rows:
+        return task.nested()
+    if "dev" in rows:
+        return task.split(rows["train"], rows["dev"], rows["test"])
+    return task.cross_validated(rows["train"], rows["test"], fold_seed=seed)
+
+
+def sorted_rows(parts: Mapping[str, LabelledText]) -> dict[str, LabelledText]:
+    """Rows of each part by number of words (of both texts of a pair), then by label."""
+    found = {}
+    for name, part in parts.items():
+        lengths = zip(*([len(text.split()) for text in texts] for texts in part.texts), strict=True)
+        keys = list(zip(lengths, part.labels, strict=True))
+        order = sorted(range(len(keys)), key=keys.__getitem__)
+        texts = tuple([texts[i] for i in order] for texts in part.texts)
+        found[name] = LabelledText(texts, part.labels[order])
+    return found
+
+
+@dataclass(frozen=True)
+class _Task:
+    """All rows of a task. x: (n, d); y: (n,), codes from 0."""
+
+    x: Tensor
+    y: Tensor
+    classes: int
+    settings: Settings
+    seed: int
+
+    def nested(self) -> float:
+        every = np.arange(len(self.y))
+        folds = self.folds(every, SEED)
+        found = [self.cross_validated(*fold, fold_seed=SEED) for fold in folds]
+        return round(float(np.mean(found)), 2)
+
+    def cross_validated(self, train: np.ndarray, test: np.ndarray, *, fold_seed: int) -> float:
+        """Test accuracy with the penalty that scores best over folds of `train`."""
+        folds = list(self.folds(train, fold_seed))
+        found = np.empty((len(PENALTIES), len(folds)))
+        for size in {len(part) for part, _ in folds}:
+            some = [i for i, (part, _) in enumerate(folds) if len(part) == size]
+            inner, dev = (np.stack([folds[i][k] for i in some]) for k in (0, 1))
+            fits = self.fit(_with_each_penalty(inner, dev))
+            found[:, some] = fits.accuracy.reshape(len(PENALTIES), len(some))
+        best = _best_penalty(found.mean(axis=1))
+        return self.score(self.fit(Fits(train[None], None, best)), test)
+
+    def split(self, train: np.ndarray, dev: np.ndarray, test: np.ndarray) -> float:
+        """Test accuracy with the penalty that scores best on `dev`."""
+        fits = self.fit(_with_each_penalty(train[None], dev[None]))
+        best = _best_penalty(fits.accuracy)
+        return self.score(self.fit(Fits(train[None], dev[None], best)), test)
+
+    def folds(self, rows: np.ndarray, seed: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        """Pairs of (training rows, held-out rows)."""
+        splitter = StratifiedKFold(self.settings.folds, shuffle=True, random_state=seed)
+        for train, held_out in splitter.split(rows, self.y[rows]):
+            yield rows[train], rows[held_out]
+
+    def score(self, fits: Fitted, rows: np.ndarray) -> float:
+        """Accuracy x100 of a single classifier, rounded."""
+        right = _right(self.x[rows][None], self.y[rows][None], fits.weight, fits.bias)
+        return round(100 * right.item() / len(rows), 2)
+
+    def fit(self, fits: Fits) -> Fitted:
+        """Train classifiers side by side; each stops by itself."""
+        random = np.random.RandomState(self.seed)
+        train, dev = fits.train, fits.dev
+        if dev is None:
+            order = random.permutation(train.shape[1])
+            first = int(HELD_OUT * len(order))
+            train, dev = train[:, order[first:]], train[:, order[:first]]
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(self.seed)
+            layer = nn.Linear(self.x.shape[1], self.classes)
+        count = len(fits.penalty)
+        weight = nn.Parameter(layer.weight.detach().expand(count, -1, -1).clone())
+        bias = nn.Parameter(layer.bias.detach().expand(count, -1).clone())
+        best = Fitted(weight.detach().clone(), bias.detach().clone(), np.full(count, -1.0))
+        optimizer = self.settings.optimizer([weight, bias])
+        running, failures, epoch = np.arange(count), np.zeros(count, int), 0
+        dev_x, dev_y = self.x[dev], self.y[dev]
+        while len(running) and epoch <= MOST_EPOCHS:
+            for _ in range(self.settings.epochs):
+                order = random.permutation(train.shape[1])
+                self._epoch(optimizer, train[running][:, order], fits.penalty[running])
+            epoch += self.settings.epochs
+            right = _right(dev_x[running], dev_y[running], weight.detach(), bias.detach())
+            accuracy = right.numpy() / dev.shape[1]
+            better = accuracy > best.accuracy[running]
+            improved = running[better]
+            best.weight[improved], best.bias[improved] = weight.data[better], bias.data[better]
+            best.accuracy[improved] = accuracy[better]
+            goes_on = better | (failures[running] < self.settings.patience)
+            failures[running[~better]] += 1
+            if not goes_on.all():
+                _keep(optimizer, torch.from_numpy(goes_on))
+                running = running[goes_on]
+        return best
+
+    def _epoch(
+        self, optimizer: torch.optim.Optimizer, rows: np.ndarray, penalty: np.ndarray
+    ) -> None:
+        """One pass over rows, (k, n), in their order."""
+        weight, bias = optimizer.param_groups[0]["params"]
+        penalty = torch.as_tensor(penalty, dtype=torch.float32)
+        for chunk in torch.from_numpy(rows).split(self.settings.batch_size, dim=1):
+            logits = torch.baddbmm(bias[:, None], self.x[chunk], weight.mT)
+            loss = F.cross_entropy(logits.flatten(0, 1), self.y[chunk].flatten(), reduction="sum")
+            optimizer.zero_grad()
+            (loss / chunk.shape[1]).backward()
+            for parameter in (weight, bias):  # the optimizer's own weight decay is one for all
+                shape = (-1, *[1] * (parameter.ndim - 1))
+                parameter.grad.add_(penalty.view(shape) * parameter.detach())
+            optimizer.step()
+
+
+def _with_each_penalty(train: np.ndarray, dev: np.ndarray) -> Fits:
+    """A classifier for each penalty and each fold: (penalties × folds) of them, folds innermost."""
+    times = len(PENALTIES)
+    penalty = np.repeat(PENALTIES, len(train))
+    return Fits(np.tile(train, (times, 1)), np.tile(dev, (times, 1)), penalty)
+
+
+def _best_penalty(accuracy: np.ndarray) -> np.ndarray:
+    """(1,): the first of the best, after SentEval's rounding."""
+    rounded = [round(100 * float(value), 2) for value in accuracy]
+    return np.array([PENALTIES[int(np.argmax(rounded))]])
+
+
+def _right(x: Tensor, y: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
+    """Number of rows that each classifier gets right, (k,). x: (k, n, d)."""
+    logits = torch.baddbmm(bias[:, None], x, weight.mT)
+    return (logits.argmax(dim=-1) == y).sum(dim=1)
+
+
+def _keep(optimizer: torch.optim.Optimizer, which: Tensor) -> None:
+    """Drop the parameters and moments of classifiers that have stopped."""
+    for parameter in optimizer.param_groups[0]["params"]:
+        parameter.grad = None
+        parameter.data = parameter.data[which]
+        state = optimizer.state[parameter]
+        for name, value in state.items():
+            if value.ndim:  # the number of steps is one for all
+                state[name] = value[which]

@@ -1,0 +1,182 @@
+"""SentEval's protocol against the toolkit's procedure, one classifier after another."""
+
+import copy
+
+import numpy as np
+import pytest
+import torch
+from sklearn.model_selection import StratifiedKFold
+from torch import nn
+
+from cselab.data.transfer import LabelledText, load_transfer
+from cselab.evaluation import evaluate_transfer
+from cselab.evaluation.senteval import SETTINGS, senteval_accuracy, sorted_rows
+
+REGULARISATION = [10**power for power in range(-5, -1)]
+
+
+class OneClassifier:
+    """The toolkit's classifier, written from its description: own seed, own optimizer, one fit."""
+
+    def __init__(self, settings, width, classes, penalty, seed):
+        self.settings, self.random = settings, np.random.RandomState(seed)
+        with torch.random.fork_rng():
+            torch.manual_seed(seed)
+            self.model = nn.Sequential(nn.Linear(width, classes))
+        self.optimizer = settings.optimizer(self.model.parameters())
+        self.optimizer.param_groups[0]["weight_decay"] = penalty
+
+    def fit(self, x, y, dev=None):
+        if dev is None:
+            order = self.random.permutation(len(x))
+            count = int(0.05 * len(x))
+            dev = x[order[:count]], y[order[:count]]
+            x, y = x[order[count:]], y[order[count:]]
+        x, y = torch.FloatTensor(x), torch.LongTensor(y)
+        best, count, epoch, stop = -1, 0, 0, False
+        while not stop and epoch <= 200:
+            for _ in range(self.settings.epochs):
+                order = self.random.permutation(len(x))
+                for i in range(0, len(x), self.settings.batch_size):
+                    rows = torch.LongTensor(order[i : i + self.settings.batch_size])
+                    loss = nn.CrossEntropyLoss()(self.model(x[rows]), y[rows])
+                    self.optimizer.zero_grad()
+                    loss.backward()
+                    self.optimizer.step()
+            epoch += self.settings.epochs
+            accuracy = self.score(*dev)
+            if accuracy > best:
+                best, best_model = accuracy, copy.deepcopy(self.model)
+            else:
+                stop = count >= self.settings.patience
+                count += 1
+        self.model = best_model
+
+    def score(self, x, y):
+        found = self.model(torch.FloatTensor(x)).argmax(1).numpy()
+        return (found == y).sum() / len(y)
+
+
+def selected(x, y, folds, classifier):
+    scores = []
+    for penalty in REGULARISATION:
+        found = []
+        for train, dev in folds:
+            one = classifier(penalty)
+            one.fit(x[train], y[train], (x[dev], y[dev]))
+            found.append(one.score(x[dev], y[dev]))
+        scores.append(round(100 * np.mean(found), 2))
+    return REGULARISATION[int(np.argmax(scores))]
+
+
+def toolkit(x, y, settings, seed=1111):
+    """Accuracy by the toolkit's three procedures."""
+    width, classes = next(iter(x.values())).shape[1], len(set(next(iter(y.values()))))
+
+    def classifier(penalty):
+        return OneClassifier(settings, width, classes, penalty, seed)
+
+    def with_folds(x, y, test_x, test_y, fold_seed):
+        splitter = StratifiedKFold(settings.folds, shuffle=True, random_state=fold_seed)
+        one = classifier(selected(x, y, list(splitter.split(x, y)), classifier))
+        one.fit(x, y)
+        return round(100 * one.score(test_x, test_y), 2)
+
+    if "" in x:
+        x, y = x[""], y[""]
+        outer = StratifiedKFold(settings.folds, shuffle=True, random_state=1111).split(x, y)
+        found = [with_folds(x[a], y[a], x[b], y[b], 1111) for a, b in outer]
+        return round(np.mean(found), 2)
+    if "dev" not in x:
+        return with_folds(x["train"], y["train"], x["test"], y["test"], seed)
+    scores = []
+    for penalty in REGULARISATION:
+        one = classifier(penalty)
+        one.fit(x["train"], y["train"], (x["dev"], y["dev"]))
+        scores.append(round(100 * one.score(x["dev"], y["dev"]), 2))
+    one = classifier(REGULARISATION[int(np.argmax(scores))])
+    one.fit(x["train"], y["train"], (x["dev"], y["dev"]))
+    return round(100 * one.score(x["test"], y["test"]), 2)
+
+
+def task(sizes, classes=2, width=5, offset=0.0, scale=1.0, seed=0):
+    """Noisy features of each part, which a linear layer cannot separate."""
+    random = np.random.default_rng(seed)
+    centres = random.normal(size=(classes, width))
+    x, y = {}, {}
+    for part, size in sizes.items():
+        y[part] = random.integers(classes, size=size)
+        noise = random.normal(size=(size, width))
+        x[part] = (offset + scale * (centres[y[part]] + 1.5 * noise)).astype(np.float32)
+    return x, y
+
+
+@pytest.mark.parametrize("protocol", SETTINGS)
+@pytest.mark.parametrize(
+    ("sizes", "classes"),
+    [
+        ({"": 143}, 2),
+        ({"train": 171, "test": 90}, 6),
+        ({"train": 203, "dev": 61, "test": 90}, 2),
+    ],
+)
+def test_classifiers_side_by_side_are_the_toolkits_one_by_one(protocol, sizes, classes):
+    """Prevents a stop after failures in a row, rows in another order, a penalty of another fold,
+    folds that follow the seed in nested cross-validation, and moments of a classifier that has
+    stopped. Folds of these sizes differ by a row."""
+    quick = SETTINGS[protocol].__class__(**{**vars(SETTINGS[protocol]), "folds": 3})
+    for seed in (1111, 7):
+        x, y = task(sizes, classes, seed=seed)
+        labels = {part: codes.astype(str) for part, codes in y.items()}
+        assert senteval_accuracy(x, labels, quick, seed=seed) == toolkit(x, y, quick, seed)
+
+
+def test_features_are_not_standardised():
+    """Prevents ours for theirs: with a common offset, a few epochs of Adam learn less."""
+    sizes = {"train": 300, "dev": 100, "test": 300}
+    plain, labels = task(sizes, seed=3)
+    shifted, _ = task(sizes, offset=8.0, scale=0.05, seed=3)
+    fast = SETTINGS["senteval-fast"]
+    accuracy = [senteval_accuracy(x, labels, fast) for x in (plain, shifted)]
+    assert accuracy == [toolkit(x, labels, fast) for x in (plain, shifted)]
+    assert accuracy[0] > accuracy[1] + 5
+
+
+def test_no_random_state_is_left_changed():
+    """Prevents a training that goes another way because a score was taken."""
+    x, y = task({"train": 60, "dev": 20, "test": 20})
+    torch.manual_seed(5)
+    np.random.seed(5)  # noqa: NPY002
+    before = torch.get_rng_state(), np.random.get_state()[1].tolist()  # noqa: NPY002
+    senteval_accuracy(x, y, SETTINGS["senteval-fast"])
+    assert torch.equal(torch.get_rng_state(), before[0])
+    assert np.random.get_state()[1].tolist() == before[1]  # noqa: NPY002
+
+
+def test_rows_are_sorted_as_the_toolkit_sorts_them():
+    """Prevents folds of other rows: by words, then by label, and otherwise as in the file."""
+    texts = ["c c", "b", "", "d d", "a"]
+    part = LabelledText((texts,), np.array(["1", "1", "0", "0", "0"]))
+    found = sorted_rows({"": part})[""]
+    assert found.texts == (["", "a", "b", "d d", "c c"],)
+    assert found.labels.tolist() == ["0", "0", "1", "0", "1"]
+    pairs = LabelledText((["x", "x", "x x"], ["y y", "y", ""]), np.array(["0", "1", "0"]))
+    assert sorted_rows({"": pairs})[""].texts == (["x", "x", "x x"], ["y", "y y", ""])
+
+
+def test_the_protocol_on_real_text(data_dir):
+    """Prevents texts and labels that part when they are sorted."""
+
+    def question_words(sentences):
+        words = ("who", "where", "when", "how many", "what", "how", "city", "year")
+        return np.array([[float(w in s.lower()) for w in words] for s in sentences])
+
+    found = evaluate_transfer(
+        question_words, ("TREC",), folder=data_dir, protocol="senteval-fast", seed=3
+    )
+    parts = sorted_rows(load_transfer("TREC", data_dir))
+    x = {name: question_words(part.texts[0]).astype(np.float32) for name, part in parts.items()}
+    codes = {label: i for i, label in enumerate(sorted(set(parts["train"].labels)))}
+    y = {name: np.array([codes[label] for label in part.labels]) for name, part in parts.items()}
+    assert found == {"TREC": toolkit(x, y, SETTINGS["senteval-fast"], 3)}
+    assert found["TREC"] > 40  # the most frequent label: 18.8
