@@ -76,7 +76,8 @@ def mteb_evaluation(device: torch.device) -> dict:
     import mteb  # these take seconds
     from mteb.cache import ResultCache
 
-    from cselab.evaluation.mteb_bridge import sts_tasks
+    from cselab.evaluation.mteb_feed import feed
+    from cselab.evaluation.mteb_tasks import find_tasks
 
     encoder = SentenceEncoder(load_backbone(TINY), load_tokenizer(TINY)).to(device)
     peer_model, options = sentence_transformer(device), {"SICK-R": "all"}
@@ -95,7 +96,7 @@ def mteb_evaluation(device: torch.device) -> dict:
 
     turns = []
     for _ in range(3):
-        tasks = sts_tasks(STS7)  # mteb reads its pairs before it is timed
+        tasks, _ = feed(find_tasks(STS7))  # mteb reads its pairs before it is timed
         turns.append((seconds(ours, device), seconds(lambda tasks=tasks: peer(tasks), device)))
     largest = largest_difference(**scores)
     return {"STS-7 against mteb": {**summary(turns), "largest_score_difference": largest}}

@@ -1,5 +1,5 @@
 """The command line: `cselab doctor`, `list`, `settings`, `run`, `train`, `sweep`, `report`,
-`export`, `pretrain`, `card`, `train-translator`, `grade`."""
+`export`, `mteb`, `pretrain`, `card`, `train-translator`, `grade`."""
 
 import errno
 import sys
@@ -340,6 +340,43 @@ def export(
 
     export(load(encoder), folder)
     print(folder)
+
+
+@app.command()
+def mteb(
+    encoder: Annotated[
+        Path, typer.Argument(help="A folder that cselab.load opens: saved, exported, or stock.")
+    ],
+    benchmark: Annotated[
+        str | None, typer.Option(help="offline, a table of the papers, or one of mteb.")
+    ] = None,
+    task: Annotated[
+        list[str] | None, typer.Option(help="A task of mteb or ours; may be given again.")
+    ] = None,
+    languages: Annotated[
+        list[str] | None, typer.Option(help="Such as de or deu; may be given again.")
+    ] = None,
+    hub: Annotated[bool, typer.Option("--hub", help="mteb loads its own data.")] = False,
+    data_dir: Annotated[
+        Path | None, typer.Option(help="A data folder; CSELAB_DATA by default.")
+    ] = None,
+    outputs: Outputs = PROJECT / "outputs",
+    name: Annotated[
+        str | None, typer.Option(help="Of the encoder in the results; its folder's by default.")
+    ] = None,
+) -> None:
+    """Evaluate an encoder with mteb, and show its scores beside the papers'; finished tasks are
+    kept (docs/how-to/mteb.md).
+
+    \b
+    cselab mteb outputs/steps/jtcse-…/encoder                        what local data can feed
+    cselab mteb my-encoder --task STS17 --task STS12 --languages en
+    cselab mteb my-encoder --benchmark jtcse-classification --hub    Table II, from the hub
+    """
+    from cselab.reporting.mteb_report import evaluate_folder
+
+    chosen = {"benchmark": benchmark, "tasks": task or (), "languages": languages or ()}
+    print(evaluate_folder(encoder, outputs / "mteb", **chosen, folder=data_dir, hub=hub, name=name))
 
 
 @app.command()

@@ -1,0 +1,132 @@
+"""Run mteb task by task, with its own result files; what is finished is not computed again."""
+
+import contextlib
+import io
+import os
+import shutil
+import tempfile
+import warnings
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import mteb
+from mteb.abstasks import AbsTask
+from mteb.cache import ResultCache
+from mteb.results import TaskResult
+
+from cselab.errors import DataError
+from cselab.evaluation.mteb_encoder import MtebEncoder
+from cselab.models.encode import Encoder
+
+
+class AtomicCache(ResultCache):
+    """mteb's folder of results, whose files are whole or absent: mteb writes them in place."""
+
+    def save_to_cache(self, task_result, model_name, model_revision=None, **options) -> None:
+        """Let mteb write into a folder of its own, and move its files."""
+        final = self.get_task_result_path(task_result.task_name, model_name, model_revision).parent
+        final.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=self.cache_path) as folder:
+            work = Path(folder) / "results" / final.parent.name / final.name
+            work.mkdir(parents=True)
+            for kept in final.glob("run_settings.jsonl"):  # to which mteb adds
+                shutil.copy(kept, work)
+            ResultCache(folder).save_to_cache(task_result, model_name, model_revision, **options)
+            for path in work.iterdir():
+                os.replace(path, final / path.name)
+
+
+def run_mteb(
+    encoder: Encoder,
+    tasks: Sequence[AbsTask],
+    results: str | Path,
+    *,
+    name: str,
+    revision: str = "local",
+    say: Callable[[str], None] = print,
+) -> list[TaskResult]:
+    """Evaluate an encoder on tasks of mteb; those without data load theirs from the hub.
+
+    A task, or a subset of one, that has a result of the same data in `results` is not computed
+    again. A task that the hub cannot give is left out, with a line that says why.
+
+    results: a folder in mteb's layout: results/<owner>__<name>/<revision>/<task>.json. mteb reads
+        it with `mteb.cache.ResultCache(results).load_results()`.
+    name, revision: of the encoder; two encoders need two of them.
+    say: gets one line per task.
+
+    Raises DataError, before anything is computed, for a damaged result file, and later for vectors
+    that are not finite.
+
+    >>> [result] = run_mteb(encoder, tasks, "outputs/mteb", name="tiny")  # doctest: +SKIP
+    SyntheticSTS: cosine_spearman 61.20
+    >>> result.get_score()  # doctest: +SKIP
+    0.612
+    """
+    Path(results).mkdir(parents=True, exist_ok=True)
+    cache = AtomicCache(results)
+    model = MtebEncoder(encoder, f"cselab/{name}", revision=revision)
+    finished = {task.metadata.name: _finished(cache, task, model) for task in tasks}
+    done = []
+    for task in tasks:
+        task_name, kept = task.metadata.name, finished[task.metadata.name]
+        if kept is not None and not kept.get_missing_evaluations(task):
+            done.append(kept)
+            say(f"{_line(task, kept)} (finished before)")
+            continue
+        fed = task.data_loaded
+        if not fed and (problem := _load(task)):
+            say(f"{task_name}: left out: {problem}")
+            continue
+        done.append(_evaluate(model, task, cache, again=kept is None))
+        if not fed:
+            task.unload_data()
+        say(_line(task, done[-1]))
+    return done
+
+
+def _finished(cache: ResultCache, task: AbsTask, model: MtebEncoder) -> TaskResult | None:
+    """The result file of a task, if it is of the same data."""
+    meta, name = model.mteb_model_meta, task.metadata.name
+    try:
+        found = cache.load_task_result(name, meta)
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        reason = " ".join(str(error).split())[:80]
+        raise DataError(
+            f"{cache.get_task_result_path(name, meta)} is damaged ({reason}); delete it, and the "
+            "task is evaluated again"
+        ) from None
+    same = found is not None and found.dataset_revision == task.metadata.revision
+    return found if same else None
+
+
+def _load(task: AbsTask) -> str:
+    """Load a task from the hub; what went wrong, in one line, or ""."""
+    try:
+        task.load_data()
+    except Exception as error:  # each data set has its own ways to fail
+        reason = " ".join(str(error).split())[:160]
+        return f"{task.metadata.dataset['path']} does not load ({type(error).__name__}: {reason})"
+    return ""
+
+
+def _evaluate(model: MtebEncoder, task: AbsTask, cache: ResultCache, *, again: bool) -> TaskResult:
+    with warnings.catch_warnings(), contextlib.redirect_stderr(io.StringIO()):  # bars of some tasks
+        warnings.simplefilter("ignore")
+        found = mteb.evaluate(
+            model,
+            task,
+            cache=cache,
+            overwrite_strategy="always" if again else "only-missing",
+            co2_tracker=False,
+            show_progress_bar=False,
+        )
+    return found.task_results[0]
+
+
+def _line(task: AbsTask, result: TaskResult) -> str:
+    scores = [row for rows in result.scores.values() for row in rows]
+    shown = [row["main_score"] for row in scores if row["hf_subset"] in task.hf_subsets]
+    parts = f", mean of {len(shown)}" if len(shown) > 1 else ""
+    mean = 100 * sum(shown) / len(shown)
+    return f"{task.metadata.name}: {task.metadata.main_score} {mean:.2f}{parts}"

@@ -1,0 +1,169 @@
+"""mteb's tasks by name, and tasks of this project for data that mteb does not have."""
+
+import warnings
+from collections.abc import Sequence
+from typing import Any
+
+import mteb
+from mteb.abstasks import (
+    AbsTask,
+    AbsTaskBitextMining,
+    AbsTaskClassification,
+    AbsTaskPairClassification,
+    AbsTaskRetrieval,
+    AbsTaskSTS,
+)
+from mteb.abstasks.aggregated_task import AbsTaskAggregate
+from mteb.abstasks.task_metadata import TaskMetadata
+
+from cselab.errors import SettingsError, nearest
+
+LANGUAGES = {
+    "ar": "ara-Arab",
+    "cs": "ces-Latn",
+    "de": "deu-Latn",
+    "en": "eng-Latn",
+    "es": "spa-Latn",
+    "fr": "fra-Latn",
+    "it": "ita-Latn",
+    "ko": "kor-Hang",
+    "nl": "nld-Latn",
+    "pl": "pol-Latn",
+    "pt": "por-Latn",
+    "ru": "rus-Cyrl",
+    "tr": "tur-Latn",
+    "zh": "cmn-Hans",
+}
+"""Languages of the papers' tables, with mteb's codes."""
+KINDS = {
+    "STS": (AbsTaskSTS, "cosine_spearman"),
+    "Classification": (AbsTaskClassification, "accuracy"),
+    "PairClassification": (AbsTaskPairClassification, "max_ap"),
+    "BitextMining": (AbsTaskBitextMining, "f1"),
+    "Retrieval": (AbsTaskRetrieval, "ndcg_at_10"),
+    "Reranking": (AbsTaskRetrieval, "map_at_1000"),
+}
+"""mteb's classes and main scores of the kinds of tasks."""
+
+
+def _task(
+    name: str,
+    kind: str,
+    description: str,
+    subsets: dict[str, list[str]] | None = None,
+    **attributes: Any,
+) -> type[AbsTask]:
+    """A task of our own; subsets: their languages by name; attributes: of mteb's class."""
+    parent, score = KINDS[kind]
+    crossed = attributes.get("is_cross_validation", False)
+    metadata = TaskMetadata(
+        name=name,
+        description=description,
+        dataset={"path": f"cselab/{name}", "revision": "local"},
+        type=kind,
+        category="t2c" if kind == "Classification" else "t2t",
+        modalities=["text"],
+        eval_splits=["train" if crossed else "test"],
+        eval_langs=subsets or ["eng-Latn"],
+        main_score=score,
+    )
+    return type(name, (parent,), {"metadata": metadata, "__module__": __name__, **attributes})
+
+
+_SENTEVAL = "{}, of SentEval; five folds of all rows, each with eight training rows a label"
+_FOLDS = {"is_cross_validation": True}
+_PAIRS = {f"en-{code}": [LANGUAGES["en"], LANGUAGES[code]] for code in ("fr", "de", "cs")}
+PIVOTS = {f"through-{name}": [LANGUAGES["en"]] for name in ("fr", "ru", "nl", "zh", "de", "es")}
+"""Subsets of SyntheticBitextMining: English and English, through a lexical pivot."""
+_DEFINED = [
+    *(
+        _task(f"{name}Classification", "Classification", _SENTEVAL.format(name), **_FOLDS)
+        for name in ("MR", "CR", "SUBJ", "MPQA")
+    ),
+    _task("SST2Classification", "Classification", "Stanford Sentiment Treebank, two classes"),
+    _task("TRECClassification", "Classification", "Kinds of questions, six classes"),
+    _task("MRPCPairClassification", "PairClassification", "Microsoft's paraphrases, test part"),
+    _task(
+        "Multi30kBitextMining",
+        "BitextMining",
+        "Captions and their translations, test 2016",
+        _PAIRS,
+    ),
+    _task("SNLICaptionRetrieval", "Retrieval", "Find the caption that entails a sentence"),
+    _task("SNLIReranking", "Reranking", "Rank what a caption entails before nine others"),
+    _task("CaptionRetrieval", "Retrieval", "Find the captions of a picture by its first one"),
+    _task("SyntheticSTS", "STS", "Rated pairs of synthetic sentences"),
+    _task("SyntheticClassification", "Classification", "What is done, in other words"),
+    _task("SyntheticPairClassification", "PairClassification", "Entailed, or contradicted"),
+    _task("SyntheticReranking", "Reranking", "Rank what a sentence entails before nine others"),
+    _task("SyntheticCaptionRetrieval", "Retrieval", "Find sentences on a scene by one of them"),
+    _task(
+        "SyntheticBitextMining",
+        "BitextMining",
+        "Synthetic sentences and their round trips through lexical pivots",
+        PIVOTS,
+    ),
+]
+OWN_TASKS = {kind.metadata.name: kind for kind in _DEFINED}
+"""Tasks that mteb does not have, by name."""
+
+
+def find_tasks(names: Sequence[str], languages: Sequence[str] = ()) -> list[AbsTask]:
+    """Tasks of mteb and of ours by name, without their data.
+
+    A task that mteb evaluates on several splits, "test" among them, is evaluated on that alone, as
+    the papers report one score. An aggregate (CQADupstackRetrieval) stands for its parts.
+
+    languages: ISO 639-3 codes as mteb's ("deu"), or two letters (LANGUAGES). Subsets without any of
+        them are left out, and tasks without such a subset; "de-en" has both. None: all.
+
+    Raises SettingsError, with the nearest name, for an unknown task, for a task that does not read
+    text, and for a language that no task has.
+
+    >>> [task.metadata.name for task in find_tasks(["STS12", "MRClassification"])]
+    ['STS12', 'MRClassification']
+    >>> find_tasks(["STS17"], ["fr"])[0].hf_subsets
+    ['fr-en']
+    """
+    found = [task for name in dict.fromkeys(names) for task in _open(name)]
+    for task in found:
+        if task.metadata.modalities != ["text"]:
+            reads = ", ".join(task.metadata.modalities)
+            raise SettingsError(f"{task.metadata.name} reads {reads}; expected a task of text")
+        if "test" in task.metadata.eval_splits:
+            task.filter_eval_splits(["test"])
+    if not languages:
+        return found
+    wanted = [LANGUAGES.get(code, code).split("-")[0] for code in languages]
+    having = {code for task in found for codes in _codes(task).values() for code in codes}
+    for given, code in zip(languages, wanted, strict=True):
+        if code not in having:
+            raise SettingsError(
+                f"no task of {', '.join(names)} has the language {given!r}; they have "
+                f"{', '.join(sorted(having))}"
+            )
+    for task in found:
+        task.hf_subsets = [name for name, codes in _codes(task).items() if codes & set(wanted)]
+    return [task for task in found if task.hf_subsets]
+
+
+def _open(name: str) -> list[AbsTask]:
+    if name in OWN_TASKS:
+        return [OWN_TASKS[name]()]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # that a newer version of the task exists
+        try:
+            task = mteb.get_task(name)
+        except KeyError:
+            known = [one.metadata.name for one in mteb.get_tasks(exclude_superseded=False)]
+            raise SettingsError(
+                f"unknown mteb task {name!r}; {nearest(name, [*known, *OWN_TASKS])} All names: "
+                "docs/how-to/mteb.md"
+            ) from None
+    return list(task.tasks) if isinstance(task, AbsTaskAggregate) else [task]
+
+
+def _codes(task: AbsTask) -> dict[str, set[str]]:
+    """ISO 639-3 codes of the languages of each subset."""
+    subsets = task.metadata.hf_subsets_to_langscripts
+    return {name: {code.split("-")[0] for code in codes} for name, codes in subsets.items()}

@@ -1,0 +1,65 @@
+"""Evaluate an encoder's folder with mteb, and write its results beside the papers' tables."""
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import torch
+
+from cselab.data.fingerprints import folder_hash
+from cselab.errors import SettingsError
+from cselab.evaluation.mteb_feed import feed
+from cselab.evaluation.mteb_run import run_mteb
+from cselab.evaluation.mteb_tasks import find_tasks
+from cselab.models import load
+from cselab.reporting.mteb_benchmarks import OFFLINE, benchmark_tasks
+from cselab.reporting.mteb_tables import NAMES, beside_table, scores, tables_with
+
+
+def evaluate_folder(
+    encoder: Path,
+    results: Path,
+    *,
+    benchmark: str | None = None,
+    tasks: Sequence[str] = (),
+    languages: Sequence[str] = (),
+    folder: Path | None = None,
+    hub: bool = False,
+    name: str | None = None,
+    say: Callable[[str], None] = print,
+) -> Path:
+    """Evaluate the encoder in a folder on a benchmark or on tasks; return the folder of the tables.
+
+    Result files are below `results` in mteb's layout, by the encoder's name and a revision: the
+    fingerprint of its folder, and "hub" or "local" for the data. The revision of the data, or its
+    fingerprint, is in each file. A run that was killed goes on where it was.
+
+    benchmark, tasks: one of them; the benchmark "offline" by default.
+    languages: as in `find_tasks`. folder: a data folder. hub: mteb loads its own data.
+    name: of the encoder; by default, that of its folder.
+    say: gets a line per task, and the tables.
+
+    Raises SettingsError, ModelError and DataError, before anything is computed, for an unknown
+    benchmark, task or language, a folder without an encoder, and a damaged result file.
+    """
+    if benchmark and tasks:
+        raise SettingsError("give a benchmark or tasks, not both")
+    chosen = find_tasks(list(tasks) or benchmark_tasks(benchmark or OFFLINE), languages)
+    model = load(encoder).to("cuda" if torch.cuda.is_available() else "cpu")
+    lacking: list[str] = []
+    if not hub:
+        chosen, lacking = feed(chosen, folder)
+    for line in lacking:
+        say(line)
+    place = encoder.resolve()
+    name = name or (place.parent.name if place.name == "encoder" else place.name)
+    revision = f"{folder_hash(encoder)[:12]}-{'hub' if hub else 'local'}"
+    found = run_mteb(model, chosen, results, name=name, revision=revision, say=say)
+    tables = results / "tables" / f"{name}-{revision}"
+    tables.mkdir(parents=True, exist_ok=True)
+    scores(found, name).to_csv(tables / "scores.csv", index=False)
+    asked = [benchmark] if benchmark in NAMES else []
+    for table in dict.fromkeys([*asked, *tables_with(found)]):
+        beside = beside_table(table, found, name)
+        beside.frame.to_csv(tables / f"{table}.csv")
+        say(f"\n{beside}")
+    return tables

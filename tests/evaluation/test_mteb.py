@@ -1,0 +1,265 @@
+"""mteb on encoders of ours: the same scores as its own wrapper, data, names and damaged files."""
+
+import json
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+from sklearn.metrics import average_precision_score
+
+from cselab.data.sources import embedded_dir
+from cselab.data.sts import STS7
+from cselab.data.synthetic import captions
+from cselab.errors import DataError, SettingsError
+from cselab.evaluation import evaluate_sts
+from cselab.evaluation.sts import unit_rows
+from cselab.models import Ensemble, TwinEncoder, export, load
+
+BACKBONES = embedded_dir() / "backbones"
+QUICK = {"SyntheticPairClassification", "SyntheticReranking", "SyntheticCaptionRetrieval"}
+OTHERS = {"SyntheticSTS", "SyntheticClassification", "SyntheticBitextMining"}
+"""Together a task of each kind that the papers report."""
+
+
+@pytest.fixture(scope="module")
+def tiny():
+    return load(BACKBONES / "tiny-bert", pooling="mean")
+
+
+def fed(names, folder=None, languages=()):
+    from cselab.evaluation.mteb_feed import feed
+    from cselab.evaluation.mteb_tasks import find_tasks
+
+    return feed(find_tasks(sorted(names), languages), folder)[0]
+
+
+def numbers(scores: dict, at: str = "") -> Iterator[tuple[str, float]]:
+    """Every number of a result, with its place."""
+    for name, value in scores.items() if isinstance(scores, dict) else enumerate(scores):
+        if isinstance(value, dict | list):
+            yield from numbers(value, f"{at}/{name}")
+        elif isinstance(value, float):
+            yield f"{at}/{name}", value
+
+
+def check_equal(encoder, tasks, again, folder):
+    """All scores of mteb's wrapper of sentence-transformers, on the exported encoder, are ours."""
+    import mteb
+    from sentence_transformers import SentenceTransformer
+
+    from cselab.evaluation.mteb_run import run_mteb
+
+    export(encoder, folder / "exported")
+    peer = SentenceTransformer(str(folder / "exported"), device="cpu", trust_remote_code=True)
+    off = {"cache": None, "co2_tracker": False, "show_progress_bar": False}
+    theirs = {one.task_name: one for one in mteb.evaluate(peer, again, **off).task_results}
+    ours = run_mteb(encoder, tasks, folder / "mteb", name="test", say=lambda line: None)
+    assert theirs.keys() == {one.task_name for one in ours} == {t.metadata.name for t in tasks}
+    for one in ours:
+        expected = dict(numbers(theirs[one.task_name].scores))
+        found = dict(numbers(one.scores))
+        assert found.keys() == expected.keys()
+        for place, value in expected.items():
+            assert found[place] == pytest.approx(value, abs=1e-4, nan_ok=True), place
+
+
+@pytest.mark.parametrize("names", [QUICK, pytest.param(OTHERS, marks=pytest.mark.slow)])
+def test_every_kind_of_task_scores_as_in_mtebs_own_wrapper(names, tiny, tmp_path):
+    """Prevents texts that are looked up in another order, and one that another side's vector
+    replaces."""
+    check_equal(tiny, fed(names), fed(names), tmp_path)
+
+
+@pytest.mark.slow
+@pytest.mark.real_data
+def test_real_tasks_score_as_in_mtebs_own_wrapper(tiny, data_dir, tmp_path):
+    """Prevents a difference that only real text has: empty texts, other scripts, long ones."""
+    names = {"STS16", "STS17", "CRClassification", "TRECClassification", "MRPCPairClassification"}
+    names |= {"Multi30kBitextMining", "SNLICaptionRetrieval", "SNLIReranking"}
+    check_equal(tiny, fed(names, data_dir), fed(names, data_dir), tmp_path)
+
+
+@pytest.mark.real_data
+@pytest.mark.parametrize(
+    "names", [("STS16", "STSBenchmark"), pytest.param(STS7, marks=pytest.mark.slow)]
+)
+def test_mteb_and_our_protocol_give_the_same_sts_scores(names, tiny, data_dir, tmp_path):
+    """Prevents pairs in another order, other ratings, and a hub that is asked."""
+    from cselab.evaluation.mteb_run import run_mteb
+
+    split = {"SICK-R": "all"} if "SICK-R" in names else "test"
+    ours = evaluate_sts(tiny.encode, names, split=split, folder=data_dir, resamples=0)
+    found = run_mteb(tiny, fed(names, data_dir), tmp_path, name="test", say=lambda line: None)
+    for task in found:
+        scores, expected = task.scores["test"][0], ours.tasks[task.task_name]
+        assert 100 * scores["cosine_spearman"] == pytest.approx(expected.spearman, abs=1e-2)
+        assert 100 * scores["cosine_pearson"] == pytest.approx(expected.pearson, abs=1e-2)
+
+
+class Counting:
+    """An encoder whose vectors are random but equal for equal texts; it keeps what it was given."""
+
+    def __init__(self):
+        self.calls: list[list[str]] = []
+
+    def encode(self, sentences):
+        self.calls.append(list(sentences))
+        rows = [np.random.default_rng(abs(hash(text))).normal(size=8) for text in sentences]
+        return np.array(rows)
+
+    @property
+    def texts(self) -> list[str]:
+        return [text for call in self.calls for text in call]
+
+
+def test_each_distinct_text_of_a_task_is_encoded_once(tmp_path):
+    """Prevents the second column, a second pair of languages, and queries that are documents from
+    being encoded again."""
+    from cselab.evaluation.mteb_run import run_mteb
+
+    encoder = Counting()
+    (task,) = fed({"SyntheticBitextMining"})
+    parts = [rows["test"] for rows in task.dataset.values()]
+    columns = [part[side] for part in parts for side in part.features]
+    texts = {text for column in columns for text in column}
+    run_mteb(encoder, [task], tmp_path, name="test", say=lambda line: None)
+    assert len(encoder.texts) == len(set(encoder.texts))
+    assert set(encoder.texts) == texts
+
+
+def test_vectors_of_another_task_are_not_kept_and_few_at_a_time(monkeypatch):
+    """Prevents a memory that grows with every task of a benchmark, or with a large corpus."""
+    from types import SimpleNamespace
+
+    from datasets import Dataset
+
+    from cselab.evaluation import mteb_encoder
+
+    monkeypatch.setattr(mteb_encoder, "KEPT_TEXTS", 3)
+    encoder = Counting()
+    model = mteb_encoder.MtebEncoder(encoder, "cselab/test", revision="1")
+
+    def vectors(task, *texts):
+        loader = SimpleNamespace(dataset=Dataset.from_dict({"text": texts}))
+        return model.encode(loader, task_metadata=SimpleNamespace(name=task))
+
+    first = vectors("a", "x", "y", "x")
+    np.testing.assert_array_equal(first[0], first[2])
+    np.testing.assert_array_equal(vectors("a", "z", "y")[1], first[1])
+    vectors("a", "u", "y")  # one more than are kept
+    vectors("b", "u")
+    assert encoder.calls == [["x", "y"], ["z"], ["u", "y"], ["u"]]
+
+
+@pytest.mark.parametrize("kind", ["twin", "ensemble", "decoder"])
+def test_any_encoder_is_evaluated(kind, tmp_path):
+    """Prevents a bridge for single towers alone."""
+    from cselab.evaluation.mteb_run import run_mteb
+
+    one, two = (load(BACKBONES / name) for name in ("tiny-bert", "plain-bert"))
+    built = {
+        "twin": lambda: TwinEncoder(one.backbone, two.backbone, tokenizer=one.tokenizer),
+        "ensemble": lambda: Ensemble([one, two]),
+        "decoder": lambda: load(BACKBONES / "tiny-llama"),
+    }
+    encoder = built[kind]()
+    encoder.save_pretrained(tmp_path / "encoder")
+    (task,) = fed({"SyntheticPairClassification"})
+    rows = task.dataset["test"][:]
+    opened = load(tmp_path / "encoder")
+    (found,) = run_mteb(opened, [task], tmp_path / "mteb", name="test", say=lambda line: None)
+    u, v = (unit_rows(encoder.encode(rows[side]), 1000) for side in ("sentence1", "sentence2"))
+    expected = average_precision_score(rows["labels"], (u * v).sum(1))
+    assert found.scores["test"][0]["cosine_ap"] == pytest.approx(expected, abs=1e-3)
+
+
+def test_a_caption_searches_for_the_others_of_its_picture():
+    """Prevents a query among its own documents, and a document that is an answer to none."""
+    (task,) = fed({"SyntheticCaptionRetrieval"})
+    split, scenes = task.dataset["default"]["test"], list(captions(300))
+    document = dict(zip(split["corpus"]["id"], split["corpus"]["text"], strict=True))
+    answers = [{document[i] for i in split["relevant_docs"][q]} for q in split["queries"]["id"]]
+    assert split["queries"]["text"][:] == [scene[0] for scene in scenes]
+    assert answers == [set(scene[1:]) for scene in scenes]
+    assert len(document) == 4 * len(scenes)
+
+
+def test_what_local_data_cannot_feed_says_what_it_needs(tmp_path, monkeypatch):
+    """Prevents a traceback where a task needs the hub, and silence about a missing language."""
+    from cselab.evaluation.mteb_feed import feed
+    from cselab.evaluation.mteb_tasks import find_tasks
+
+    monkeypatch.delenv("CSELAB_DATA", raising=False)
+    tasks = find_tasks(["SciFact", "STS12", "STS17", "MRClassification", "SyntheticSTS"], ["en"])
+    found, lacking = feed(tasks)
+    assert [task.metadata.name for task in found] == ["SyntheticSTS"]
+    assert lacking == [
+        "SciFact needs the hub (mteb/scifact): --hub",
+        "STS12 needs sts/sts12-test.tsv.gz of a data folder or the hub (mteb/sts12-sts): --hub",
+        "STS17 (en-ar, en-de, en-en, en-tr, es-en, fr-en, it-en, nl-en) needs "
+        "sts-multilingual/sts17-en-ar-test.tsv.gz and 7 more files of a data folder or the hub "
+        "(mteb/sts17-crosslingual-sts): --hub",
+        "MRClassification needs transfer/mr.tsv.gz of a data folder",
+    ]
+
+
+@pytest.mark.real_data
+def test_the_revision_of_local_data_does_not_depend_on_the_chosen_languages(data_dir):
+    """Prevents a second language from making the first one's result a stranger's."""
+    (one,) = fed({"STS17"}, data_dir, ["de"])
+    (all_,) = fed({"STS17"}, data_dir)
+    assert one.hf_subsets == ["en-de"]
+    assert one.metadata.revision == all_.metadata.revision
+    assert set(all_.hf_subsets) - set(one.hf_subsets)
+
+
+@pytest.mark.parametrize(
+    ("names", "languages", "message"),
+    [
+        (["STS72"], (), "unknown mteb task 'STS72'; did you mean 'STS22'?"),
+        (["SyntheticST"], (), "did you mean 'SyntheticSTS'?"),
+        (["STS17"], ["sw"], "no task of STS17 has the language 'sw'; they have ara, deu, eng"),
+        (["Flickr30kI2TRetrieval"], (), "Flickr30kI2TRetrieval reads text, image"),
+    ],
+)
+def test_bad_names_are_one_line(names, languages, message):
+    """Prevents mteb's KeyError, and a run that ends after an hour at a name of a picture task."""
+    from cselab.evaluation.mteb_tasks import find_tasks
+
+    with pytest.raises(SettingsError) as error:
+        find_tasks(names, languages)
+    assert message in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize("content", ["", '{"task_name": "SynthET', "[]", '{"scores": {}}'])
+def test_a_damaged_result_file_is_named_before_anything_is_computed(content, tmp_path):
+    """Prevents a traceback of pydantic, and a file that is silently replaced."""
+    from cselab.evaluation.mteb_run import run_mteb
+
+    encoder, tasks = Counting(), fed({"SyntheticPairClassification", "SyntheticSTS"})
+    path = tmp_path / "results" / "cselab__test" / "local" / "SyntheticSTS.json"
+    path.parent.mkdir(parents=True)
+    path.write_text(content)
+    with pytest.raises(DataError, match=r"SyntheticSTS\.json is damaged .*; delete it"):
+        run_mteb(encoder, tasks, tmp_path, name="test", say=lambda line: None)
+    assert not encoder.calls
+    assert path.read_text() == content
+
+
+def test_other_data_under_the_same_name_is_evaluated_again(tmp_path):
+    """Prevents mteb from giving an old result for new data: it looks at the name alone if no
+    subset is missing."""
+    from cselab.evaluation.mteb_run import run_mteb
+
+    encoder, lines = Counting(), []
+    for turn in range(3):
+        (task,) = fed({"SyntheticPairClassification"})
+        if turn == 2:
+            source = {**task.metadata.dataset, "revision": "other"}
+            task.metadata = task.metadata.model_copy(update={"dataset": source})
+        run_mteb(encoder, [task], tmp_path, name="test", say=lines.append)
+    assert [line.endswith("(finished before)") for line in lines] == [False, True, False]
+    (path,) = tmp_path.rglob("SyntheticPairClassification.json")
+    assert json.loads(path.read_text())["dataset_revision"] == "other"
+    assert not [p for p in tmp_path.iterdir() if p.name != "results"]
