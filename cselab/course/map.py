@@ -48,6 +48,13 @@ CHAPTERS = (
     Chapter("09_imsimcse", "one tower", "ImSimCSE", "off-dropout, DCL, rank", ("02",)),
     Chapter("10_bellm", "one tower", "BeLLM", "decoders, causal masks", ("02",)),
     Chapter(
+        "15_decoder_transfer",
+        "one tower",
+        "decoders beyond STS",
+        "conditions, captions, words",
+        ("10",),
+    ),
+    Chapter(
         "11_loss_playground",
         "your own",
         "loss playground",
@@ -80,6 +87,14 @@ CHAPTERS = (
         ("03",),
     ),
     Chapter("07_evaluation", "looking inside", "evaluation", "intervals, seeds, costs", ("03",)),
+    Chapter(
+        "13_zero_shot_tasks",
+        "looking inside",
+        "zero-shot tasks",
+        "search, ranking, classes",
+        ("03",),
+    ),
+    Chapter("14_languages", "looking inside", "languages", "overlap, fertility, bitext", ("03",)),
     Chapter("12_scaling_up", "your own", "scaling up", "real text, a GPU, export", ("03",)),
     Chapter(
         "paper_vs_code", "looking inside", "paper vs. code", "papers and released code", ("03",)

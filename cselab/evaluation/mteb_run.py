@@ -6,9 +6,10 @@ import os
 import shutil
 import tempfile
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
+import datasets
 import mteb
 from mteb.abstasks import AbsTask
 from mteb.cache import ResultCache
@@ -111,8 +112,7 @@ def _load(task: AbsTask) -> str:
 
 
 def _evaluate(model: MtebEncoder, task: AbsTask, cache: ResultCache, *, again: bool) -> TaskResult:
-    with warnings.catch_warnings(), contextlib.redirect_stderr(io.StringIO()):  # bars of some tasks
-        warnings.simplefilter("ignore")
+    with _quiet():
         found = mteb.evaluate(
             model,
             task,
@@ -122,6 +122,20 @@ def _evaluate(model: MtebEncoder, task: AbsTask, cache: ResultCache, *, again: b
             show_progress_bar=False,
         )
     return found.task_results[0]
+
+
+@contextlib.contextmanager
+def _quiet() -> Iterator[None]:
+    """No warnings, and none of the progress bars that some tasks show all the same."""
+    shown = not datasets.are_progress_bars_disabled()
+    datasets.disable_progress_bars()
+    try:
+        with warnings.catch_warnings(), contextlib.redirect_stderr(io.StringIO()):
+            warnings.simplefilter("ignore")
+            yield
+    finally:
+        if shown:
+            datasets.enable_progress_bars()
 
 
 def _line(task: AbsTask, result: TaskResult) -> str:

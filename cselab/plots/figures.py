@@ -69,12 +69,14 @@ def training_curves(
     return figure
 
 
-def score_bars(scores: Mapping[str, Mapping[str, float]], title: str = "") -> go.Figure:
-    """Bars of `scores[method][task]` in Spearman × 100, one colour per method.
+def score_bars(
+    scores: Mapping[str, Mapping[str, float]], title: str = "", score: str = "Spearman × 100"
+) -> go.Figure:
+    """Bars of `scores[method][task]`, one colour per method.
 
-    For a single task, one bar per method.
+    For a single task, one bar per method. score: what is measured, for the axis.
     """
-    figure = go.Figure(layout=dict(title=title, yaxis_title="Spearman × 100", barmode="group"))
+    figure = go.Figure(layout=dict(title=title, yaxis_title=score, barmode="group"))
     single = len(next(iter(scores.values()))) == 1
     for method, by_task in scores.items():
         x = [method] if single else list(by_task)
@@ -231,9 +233,12 @@ def energy_chart(scores: pandas.DataFrame) -> go.Figure:
 
 
 def score_heatmap(
-    scores: Mapping[str, Mapping[str, float]], title: str = "", x_title: str = ""
+    scores: Mapping[str, Mapping[str, float]],
+    title: str = "",
+    x_title: str = "",
+    score: str = "Spearman × 100",
 ) -> go.Figure:
-    """Heat map of `scores[row][column]` in Spearman × 100, with the numbers in the cells."""
+    """Heat map of `scores[row][column]`, with the numbers in the cells; score: what is measured."""
     rows, columns = list(scores), list(next(iter(scores.values())))
     values = [[scores[row][column] for column in columns] for row in rows]
     figure = go.Figure(
@@ -243,7 +248,7 @@ def score_heatmap(
             z=values,
             colorscale="Cividis",
             texttemplate="%{z:.0f}",
-            colorbar=dict(title="Spearman × 100"),
+            colorbar=dict(title=score),
         )
     )
     return figure.update_layout(

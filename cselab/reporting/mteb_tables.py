@@ -158,6 +158,6 @@ def _retrieval(results: Sequence[Any], label: str) -> Beside:
     cells = cells[cells.metric.isin(ours.index) & (cells.task == "retrieval45")]
     frame = _wide(cells.assign(task=cells.metric))
     count = ours.shape[1]
-    frame[f"{label}, mean of {count}"] = ours.mean(axis=1)
+    frame[f"{label}, mean of {count}" if count else label] = ours.mean(axis=1)
     coverage = f"{count} of the {len(named)} tasks that TNCSE names; this table's 45 are not named"
     return Beside("JTCSE, Table VII", frame, coverage)

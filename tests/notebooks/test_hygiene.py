@@ -16,7 +16,7 @@ from cselab.reporting import paper_vs_code
 ROOT = Path(__file__).resolve().parents[2]
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
 LONGEST_CELL = 25
-OWN_PARAMETERS = {"seeds", "pivot_i", "pivot_ii", "entry", "leaderboard"}
+OWN_PARAMETERS = {"seeds", "checkpoints", "tasks", "pivot_i", "pivot_ii", "entry", "leaderboard"}
 """Read by a notebook's own cells; all others are settings."""
 
 

@@ -3,10 +3,12 @@
 from cselab.course.exercises import (  # noqa: F401
     attention_and_norms,
     bellm,
+    decoder_transfer,
     ensembles_and_distillation,
     evaluation,
     imsimcse,
     jtcse_training,
+    languages,
     layernorm_removal,
     loss_ablations,
     loss_playground,
@@ -15,4 +17,5 @@ from cselab.course.exercises import (  # noqa: F401
     scaling_up,
     start_here,
     twin_pretraining,
+    zero_shot_tasks,
 )
