@@ -1,13 +1,16 @@
 """The generated pages of docs/, and the examples of the how-to pages."""
 
 import importlib.util
+import itertools
 import re
 import tomllib
 from pathlib import Path
 
 import pytest
 
+from cselab.evaluation.mteb_data import FEEDS
 from cselab.methods import registry
+from cselab.reporting.mteb_benchmarks import GROUPS, OFFLINE, TABLES
 from cselab.sweep.grid import expand
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
@@ -53,3 +56,14 @@ def test_grids_of_the_how_to_pages_can_be_run(page, block, tmp_path, monkeypatch
     (tmp_path / "my_method.py").write_text(method)
     modules = [tmp_path / "my_method.py"] if "my_method" in block else []
     assert expand(tomllib.loads(block), DOCS.parent / "notebooks", modules=modules)
+
+
+def test_the_page_on_mteb_lists_every_local_task_and_every_benchmark():
+    """Prevents a task or a table that only the code knows, and one that is gone."""
+    page = (DOCS / "how-to" / "mteb.md").read_text(encoding="utf-8")
+    page = page.replace("STS12 to STS16", "STS12, STS13, STS14, STS15, STS16")
+    lines = [line.split("|") for line in page.splitlines() if line.startswith("| ")]
+    first = [row[1].strip(" `").replace("`", "").split(", ") for row in lines]
+    listed = set(itertools.chain(*first)) - {"task", "benchmark"}
+    assert listed == {*FEEDS, *TABLES, *GROUPS}
+    assert f"`{OFFLINE}`" in page
