@@ -56,7 +56,7 @@ def margin_score(answer: Callable[[Tensor, Tensor, int], Tensor]) -> str:
         {
             "Only the first sentence's neighbours are in it. That divides a row by one number, "
             "and its largest entry stays where it was; the second's are what counts.": of_rows,
-            "The neighbours of the first sentence belong into it as well.": of_columns,
+            "The neighbours of the first sentence count as well.": of_columns,
             "The two means are averaged, not added.": not_halved,
             "The margin is a ratio here, not a difference.": subtracted,
         },
