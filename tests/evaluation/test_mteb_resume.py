@@ -47,6 +47,7 @@ def evaluate(results, tell=lambda number: None):
     return encoder.calls, said
 
 
+@pytest.mark.slow
 def test_a_killed_run_computes_only_what_was_not_finished(tmp_path):
     """Prevents finished tasks from being encoded again after a kill, and another score of a task
     that was evaluated after one."""
