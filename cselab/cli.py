@@ -356,6 +356,9 @@ def mteb(
     languages: Annotated[
         list[str] | None, typer.Option(help="Such as de or deu; may be given again.")
     ] = None,
+    pooling: Annotated[
+        str | None, typer.Option(help="cls, mean, first_last, …; by default, the folder's own.")
+    ] = None,
     hub: Annotated[bool, typer.Option("--hub", help="mteb loads its own data.")] = False,
     data_dir: Annotated[
         Path | None, typer.Option(help="A data folder; CSELAB_DATA by default.")
@@ -376,7 +379,8 @@ def mteb(
     from cselab.reporting.mteb_report import evaluate_folder
 
     chosen = {"benchmark": benchmark, "tasks": task or (), "languages": languages or ()}
-    print(evaluate_folder(encoder, outputs / "mteb", **chosen, folder=data_dir, hub=hub, name=name))
+    data = {"folder": data_dir, "hub": hub}
+    print(evaluate_folder(encoder, outputs / "mteb", **chosen, pooling=pooling, **data, name=name))
 
 
 @app.command()

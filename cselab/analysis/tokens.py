@@ -1,4 +1,4 @@
-"""Tokens as a reader knows them: text, without a tokenizer's own marks."""
+"""Tokens as a reader knows them: text, without the marks of byte-level tokenizers."""
 
 from collections.abc import Sequence
 

@@ -8,8 +8,8 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-import torch
 from jaxtyping import Float
+from safetensors import SafetensorError
 from torch import Tensor
 from transformers import AutoModelForCausalLM, PreTrainedTokenizerBase
 
@@ -30,9 +30,13 @@ def load_head(folder: str | Path) -> Float[Tensor, "V d"]:
     try:
         with quiet_loading():
             model, info = AutoModelForCausalLM.from_pretrained(
-                folder, dtype=torch.float32, output_loading_info=True, trust_remote_code=False
+                folder,
+                dtype="auto",
+                use_safetensors=True,
+                output_loading_info=True,
+                trust_remote_code=False,
             )
-    except (OSError, ValueError, RuntimeError) as error:
+    except (OSError, ValueError, RuntimeError, SafetensorError) as error:
         raise ModelError(
             f"no decoder at {str(folder)!r}: expected config.json and model.safetensors of a "
             f"causal language model ({first_line(error)})"
@@ -42,7 +46,7 @@ def load_head(folder: str | Path) -> Float[Tensor, "V d"]:
             f"{folder} lacks {sorted(info['missing_keys'])[0]}: without its head a decoder "
             "predicts no words; give the folder of the pretrained model"
         )
-    return model.get_output_embeddings().weight.detach()
+    return model.get_output_embeddings().weight.detach().float()
 
 
 def representative_words(

@@ -1,5 +1,6 @@
 """Cost of inference: multiply-adds, counted on a model without weights, and measured speed."""
 
+import copy
 import time
 from collections.abc import Callable, Iterable, Sequence
 from functools import cache
@@ -96,7 +97,8 @@ def twin_training_cost(
 
 
 def _tower(config: PreTrainedConfig) -> torch.nn.Module:
-    model = AutoModel.from_config(config, attn_implementation="eager").eval()
+    # a copy, for from_config writes the attention that it is given into the config
+    model = AutoModel.from_config(copy.deepcopy(config), attn_implementation="eager").eval()
     if getattr(model, "pooler", None) is not None:
         model.pooler = None
     return model

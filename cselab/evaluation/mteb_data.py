@@ -130,27 +130,41 @@ def _reranking(rows: Sequence[Triplet]) -> Splits:
     return _search([row.anchor for row in rows], texts, ([text] for text in entailed), around)
 
 
-def _snli(kind: str, subset: str, where: Path | None) -> Splits:
+def _snli_retrieval(subset: str, where: Path | None) -> Splits:
     rows = load_nli_triplets(["snli-test"], folder=where)
-    if kind == "reranking":
-        return _reranking(rows)
     anchors = [row.anchor for row in rows]
     return _search([row.entailed for row in rows], anchors, ([text] for text in anchors))
 
 
-def _synthetic(kind: str, subset: str, where: Path | None) -> Splits:
-    if kind == "captions":
-        return _first_captions(list(captions(300)))
-    if kind == "reranking":
-        return _reranking(list(triplets(500)))
-    if kind == "pairs":
-        rows = list(triplets(500))
-        two = [text for row in rows for text in (row.entailed, row.contradicted)]
-        one = [row.anchor for row in rows for _ in range(2)]
-        return {"test": {"sentence1": one, "sentence2": two, "labels": [1, 0] * len(rows)}}
-    if kind == "bitext":
-        one = list(sentences(500))
-        return {"test": {"sentence1": one, "sentence2": LexicalPivot(subset[-2:])(one)}}
+def _snli_reranking(subset: str, where: Path | None) -> Splits:
+    return _reranking(load_nli_triplets(["snli-test"], folder=where))
+
+
+def _captions(subset: str, where: Path | None) -> Splits:
+    return _first_captions(load_captions(where / "captions"))
+
+
+def _synthetic_captions(subset: str, where: Path | None) -> Splits:
+    return _first_captions(list(captions(300)))
+
+
+def _synthetic_reranking(subset: str, where: Path | None) -> Splits:
+    return _reranking(list(triplets(500)))
+
+
+def _synthetic_pairs(subset: str, where: Path | None) -> Splits:
+    rows = list(triplets(500))
+    two = [text for row in rows for text in (row.entailed, row.contradicted)]
+    one = [row.anchor for row in rows for _ in range(2)]
+    return {"test": {"sentence1": one, "sentence2": two, "labels": [1, 0] * len(rows)}}
+
+
+def _synthetic_bitext(subset: str, where: Path | None) -> Splits:
+    one = list(sentences(500))
+    return {"test": {"sentence1": one, "sentence2": LexicalPivot(subset[-2:])(one)}}
+
+
+def _synthetic_actions(subset: str, where: Path | None) -> Splits:
     random = Random("mteb")
     drawn = (draw_event(random) for _ in range(4000))
     events = [event for event in drawn if event.verb in ACTIONS]
@@ -216,17 +230,14 @@ FEEDS = {
         },
         _multi30k,
     ),
-    "SNLICaptionRetrieval": Feed(_file("nli", "snli-test"), partial(_snli, "retrieval")),
-    "SNLIReranking": Feed(_file("nli", "snli-test"), partial(_snli, "reranking")),
-    "CaptionRetrieval": Feed(
-        {"default": ("captions/",)},
-        lambda subset, where: _first_captions(load_captions(where / "captions")),
-    ),
+    "SNLICaptionRetrieval": Feed(_file("nli", "snli-test"), _snli_retrieval),
+    "SNLIReranking": Feed(_file("nli", "snli-test"), _snli_reranking),
+    "CaptionRetrieval": Feed({"default": ("captions/",)}, _captions),
     "SyntheticSTS": Feed({"default": ()}, partial(_sts, "Synthetic", "test")),
-    "SyntheticClassification": Feed({"default": ()}, partial(_synthetic, "actions")),
-    "SyntheticPairClassification": Feed({"default": ()}, partial(_synthetic, "pairs")),
-    "SyntheticReranking": Feed({"default": ()}, partial(_synthetic, "reranking")),
-    "SyntheticCaptionRetrieval": Feed({"default": ()}, partial(_synthetic, "captions")),
-    "SyntheticBitextMining": Feed(dict.fromkeys(PIVOTS, ()), partial(_synthetic, "bitext")),
+    "SyntheticClassification": Feed({"default": ()}, _synthetic_actions),
+    "SyntheticPairClassification": Feed({"default": ()}, _synthetic_pairs),
+    "SyntheticReranking": Feed({"default": ()}, _synthetic_reranking),
+    "SyntheticCaptionRetrieval": Feed({"default": ()}, _synthetic_captions),
+    "SyntheticBitextMining": Feed(dict.fromkeys(PIVOTS, ()), _synthetic_bitext),
 }
 """Tasks that have local data, in the order of the benchmark "offline"."""

@@ -56,7 +56,8 @@ def _has_files(name: str, subset: str, where: Path | None) -> bool:
 
 
 def _feed_one(task: AbsTask, chosen: list[str], where: Path | None) -> AbsTask:
-    """The task with all its local subsets, so that its revision is that of none of the chosen."""
+    """The task with its data. All local subsets are read, so that the revision does not depend on
+    the chosen ones."""
     name = task.metadata.name
     local = [part for part in FEEDS[name].files if _has_files(name, part, where)]
     content = {part: FEEDS[name].read(part, where) for part in local}

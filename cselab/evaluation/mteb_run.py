@@ -79,11 +79,19 @@ def run_mteb(
         if not fed and (problem := _load(task)):
             say(f"{task_name}: left out: {problem}")
             continue
-        done.append(_evaluate(model, task, cache, again=kept is None))
+        done.append(_evaluate(model, task, cache, from_scratch=kept is None))
         if not fed:
             task.unload_data()
         say(_line(task, done[-1]))
     return done
+
+
+def kept_results(results: str | Path, *, name: str, revision: str = "local") -> list[TaskResult]:
+    """All results of an encoder, of this run and of earlier ones, by name and revision."""
+    cache = ResultCache(results)
+    folder = cache.get_task_result_path("task", f"cselab/{name}", revision).parent
+    files = sorted(folder.glob("*.json"))
+    return [TaskResult.from_disk(path) for path in files if path.stem != "model_meta"]
 
 
 def _finished(cache: ResultCache, task: AbsTask, model: MtebEncoder) -> TaskResult | None:
@@ -111,13 +119,15 @@ def _load(task: AbsTask) -> str:
     return ""
 
 
-def _evaluate(model: MtebEncoder, task: AbsTask, cache: ResultCache, *, again: bool) -> TaskResult:
+def _evaluate(
+    model: MtebEncoder, task: AbsTask, cache: ResultCache, *, from_scratch: bool
+) -> TaskResult:
     with _quiet():
         found = mteb.evaluate(
             model,
             task,
             cache=cache,
-            overwrite_strategy="always" if again else "only-missing",
+            overwrite_strategy="always" if from_scratch else "only-missing",
             co2_tracker=False,
             show_progress_bar=False,
         )

@@ -157,8 +157,8 @@ def _open(name: str) -> list[AbsTask]:
         except KeyError:
             known = [one.metadata.name for one in mteb.get_tasks(exclude_superseded=False)]
             raise SettingsError(
-                f"unknown mteb task {name!r}; {nearest(name, [*known, *OWN_TASKS])} All names: "
-                "docs/how-to/mteb.md"
+                f"unknown mteb task {name!r}; {nearest(name, [*known, *OWN_TASKS])} "
+                "docs/how-to/mteb.md lists those with local data, mteb.get_tasks() all of mteb's"
             ) from None
     return list(task.tasks) if isinstance(task, AbsTaskAggregate) else [task]
 

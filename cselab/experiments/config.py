@@ -2,7 +2,7 @@
 
 import functools
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Literal
 
@@ -175,12 +175,20 @@ def released(node: MethodConfig) -> MethodConfig:
 
 
 def family(node: MethodConfig) -> str:
-    """ "roberta" or "bert": whose released settings a backbone takes."""
-    name = next((n.pretrained_model for n in (node, *node.parts) if n.pretrained_model), "")
+    """ "roberta" or "bert": whose released settings a backbone takes; of several, the first."""
+    name = next(_models(node), "")
     for folder in (embedded_dir() / "backbones" / name, Path(name).expanduser()):
         if name and (folder / "config.json").is_file():
             name = json.loads((folder / "config.json").read_text())["model_type"]
     return "roberta" if "roberta" in name.lower() else "bert"
+
+
+def _models(node: MethodConfig) -> Iterator[str]:
+    """Pretrained models of a tree, the first part's before the second's."""
+    if node.pretrained_model:
+        yield node.pretrained_model
+    for part in node.parts:
+        yield from _models(part)
 
 
 def check_settings(settings: Mapping[str, Any], profile: str = "tiny") -> None:

@@ -20,7 +20,6 @@ from cselab.data.corpus import Corpus
 from cselab.data.progress import progress_bar
 from cselab.data.sts import StsData
 from cselab.data.translation.config import RoundTrips
-from cselab.errors import SettingsError
 from cselab.evaluation import StsReport
 from cselab.experiments import finished, scores
 from cselab.experiments.check import check
@@ -112,10 +111,7 @@ class Lab:
         lasts = [Path(name).name for name in names]
         found = {}
         for name, last in zip(names, lasts, strict=True):
-            try:
-                folder = self.session.model_folder(name)
-            except SettingsError as error:
-                raise SettingsError(str(error).replace("backbone:", "checkpoints:", 1)) from None
+            folder = self.session.model_folder(name, setting="checkpoints")
             label = last if lasts.count(last) == 1 else name
             found[label] = load(folder, pooling=pooling).to(self.device)
         return found

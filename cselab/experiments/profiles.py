@@ -17,8 +17,8 @@ from cselab.methods import MethodConfig
 
 class Profile(NamedTuple):
     """data: of the run. everywhere: values of paths wherever they end one in a tree. roles: changes
-    of a node by its role; members of a tuple are "tower_i", the second "tower_ii". roberta: more of
-    them for a RoBERTa, by role or by the method's name."""
+    of a node by its role, or by the name of its method, which goes first; members of a tuple are
+    "tower_i", the second "tower_ii". roberta: more of them for a RoBERTa."""
 
     data: DataConfig
     everywhere: Mapping[str, Any]
@@ -28,8 +28,10 @@ class Profile(NamedTuple):
     def apply(self, node: MethodConfig, role: str | None = None) -> MethodConfig:
         """The tree of a method at this profile's size."""
         node = node.with_parts(self._part)
-        names = (role,) if role else (node.role, node.method)
-        for path, value in {k: v for n in names for k, v in self.roles.get(n, {}).items()}.items():
+        values: dict[str, Any] = {}
+        for name in (role,) if role else (node.role, node.method):
+            values |= self.roles.get(name, {})
+        for path, value in values.items():
             if path.split(".")[0] in type(node).model_fields:
                 node = node.with_value(tuple(path.split(".")), value)
         for place in [place for place, _ in node.paths()]:

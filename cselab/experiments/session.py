@@ -110,7 +110,15 @@ class Session:
         """Premises and hypotheses without their labels, at most `limit`: of the files named `nli`,
         else of where `triplets` come from."""
         data = self.data
-        return load_nli_text(data.nli, folder=data.data_dir, hub=data.hub, limit=limit)
+        if limit not in self._nli_texts:
+            place = {"folder": data.data_dir, "hub": data.hub}
+            self._nli_texts[limit] = load_nli_text(data.nli, **place, limit=limit)
+        return self._nli_texts[limit]
+
+    @cached_property
+    def _nli_texts(self) -> dict[int, Corpus]:
+        """By size; keys and checks ask for them again and again."""
+        return {}
 
     def text_of(self, node: MethodConfig) -> Corpus:
         """The text that a node without training is fitted to: the training text, or NLI's."""
@@ -139,9 +147,11 @@ class Session:
         """Sixteen hex digits of the triplets' texts."""
         return hashlib.sha256(repr(self.triplets).encode()).hexdigest()[:16]
 
-    def model_folder(self, name: str) -> Path:
+    def model_folder(self, name: str, *, setting: str = "backbone") -> Path:
         """Local folder of a backbone or decoder: a shipped one by its name, a folder, or, with
         `hub`, what the hub has of it.
+
+        setting: that has the name, for the message.
 
         Raises SettingsError, with the shipped names, for anything else, and DataError for what the
         hub does not have.
@@ -155,7 +165,7 @@ class Session:
         if self.data.hub:
             return hub_model(name)
         raise SettingsError(
-            f"backbone: no {name!r} here; {suggest(name, shipped)}; or give a folder, or set "
+            f"{setting}: no {name!r} here; {suggest(name, shipped)}; or give a folder, or set "
             "hub=True to fetch it from the hub"
         )
 

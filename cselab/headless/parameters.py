@@ -147,6 +147,8 @@ def convert(parameter: Parameter, text: str) -> Any:
 PATHS = ("data_dir", "outputs", "corpus", "tasks", "dev_task", "nli", "backbone", "decoder")
 PATHS += ("translator", "checkpoints")
 """Settings whose values may be files or folders."""
+TEXTS = ("nli", "synthetic")
+"""Values of `corpus` that are no files, also where a folder has that name."""
 
 
 def _absolute_paths(name: str, text: str) -> str:
@@ -156,7 +158,9 @@ def _absolute_paths(name: str, text: str) -> str:
     if name.split(".")[-1] not in PATHS:
         return text
     parts = [Path(part.strip()).expanduser() for part in text.split(",")]
-    return ",".join(str(path.resolve()) if path.exists() else str(path) for path in parts)
+    found = [path.exists() and not (name == "corpus" and str(path) in TEXTS) for path in parts]
+    pairs = zip(parts, found, strict=True)
+    return ",".join(str(path.resolve() if is_file else path) for path, is_file in pairs)
 
 
 def assign(texts: Mapping[str, str], notebooks: Sequence[Path]) -> dict[Path, dict[str, Any]]:

@@ -26,7 +26,7 @@ class Fitted(TrainingFree):
         """Sentences; ours."""
 
     fits = True
-    map: ClassVar[type]
+    map_class: ClassVar[type]
     """Made of `encode` and the sentences it is fitted to."""
 
     @classmethod
@@ -41,4 +41,4 @@ class Fitted(TrainingFree):
     @classmethod
     def encoder(cls, config: Config, materials: Materials) -> Any:
         (start,) = materials.parts
-        return cls.map(start.encode, materials.text(config.fitted_on))
+        return cls.map_class(start.encode, materials.text(config.fitted_on))

@@ -10,5 +10,5 @@ class Flow(Fitted):
     """An encoder, the untrained backbone by default, and a flow to a unit Gaussian
     (https://arxiv.org/abs/2011.05864)."""
 
-    map = Flowed
+    map_class = Flowed
     paper_row = "BERT-flow"

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from cselab.methods.config import AnyMethod, MethodConfig, Schedule
 from cselab.methods.differences import Difference
@@ -10,7 +10,7 @@ from cselab.methods.distillation import Distilled
 from cselab.methods.infocse import InfoCSE
 from cselab.methods.jtcse import JTCSE
 from cselab.methods.rankcse import RankCSE
-from cselab.methods.registry import register
+from cselab.methods.registry import register, registered
 from cselab.methods.tncse import TNCSE
 from cselab.methods.training_free import Materials, TrainingFree
 from cselab.models import Ensemble
@@ -32,6 +32,17 @@ class UC(TrainingFree):
         weight: float = Field(0.7, ge=0, le=1)
         """Released TNCSE and JTCSE, BERT."""
 
+        @model_validator(mode="after")
+        def _of_encoders(self) -> "UC.Config":
+            for name in ("twin", "outsider"):
+                method = getattr(self, name).method
+                if getattr(registered(method), "fits", False):
+                    raise ValueError(
+                        f"{name}: {method!r} is fitted to a text and cannot be weighed; expected a "
+                        "trained method, or 'untrained'"
+                    )
+            return self
+
     paper_row = "JTCSE+UC"
     differences = (
         Difference(
@@ -46,8 +57,8 @@ class UC(TrainingFree):
             of="TNCSE, JTCSE",
             paper="unsupervised InfoCSE's checkpoint; TNCSE adds it to RankCSE in the same way",
             released="the same",
-            here="InfoCSE trained here, or any method (setting `outsider.method`); the outsider of "
-            "the recorded runs is supervised SimCSE",
+            here="InfoCSE trained here, or another trained method (setting `outsider.method`); the "
+            "outsider of the recorded runs is supervised SimCSE",
         ),
     )
 

@@ -10,5 +10,5 @@ class Whitening(Fitted):
     """An encoder, the untrained backbone by default, whitened on a text
     (https://arxiv.org/abs/2103.15316)."""
 
-    map = Whitened
+    map_class = Whitened
     paper_row = "BERT-whitening"

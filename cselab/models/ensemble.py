@@ -19,8 +19,8 @@ class Ensemble(nn.Module):
     EDFSE is the unweighted sum of k towers, each trained on round trips through another pivot
     language; `uc` weighs a twin and a third encoder. Distillation turns an ensemble into one tower.
 
-    Raises ModelError for no members, another number of weights than members, and widths that
-    differ.
+    Raises ModelError for no members, another number of weights than members, members of another
+    kind (word vectors, a whitened encoder), and widths that differ.
 
     >>> from cselab.models import Ensemble, load
     >>> members = [load("data/backbones/tiny-bert"), load("data/backbones/plain-bert")]
@@ -40,6 +40,12 @@ class Ensemble(nn.Module):
                 f"an ensemble needs members and a weight for each, got {len(members)} and "
                 f"{len(weights)}"
             )
+        for member in members:
+            if not isinstance(member, SentenceEncoder | TwinEncoder | Ensemble):
+                raise ModelError(
+                    f"an ensemble sums single towers, twins and ensembles; got a "
+                    f"{type(member).__name__}"
+                )
         self.members, self.weights = nn.ModuleList(members), tuple(weights)
         if len(widths := {model.config.hidden_size for model in self.backbones}) > 1:
             raise ModelError(
@@ -48,8 +54,16 @@ class Ensemble(nn.Module):
             )
 
     @classmethod
-    def uc(cls, twin: TwinEncoder, other: SentenceEncoder, *, weight: float = 0.7) -> "Ensemble":
-        """The "+UC" ensemble `(1 - w) twin + w other`; the released JTCSE has w = 0.7.
+    def uc(
+        cls,
+        first: "SentenceEncoder | TwinEncoder | Ensemble",
+        other: "SentenceEncoder | TwinEncoder | Ensemble",
+        *,
+        weight: float = 0.7,
+    ) -> "Ensemble":
+        """The "+UC" ensemble `(1 - w) first + w other`; the released JTCSE has w = 0.7.
+
+        first: a twin; in RankCSE+UC a single tower. other: the papers' InfoCSE.
 
         Raises ModelError for a weight outside 0..1.
         """
@@ -58,7 +72,7 @@ class Ensemble(nn.Module):
                 f"weight={weight} is outside 0..1; it is the other encoder's share, 0.7 in the "
                 "released code"
             )
-        return cls([twin, other], [1 - weight, weight])
+        return cls([first, other], [1 - weight, weight])
 
     @property
     def backbones(self) -> tuple:
@@ -76,15 +90,7 @@ class Ensemble(nn.Module):
     def save_pretrained(self, folder: str | Path) -> None:
         """Save each member to a folder of its own, `member_1` to `member_k`, and cselab.json with
         the weights, atomically. `cselab.load` opens it.
-
-        Raises ModelError, before anything is written, for a member that cannot be saved.
         """
-        for member in self.members:
-            if not hasattr(member, "save_pretrained"):
-                raise ModelError(
-                    f"a member of type {type(member).__name__} cannot be saved: it has no "
-                    "save_pretrained"
-                )
         with new_folder(folder) as target:
             for name, member in zip(_member_names(len(self.members)), self.members, strict=True):
                 member.save_pretrained(target / name)

@@ -5,11 +5,12 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from safetensors import SafetensorError
 from transformers import AutoConfig, PreTrainedModel, PreTrainedTokenizerBase
 from transformers.models.auto.modeling_auto import MODEL_FOR_CAUSAL_LM_MAPPING_NAMES
 
 from cselab.errors import ModelError
-from cselab.models.backbone import ENCODERS, is_encoder, load_backbone, load_tokenizer
+from cselab.models.backbone import ENCODERS, first_line, is_encoder, load_backbone, load_tokenizer
 from cselab.models.decoder import load_decoder
 from cselab.models.ensemble import Ensemble, open_saved
 from cselab.models.folder import CARD
@@ -118,12 +119,12 @@ def _open_modules(folder: Path) -> SentenceEncoder:
 
 def _modules(folder: Path) -> tuple[list[str], list[Path]]:
     """Names and folders of modules; a module of other code keeps its full name."""
+    listed = _read_json(folder / "modules.json", list)
     try:
-        listed = json.loads((folder / "modules.json").read_text())
         listed = sorted(listed, key=lambda module: module["idx"])
         kinds = [module["type"] for module in listed]
         paths = [folder / module["path"] for module in listed]
-    except (json.JSONDecodeError, KeyError, TypeError) as error:
+    except (KeyError, TypeError) as error:
         raise ModelError(
             f"{folder / 'modules.json'} is damaged ({type(error).__name__}: {error}); get the "
             "folder again"
@@ -132,18 +133,34 @@ def _modules(folder: Path) -> tuple[list[str], list[Path]]:
     return [kind.rsplit(".", 1)[-1] if kind.startswith(own) else kind for kind in kinds], paths
 
 
+def _read_json(path: Path, kind: type) -> Any:
+    """Content of a JSON file. Raises ModelError for a damaged one, or one of another kind."""
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise ModelError(f"{path} is damaged ({first_line(error)}); get the folder again") from None
+    if not isinstance(found, kind):
+        raise ModelError(
+            f"{path} is damaged (a {type(found).__name__}, expected a {kind.__name__}); get the "
+            "folder again"
+        )
+    return found
+
+
 def _default_prompt(folder: Path) -> str:
     """The template of the prompt that sentence-transformers puts before every sentence, or ""."""
     path = folder / "config_sentence_transformers.json"
-    config = json.loads(path.read_text()) if path.is_file() else {}
+    config = _read_json(path, dict) if path.is_file() else {}
     name = config.get("default_prompt_name")
+    if name and name not in (config.get("prompts") or {}):
+        raise ModelError(f"{path} lacks the prompt {name!r}, its default; get the folder again")
     return f"{config['prompts'][name]}{{sentence}}" if name else ""
 
 
 def _check_case(folder: Path, tokenizer: PreTrainedTokenizerBase) -> None:
     """Raise ModelError where sentence-transformers lower-cases for a tokenizer that does not."""
     path = folder / "sentence_bert_config.json"
-    lowers = path.is_file() and json.loads(path.read_text()).get("do_lower_case")
+    lowers = path.is_file() and _read_json(path, dict).get("do_lower_case")
     if lowers and tokenizer.tokenize("The DOG") != tokenizer.tokenize("the dog"):
         raise ModelError(
             f"{folder} asks for lower case (do_lower_case), which its tokenizer does not make; "
@@ -155,7 +172,12 @@ def _with_dense(encoder: SentenceEncoder, transformer: Path, folder: Path) -> Se
     """The encoder with a Dense module as its pooler. Raises ModelError for a Dense that is none."""
     from sentence_transformers.sentence_transformer.modules import Dense
 
-    dense = Dense.load(str(folder))
+    try:
+        dense = Dense.load(str(folder))
+    except (OSError, ValueError, TypeError, KeyError, RuntimeError, SafetensorError) as error:
+        raise ModelError(
+            f"the Dense of {folder} cannot be read ({first_line(error)}); get the folder again"
+        ) from None
     width = encoder.backbone.config.hidden_size
     is_pooler = (
         encoder.pooling == "cls"

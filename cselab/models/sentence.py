@@ -8,7 +8,7 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
-from cselab.errors import ModelError, suggest
+from cselab.errors import ModelError, SettingsError, suggest
 from cselab.models.backbone import (
     ENCODERS,
     check_length,
@@ -130,7 +130,14 @@ class SentenceEncoder(nn.Module):
         """Embeddings of sentences, in their order; options as in `cselab.models.encode`.
 
         conditions: one per sentence, for a prompt with {condition} (C-STS).
+
+        Raises SettingsError for conditions without a prompt, and as `fill_prompt`.
         """
+        if conditions is not None and not self.prompt:
+            raise SettingsError(
+                "this encoder has no prompt, so that no sentence would get its condition; give one "
+                "with {condition} and {sentence}"
+            )
         if self.prompt and self.tokenizer is not None and not isinstance(sentences, str):
             length = options.get("max_length") or longest_input(self.backbone)
             sentences = fill_prompt(

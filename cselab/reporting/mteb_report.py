@@ -8,7 +8,7 @@ import torch
 from cselab.data.fingerprints import folder_hash
 from cselab.errors import SettingsError
 from cselab.evaluation.mteb_feed import feed
-from cselab.evaluation.mteb_run import run_mteb
+from cselab.evaluation.mteb_run import kept_results, run_mteb
 from cselab.evaluation.mteb_tasks import find_tasks
 from cselab.models import load
 from cselab.reporting.mteb_benchmarks import OFFLINE, benchmark_tasks
@@ -22,19 +22,22 @@ def evaluate_folder(
     benchmark: str | None = None,
     tasks: Sequence[str] = (),
     languages: Sequence[str] = (),
+    pooling: str | None = None,
     folder: Path | None = None,
     hub: bool = False,
     name: str | None = None,
     say: Callable[[str], None] = print,
 ) -> Path:
-    """Evaluate the encoder in a folder on a benchmark or on tasks; return the folder of the tables.
+    """Evaluate the encoder in a folder on a benchmark or on tasks; return the folder of the tables,
+    which have all its results, also those of earlier runs.
 
     Result files are below `results` in mteb's layout, by the encoder's name and a revision: the
     fingerprint of its folder, and "hub" or "local" for the data. The revision of the data, or its
     fingerprint, is in each file. A run that was killed goes on where it was.
 
     benchmark, tasks: one of them; the benchmark "offline" by default.
-    languages: as in `find_tasks`. folder: a data folder. hub: mteb loads its own data.
+    languages: as in `find_tasks`. pooling: as in `cselab.load`. folder: a data folder. hub: mteb
+        loads its own data.
     name: of the encoder; by default, that of its folder.
     say: gets a line per task, and the tables.
 
@@ -43,8 +46,10 @@ def evaluate_folder(
     """
     if benchmark and tasks:
         raise SettingsError("give a benchmark or tasks, not both")
+    if hub and folder:
+        raise SettingsError("give the hub or a data folder, not both: with the hub, mteb loads all")
     chosen = find_tasks(list(tasks) or benchmark_tasks(benchmark or OFFLINE), languages)
-    model = load(encoder).to("cuda" if torch.cuda.is_available() else "cpu")
+    model = load(encoder, pooling=pooling).to("cuda" if torch.cuda.is_available() else "cpu")
     lacking: list[str] = []
     if not hub:
         chosen, lacking = feed(chosen, folder)
@@ -52,8 +57,10 @@ def evaluate_folder(
         say(line)
     place = encoder.resolve()
     name = name or (place.parent.name if place.name == "encoder" else place.name)
-    revision = f"{folder_hash(encoder)[:12]}-{'hub' if hub else 'local'}"
-    found = run_mteb(model, chosen, results, name=name, revision=revision, say=say)
+    parts = [folder_hash(encoder)[:12], *filter(None, [pooling]), "hub" if hub else "local"]
+    revision = "-".join(parts)
+    run_mteb(model, chosen, results, name=name, revision=revision, say=say)
+    found = kept_results(results, name=name, revision=revision)
     tables = results / "tables" / f"{name}-{revision}"
     tables.mkdir(parents=True, exist_ok=True)
     scores(found, name).to_csv(tables / "scores.csv", index=False)

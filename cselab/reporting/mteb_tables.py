@@ -21,11 +21,12 @@ class Beside:
     """Our results beside a printed table.
 
     frame: a row per printed task, a column per model, the last one ours; scores x100.
-    coverage: how many of the tasks have a result here, in words.
+    done: tasks, subsets or averages of it that have a result here; coverage: the same in words.
     """
 
     title: str
     frame: pandas.DataFrame
+    done: int
     coverage: str
 
     def __str__(self) -> str:
@@ -58,6 +59,7 @@ def beside_table(name: str, results: Sequence[Any], label: str = "here") -> Besi
         for printed, task in table.tasks.items()
         if (score := _score(by_task, task, table.metric)) is not None
     }
+    label = _column(frame, label)
     frame[label] = pandas.Series(found, dtype=float)
     total, done = len(table.tasks), len(found)
     subsets = any("/" in task for task in table.tasks.values())
@@ -66,12 +68,12 @@ def beside_table(name: str, results: Sequence[Any], label: str = "here") -> Besi
         frame.loc[table.average, label] = sum(found.values()) / total
     else:
         coverage += ", so no average of ours"
-    return Beside(table.title, frame, coverage)
+    return Beside(table.title, frame, done, coverage)
 
 
 def tables_with(results: Sequence[Any]) -> list[str]:
     """Names of the tables that have one of these results at least."""
-    return [name for name in NAMES if not beside_table(name, results).coverage.startswith("0 ")]
+    return [name for name in NAMES if beside_table(name, results).done]
 
 
 def scores(results: Sequence[Any], label: str = "here") -> pandas.DataFrame:
@@ -89,6 +91,11 @@ def scores(results: Sequence[Any], label: str = "here") -> pandas.DataFrame:
         for row in found
     ]
     return pandas.DataFrame(rows, columns=["task", "split", "subset", label, "data"])
+
+
+def _column(frame: pandas.DataFrame, label: str) -> str:
+    """The label of our column; a paper's model of that name keeps its own."""
+    return f"{label} (here)" if label in frame else label
 
 
 def _wide(cells: pandas.DataFrame) -> pandas.DataFrame:
@@ -122,14 +129,20 @@ def _averages(results: Sequence[Any], label: str) -> Beside:
     """TNCSE's Table 2: averages of its supplement's five tables, ours where they are complete."""
     names = [name for name in TABLES if name.startswith("tncse-")]
     ours = {
-        TABLES[name].average: beside_table(name, results, label)
-        .frame[label]
-        .get(TABLES[name].average)
+        TABLES[name].average: beside_table(name, results).frame["here"].get(TABLES[name].average)
         for name in names
     }
     frame = _wide(papers.rows("tncse", "2"))
+    label = _column(frame, label)
     frame[label] = pandas.Series(ours, dtype=float)
-    return Beside("TNCSE, Table 2", frame, f"{frame[label].count()} of {len(frame)} averages")
+    done = int(frame[label].count())
+    return Beside("TNCSE, Table 2", frame, done, f"{done} of {len(frame)} averages")
+
+
+METRICS = [
+    f"{kind}@{k}" for kind in ("map", "mrr", "ndcg", "precision", "recall") for k in (1, 5, 10)
+]
+"""Of JTCSE's Table VII."""
 
 
 def retrieval_metrics(results: Sequence[Any]) -> pandas.DataFrame:
@@ -139,15 +152,11 @@ def retrieval_metrics(results: Sequence[Any]) -> pandas.DataFrame:
     by_task = {result.task_name: result for result in results}
     kinds = {task.metadata.name: task.metadata.type for task in find_tasks(list(by_task))}
     names = [name for name in by_task if kinds.get(name) == "Retrieval"]
-    metrics = [f"{kind}@{k}" for kind in _KINDS for k in (1, 5, 10)]
     found = {
-        name: [_score(by_task, name, metric.replace("@", "_at_")) for metric in metrics]
+        name: [_score(by_task, name, metric.replace("@", "_at_")) for metric in METRICS]
         for name in names
     }
-    return pandas.DataFrame(found, index=metrics, dtype=float)
-
-
-_KINDS = ("map", "mrr", "ndcg", "precision", "recall")
+    return pandas.DataFrame(found, index=METRICS, dtype=float)
 
 
 def _retrieval(results: Sequence[Any], label: str) -> Beside:
@@ -158,6 +167,6 @@ def _retrieval(results: Sequence[Any], label: str) -> Beside:
     cells = cells[cells.metric.isin(ours.index) & (cells.task == "retrieval45")]
     frame = _wide(cells.assign(task=cells.metric))
     count = ours.shape[1]
-    frame[f"{label}, mean of {count}" if count else label] = ours.mean(axis=1)
+    frame[_column(frame, f"{label}, mean of {count}" if count else label)] = ours.mean(axis=1)
     coverage = f"{count} of the {len(named)} tasks that TNCSE names; this table's 45 are not named"
-    return Beside("JTCSE, Table VII", frame, coverage)
+    return Beside("JTCSE, Table VII", frame, count, coverage)

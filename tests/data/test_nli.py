@@ -4,7 +4,7 @@ import gzip
 
 import pytest
 
-from cselab.data.nli import load_nli_triplets, tokenize_triplets
+from cselab.data.nli import load_nli_text, load_nli_triplets, tokenize_triplets
 from cselab.data.synthetic import Triplet
 from cselab.errors import DataError
 
@@ -95,3 +95,13 @@ def test_triplets_become_three_columns_of_tokens(tmp_path, word_tokenizer):
         "a a woman is not eating .",
     ]
     assert rows["length"][:] == [10, 9]
+
+
+def test_the_text_has_each_premise_and_hypothesis_once(tmp_path):
+    """Prevents labels in an unlabelled text, a premise once for each of its hypotheses, and a
+    neutral hypothesis that is lost."""
+    write(tmp_path, "one", ROWS)
+    text = load_nli_text(["one"], folder=tmp_path)
+    sentences = {sentence for row in ROWS[1:] for sentence in row.split("\t")[:2]}
+    assert sorted(text) == sorted(sentences)
+    assert len(load_nli_text(["one"], folder=tmp_path, limit=3)) == 3

@@ -97,6 +97,7 @@ def test_an_encoder_costs_what_all_its_models_cost(make_bert, word_tokenizer):
     one = SentenceEncoder(large, word_tokenizer, pooling="mean")
     twin = TwinEncoder(small, make_bert(3), cael=(2,), tokenizer=word_tokenizer)
     assert encoder_cost(one, length=20) == costs[1]
+    assert one.backbone.config._attn_implementation == "sdpa"  # counting leaves it as it was
     for kind in (0, 1):  # linear, with_attention
         found = encoder_cost(Ensemble([twin, Ensemble([one])]), length=20)[kind]
         assert found == pytest.approx(2 * costs[0][kind] + costs[1][kind])

@@ -5,6 +5,7 @@ import pytest
 import torch
 from quick import same_weights, weights
 
+from cselab.errors import DataError, SettingsError
 from cselab.methods import Method, method_names, registered
 
 TEXT = ["The dog is sleeping.", "A man is playing guitar."]
@@ -240,3 +241,28 @@ def test_a_tower_that_is_not_trained_is_one_line(lab):
     message = "towers: 'untrained' is not trained; give a method with one tower"
     with pytest.raises(SettingsError, match=message):
         lab.train("tncse", **{"towers.0.method": "untrained"})
+
+
+def test_a_map_is_fitted_to_nli_text_and_a_method_trained_on_it(open_lab):
+    """Prevents a setting that changes the key and not the text, and one cache for both texts."""
+    lab = open_lab()
+    assert lab.session.nli_text(60) is lab.session.nli_text(60)
+    one, other = (lab.train("whitened", text=name).encode(TEXT) for name in ("corpus", "nli"))
+    assert not torch.allclose(one, other)
+    nli = open_lab(corpus="nli")
+    assert list(nli.text) == list(lab.session.nli_text(len(nli.text)))
+    assert nli.train("simcse").folder != lab.train("simcse").folder
+
+
+@pytest.mark.parametrize(
+    ("method", "settings", "message"),
+    [
+        ("simcse", {"corpus": "nli,synthetic"}, "corpus: 'nli' cannot be mixed with others"),
+        ("whitened", {"text": "nli", "fitted_on": 20}, "dimensions needs more sentences than that"),
+        ("uc", {"outsider.method": "sif"}, "outsider: 'sif' is fitted to a text and cannot be"),
+    ],
+)
+def test_a_text_that_cannot_be_and_a_sum_that_has_no_member(open_lab, method, settings, message):
+    """Prevents two trained towers and then an error."""
+    with pytest.raises((SettingsError, DataError), match=message):
+        open_lab(**settings).check(method)

@@ -74,5 +74,4 @@ def test_both_protocols_scored_every_recorded_encoder():
     assert found.groupby(["label", "seed"]).protocol.apply(set).map(len).eq(2).all()
     assert (found[found.label == "SIF mean"].protocol.value_counts() == 1).all()
     tasks = list(TRANSFER7)
-    assert found.average.tolist() == pytest.approx(found[tasks].mean(axis=1).tolist())
     assert found[tasks].stack().between(40, 100).all()
