@@ -175,8 +175,29 @@ def test_modules_without_a_counterpart_are_named(foreign):
     (folder / "modules.json").write_text(json.dumps(modules))
     with pytest.raises(ModelError, match="'theirs.Pooling' is not supported"):
         cselab.load(folder)
-    (folder / "modules.json").write_text("{")
-    with pytest.raises(ModelError, match="modules.json is damaged"):
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("modules.json", "{", "modules.json is damaged"),
+        ("modules.json", "{}", r"modules.json is damaged \(a dict, expected a list\)"),
+        ("config_sentence_transformers.json", "[]", r"is damaged \(a list, expected a dict\)"),
+        (
+            "config_sentence_transformers.json",
+            '{"default_prompt_name": "query", "prompts": {}}',
+            "lacks the prompt 'query', its default",
+        ),
+        ("2_Dense/config.json", "{}", "the Dense of .* cannot be read"),
+        ("2_Dense/model.safetensors", "x", "the Dense of .* cannot be read"),
+    ],
+)
+def test_a_damaged_folder_of_modules_is_named(foreign, name, content, message):
+    """Prevents a traceback of json, of safetensors or of sentence-transformers."""
+    folder, _ = foreign(Pooling(32, "cls"), Dense(32, 32))
+    assert (folder / name).is_file()
+    (folder / name).write_text(content)
+    with pytest.raises(ModelError, match=message):
         cselab.load(folder)
 
 

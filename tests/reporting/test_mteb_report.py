@@ -41,6 +41,11 @@ def test_a_folder_is_evaluated_once_and_another_encoder_is_another_one(
     assert len(found) == 2
     assert {path.parents[1].name for path in files} == {"cselab__mine"}
     assert len(list(tmp_path.rglob("scores.csv"))) == 2
+    cselab(
+        monkeypatch, capfd, "mteb", folder, "--task", "SyntheticReranking", "--outputs", tmp_path
+    )
+    lengths = sorted(len(path.read_text().splitlines()) for path in tmp_path.rglob("scores.csv"))
+    assert lengths == [2, 3]  # a later run adds to the table
 
 
 @pytest.mark.real_data
@@ -72,6 +77,8 @@ def test_the_papers_table_stands_beside_ours_with_its_coverage(
         (["{tiny}", "--task", "STS17", "--languages", "sw"], "has the language 'sw'; they have"),
         (["{tiny}", "--task", "STS12", "--benchmark", "offline"], "a benchmark or tasks, not both"),
         (["{tiny}", "--data-dir", "/no/such"], "no folder /no/such"),
+        (["{tiny}", "--data-dir", "/no/such", "--hub"], "the hub or a data folder, not both"),
+        (["{tiny}", "--pooling", "avg"], "unknown pooling 'avg'"),
     ],
 )
 def test_bad_input_is_one_line_and_leaves_nothing(arguments, message, tmp_path, monkeypatch, capfd):

@@ -127,3 +127,12 @@ def test_benchmarks_of_mteb_and_an_unknown_one():
     assert len(str(error.value)) < 400
     with pytest.raises(SettingsError, match="no table 'jtcse-bitexts'; did you mean"):
         beside_table("jtcse-bitexts", [])
+
+
+def test_a_papers_model_keeps_its_column_beside_ours_of_that_name():
+    """Prevents a folder called SimCSE from overwriting the printed SimCSE."""
+    subsets = {name.split("/")[1]: 0.5 for name in TABLES["tncse-sts17"].tasks.values()}
+    for name in ("tncse-sts17", "tncse-zero-shot"):
+        frame = beside_table(name, [result("STS17", subsets)], "SimCSE").frame
+        assert frame.loc["STS17/avg11", "SimCSE"] == 34.22
+        assert frame.loc["STS17/avg11", "SimCSE (here)"] == pytest.approx(50)
