@@ -50,7 +50,15 @@ def check_equal(encoder, tasks, again, folder):
     from cselab.evaluation.mteb_run import run_mteb
 
     export(encoder, folder / "exported")
-    peer = SentenceTransformer(str(folder / "exported"), device="cpu", trust_remote_code=True)
+
+    class Rounded(SentenceTransformer):
+        def encode(self, *texts, **options):
+            return np.asarray(super().encode(*texts, **options), np.float32)
+
+    # computed in float64: in float32 a batch in another order differs by 1e-6, which turns one
+    # question in 500 over
+    peer = Rounded(str(folder / "exported"), device="cpu", trust_remote_code=True).double()
+    encoder = load(folder / "exported").double()
     off = {"cache": None, "co2_tracker": False, "show_progress_bar": False}
     theirs = {one.task_name: one for one in mteb.evaluate(peer, again, **off).task_results}
     ours = run_mteb(encoder, tasks, folder / "mteb", name="test", say=lambda line: None)
@@ -74,9 +82,14 @@ def test_every_kind_of_task_scores_as_in_mtebs_own_wrapper(names, tiny, tmp_path
 @pytest.mark.real_data
 def test_real_tasks_score_as_in_mtebs_own_wrapper(tiny, data_dir, tmp_path):
     """Prevents a difference that only real text has: empty texts, other scripts, long ones."""
-    names = {"STS16", "STS17", "CRClassification", "TRECClassification", "MRPCPairClassification"}
+    names = {"STS16", "CRClassification", "TRECClassification", "MRPCPairClassification"}
     names |= {"Multi30kBitextMining", "SNLICaptionRetrieval", "SNLIReranking"}
-    check_equal(tiny, fed(names, data_dir), fed(names, data_dir), tmp_path)
+
+    def tasks():
+        # not Arabic: its words are [UNK] here, so that cosines tie but for the order of a batch
+        return fed(names, data_dir) + fed({"STS17"}, data_dir, ["de", "fr", "it"])
+
+    check_equal(tiny, tasks(), tasks(), tmp_path)
 
 
 @pytest.mark.slow
