@@ -43,7 +43,7 @@ def run_mteb(
     results: str | Path,
     *,
     name: str,
-    revision: str = "local",
+    revision: str,
     say: Callable[[str], None] = print,
 ) -> list[TaskResult]:
     """Evaluate an encoder on tasks of mteb; those without data load theirs from the hub.
@@ -53,13 +53,15 @@ def run_mteb(
 
     results: a folder in mteb's layout: results/<owner>__<name>/<revision>/<task>.json. mteb reads
         it with `mteb.cache.ResultCache(results).load_results()`.
-    name, revision: of the encoder; two encoders need two of them.
+    name, revision: of the encoder; another encoder of the same name needs another revision, such as
+        the fingerprint of its folder, or it gets the results of the first.
     say: gets one line per task.
 
     Raises DataError, before anything is computed, for a damaged result file, and later for vectors
     that are not finite.
 
-    >>> [result] = run_mteb(encoder, tasks, "outputs/mteb", name="tiny")  # doctest: +SKIP
+    >>> tasks, _ = feed(find_tasks(["SyntheticSTS"]))  # doctest: +SKIP
+    >>> [result] = run_mteb(encoder, tasks, "mteb", name="tiny", revision="1")  # doctest: +SKIP
     SyntheticSTS: cosine_spearman 61.20
     >>> result.get_score()  # doctest: +SKIP
     0.612
@@ -86,25 +88,31 @@ def run_mteb(
     return done
 
 
-def kept_results(results: str | Path, *, name: str, revision: str = "local") -> list[TaskResult]:
-    """All results of an encoder, of this run and of earlier ones, by name and revision."""
+def kept_results(results: str | Path, *, name: str, revision: str) -> list[TaskResult]:
+    """All results of an encoder, of this run and of earlier ones, by name and revision.
+
+    Raises DataError for a damaged result file.
+    """
     cache = ResultCache(results)
     folder = cache.get_task_result_path("task", f"cselab/{name}", revision).parent
     files = sorted(folder.glob("*.json"))
-    return [TaskResult.from_disk(path) for path in files if path.stem != "model_meta"]
+    return [_read(path) for path in files if path.stem != "model_meta"]
+
+
+def _read(path: Path) -> TaskResult:
+    try:
+        return TaskResult.from_disk(path)
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        reason = " ".join(str(error).split())[:80]
+        raise DataError(
+            f"{path} is damaged ({reason}); delete it, and the task is evaluated again"
+        ) from None
 
 
 def _finished(cache: ResultCache, task: AbsTask, model: MtebEncoder) -> TaskResult | None:
     """The result file of a task, if it is of the same data."""
-    meta, name = model.mteb_model_meta, task.metadata.name
-    try:
-        found = cache.load_task_result(name, meta)
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
-        reason = " ".join(str(error).split())[:80]
-        raise DataError(
-            f"{cache.get_task_result_path(name, meta)} is damaged ({reason}); delete it, and the "
-            "task is evaluated again"
-        ) from None
+    path = cache.get_task_result_path(task.metadata.name, model.mteb_model_meta)
+    found = _read(path) if path.is_file() else None
     same = found is not None and found.dataset_revision == task.metadata.revision
     return found if same else None
 

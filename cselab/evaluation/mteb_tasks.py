@@ -16,7 +16,7 @@ from mteb.abstasks import (
 from mteb.abstasks.aggregated_task import AbsTaskAggregate
 from mteb.abstasks.task_metadata import TaskMetadata
 
-from cselab.errors import SettingsError, nearest
+from cselab.errors import SettingsError, nearest, suggest
 
 LANGUAGES = {
     "ar": "ara-Arab",
@@ -109,23 +109,28 @@ OWN_TASKS = {kind.metadata.name: kind for kind in _DEFINED}
 
 
 def find_tasks(names: Sequence[str], languages: Sequence[str] = ()) -> list[AbsTask]:
-    """Tasks of mteb and of ours by name, without their data.
+    """Tasks of mteb and of ours by name, without their data; "STS17/en-en" is one subset of STS17.
 
     A task that mteb evaluates on several splits, "test" among them, is evaluated on that alone, as
     the papers report one score. An aggregate (CQADupstackRetrieval) stands for its parts.
 
     languages: ISO 639-3 codes as mteb's ("deu"), or two letters (LANGUAGES). Subsets without any of
-        them are left out, and tasks without such a subset; "de-en" has both. None: all.
+        them are left out, and tasks without such a subset; "de-en" has both, so "en" takes it as
+        well as "en-en". None: all.
 
-    Raises SettingsError, with the nearest name, for an unknown task, for a task that does not read
-    text, and for a language that no task has.
+    Raises SettingsError, with the nearest name, for an unknown task or subset, for a task that does
+    not read text, and for a language that no task has.
 
     >>> [task.metadata.name for task in find_tasks(["STS12", "MRClassification"])]
     ['STS12', 'MRClassification']
     >>> find_tasks(["STS17"], ["fr"])[0].hf_subsets
     ['fr-en']
     """
-    found = [task for name in dict.fromkeys(names) for task in _open(name)]
+    subsets: dict[str, list[str]] = {}
+    for name in names:
+        task, _, subset = name.partition("/")
+        subsets.setdefault(task, []).append(subset)
+    found = [task for name, chosen in subsets.items() for task in _open(name, chosen)]
     for task in found:
         if task.metadata.modalities != ["text"]:
             reads = ", ".join(task.metadata.modalities)
@@ -147,7 +152,18 @@ def find_tasks(names: Sequence[str], languages: Sequence[str] = ()) -> list[AbsT
     return [task for task in found if task.hf_subsets]
 
 
-def _open(name: str) -> list[AbsTask]:
+def _open(name: str, subsets: Sequence[str]) -> list[AbsTask]:
+    """A task, or the parts of an aggregate, with some subsets; "" is all of them."""
+    found = _by_name(name)
+    for task in found if all(subsets) else []:
+        for subset in subsets:
+            if subset not in task.hf_subsets:
+                raise SettingsError(f"{name} has no {subset!r}; {suggest(subset, task.hf_subsets)}")
+        task.hf_subsets = list(dict.fromkeys(subsets))
+    return found
+
+
+def _by_name(name: str) -> list[AbsTask]:
     if name in OWN_TASKS:
         return [OWN_TASKS[name]()]
     with warnings.catch_warnings():

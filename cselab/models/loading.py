@@ -48,6 +48,8 @@ def load(
     torch.Size([1, 192])
     """
     folder = Path(folder)
+    if not folder.is_dir():
+        raise ModelError(f"no folder {folder}; a model of the hub has to be downloaded first")
     if (folder / CARD).is_file():
         encoder = open_saved(folder)
     elif (folder / "modules.json").is_file():

@@ -1,6 +1,7 @@
 """Another pooling for a finished encoder (JTCSE Table XI)."""
 
 from cselab.errors import ModelError
+from cselab.models.backbone import ENCODERS
 from cselab.models.encode import Encoder
 from cselab.models.ensemble import Ensemble
 from cselab.models.sentence import SentenceEncoder
@@ -17,7 +18,7 @@ def with_pooling(encoder: Encoder, pooling: str) -> SentenceEncoder | TwinEncode
     pooling: one of POOLINGS or "pooler"; "mask" where the prompt has a mask token.
 
     Raises ModelError for an unknown pooling, "pooler" where a backbone has none, a fused twin
-    (whose towers do not run alone), and an encoder of another kind.
+    (whose towers do not run alone), "cls" of a decoder, and an encoder of another kind.
 
     >>> from cselab.models import load, with_pooling
     >>> encoder = load("data/backbones/tiny-bert")
@@ -38,6 +39,12 @@ def with_pooling(encoder: Encoder, pooling: str) -> SentenceEncoder | TwinEncode
             [SentenceEncoder(one, encoder.tokenizer, pooling=pooling) for one in encoder.backbones]
         )
     if isinstance(encoder, SentenceEncoder):
+        kind = encoder.backbone.config.model_type
+        if pooling == "cls" and kind not in ENCODERS:
+            raise ModelError(
+                f"pooling 'cls' of a {kind!r} decoder: its first token is the same in every "
+                "sentence; expected 'last_token', 'mean', 'first_last' or 'last_two'"
+            )
         return SentenceEncoder(
             encoder.backbone, encoder.tokenizer, pooling=pooling, prompt=encoder.prompt
         )

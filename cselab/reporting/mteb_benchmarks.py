@@ -2,6 +2,7 @@
 
 import functools
 from dataclasses import dataclass
+from typing import Any
 
 import pandas
 
@@ -120,10 +121,12 @@ OFFLINE = "offline"
 def benchmark_tasks(name: str) -> list[str]:
     """Names of a benchmark's tasks: of TABLES, GROUPS, "offline" or mteb ("MTEB(eng, v2)").
 
+    As `find_tasks` takes them: "task/subset" of a task that the benchmark has in part.
+
     Raises SettingsError, with the nearest name, for an unknown benchmark.
 
-    >>> benchmark_tasks("jtcse-sts22")
-    ['STS22.v2']
+    >>> benchmark_tasks("jtcse-sts")
+    ['STS17/en-en', 'STS22.v2/en', 'STSBenchmarkMultilingualSTS/en']
     """
     if name == OFFLINE:
         from cselab.evaluation.mteb_data import FEEDS
@@ -131,8 +134,7 @@ def benchmark_tasks(name: str) -> list[str]:
         return list(FEEDS)
     if name in TABLES or name in GROUPS:
         tables = [TABLES[part] for part in GROUPS.get(name, (name,))]
-        found = [task.split("/")[0] for table in tables for task in table.tasks.values()]
-        return list(dict.fromkeys(found))
+        return list(dict.fromkeys(task for table in tables for task in table.tasks.values()))
     import mteb
 
     known = {benchmark.name: benchmark for benchmark in mteb.get_benchmarks()}
@@ -143,4 +145,12 @@ def benchmark_tasks(name: str) -> list[str]:
             f"unknown benchmark {name!r}; {near}valid: {', '.join(ours)}, and mteb's, as "
             "'MTEB(eng, v2)'"
         )
-    return [task.metadata.name for task in known[name].tasks]
+    return [name for task in known[name].tasks for name in _parts(task)]
+
+
+def _parts(task: Any) -> list[str]:
+    """A task of a benchmark by its name, or by the subsets that the benchmark has."""
+    name, chosen = task.metadata.name, getattr(task, "hf_subsets", None)
+    if chosen is None or set(chosen) == set(task.metadata.hf_subsets):
+        return [name]
+    return [f"{name}/{subset}" for subset in chosen]

@@ -1,12 +1,13 @@
 """Evaluate an encoder's folder with mteb, and write its results beside the papers' tables."""
 
+import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import torch
 
 from cselab.data.fingerprints import folder_hash
-from cselab.errors import SettingsError
+from cselab.errors import DataError, SettingsError
 from cselab.evaluation.mteb_feed import feed
 from cselab.evaluation.mteb_run import kept_results, run_mteb
 from cselab.evaluation.mteb_tasks import find_tasks
@@ -48,25 +49,37 @@ def evaluate_folder(
         raise SettingsError("give a benchmark or tasks, not both")
     if hub and folder:
         raise SettingsError("give the hub or a data folder, not both: with the hub, mteb loads all")
-    chosen = find_tasks(list(tasks) or benchmark_tasks(benchmark or OFFLINE), languages)
+    if name and not re.fullmatch(r"[\w.+-]+", name):
+        raise SettingsError(f"name {name!r}: expected letters, digits and . _ + -")
+    names = list(tasks) or benchmark_tasks(benchmark or OFFLINE)
+    chosen = find_tasks(names, languages)
+    if languages:
+        kept = {task.metadata.name for task in chosen}
+        for task in find_tasks(names):
+            if task.metadata.name not in kept:
+                say(f"{task.metadata.name} has none of the languages: left out")
     model = load(encoder, pooling=pooling).to("cuda" if torch.cuda.is_available() else "cpu")
     lacking: list[str] = []
     if not hub:
         chosen, lacking = feed(chosen, folder)
     for line in lacking:
         say(line)
+    if not chosen:
+        raise DataError("no task is left to evaluate; the lines above say what each needs")
     place = encoder.resolve()
     name = name or (place.parent.name if place.name == "encoder" else place.name)
     parts = [folder_hash(encoder)[:12], *filter(None, [pooling]), "hub" if hub else "local"]
     revision = "-".join(parts)
-    run_mteb(model, chosen, results, name=name, revision=revision, say=say)
+    if not run_mteb(model, chosen, results, name=name, revision=revision, say=say):
+        raise DataError("no task was evaluated; the lines above say why")
     found = kept_results(results, name=name, revision=revision)
     tables = results / "tables" / f"{name}-{revision}"
     tables.mkdir(parents=True, exist_ok=True)
-    scores(found, name).to_csv(tables / "scores.csv", index=False)
+    label = f"{name} ({pooling})" if pooling else name
+    scores(found, label).to_csv(tables / "scores.csv", index=False)
     asked = [benchmark] if benchmark in NAMES else []
     for table in dict.fromkeys([*asked, *tables_with(found)]):
-        beside = beside_table(table, found, name)
+        beside = beside_table(table, found, label)
         beside.frame.to_csv(tables / f"{table}.csv")
         say(f"\n{beside}")
     return tables

@@ -34,8 +34,9 @@ class Beside:
         return f"{self.title}: {self.coverage}\n{shown}"
 
     def _repr_html_(self) -> str:
-        shown = self.frame.to_html(float_format="{:.2f}".format, na_rep="")
-        return f"<p>{self.title}: {self.coverage}</p>{shown}"
+        first = self.frame[[self.frame.columns[-1], *self.frame.columns[:-1]]]  # ours, in view
+        shown = first.to_html(float_format="{:.2f}".format, na_rep="")
+        return f"<p>{self.title}: {self.coverage}</p><div style='overflow-x: auto'>{shown}</div>"
 
 
 def beside_table(name: str, results: Sequence[Any], label: str = "here") -> Beside:

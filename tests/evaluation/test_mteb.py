@@ -19,6 +19,7 @@ BACKBONES = embedded_dir() / "backbones"
 QUICK = {"SyntheticPairClassification", "SyntheticReranking", "SyntheticCaptionRetrieval"}
 OTHERS = {"SyntheticSTS", "SyntheticClassification", "SyntheticBitextMining"}
 """Together a task of each kind that the papers report."""
+TEST = {"name": "test", "revision": "1"}
 
 
 @pytest.fixture(scope="module")
@@ -61,7 +62,7 @@ def check_equal(encoder, tasks, again, folder):
     encoder = load(folder / "exported").double()
     off = {"cache": None, "co2_tracker": False, "show_progress_bar": False}
     theirs = {one.task_name: one for one in mteb.evaluate(peer, again, **off).task_results}
-    ours = run_mteb(encoder, tasks, folder / "mteb", name="test", say=lambda line: None)
+    ours = run_mteb(encoder, tasks, folder / "mteb", **TEST, say=lambda line: None)
     assert theirs.keys() == {one.task_name for one in ours} == {t.metadata.name for t in tasks}
     for one in ours:
         expected = dict(numbers(theirs[one.task_name].scores))
@@ -99,7 +100,7 @@ def test_mteb_and_our_protocol_give_the_same_sts_scores(tiny, data_dir, tmp_path
     from cselab.evaluation.mteb_run import run_mteb
 
     ours = evaluate_sts(tiny.encode, STS7, split={"SICK-R": "all"}, folder=data_dir, resamples=0)
-    found = run_mteb(tiny, fed(STS7, data_dir), tmp_path, name="test", say=lambda line: None)
+    found = run_mteb(tiny, fed(STS7, data_dir), tmp_path, **TEST, say=lambda line: None)
     for task in found:
         scores, expected = task.scores["test"][0], ours.tasks[task.task_name]
         assert 100 * scores["cosine_spearman"] == pytest.approx(expected.spearman, abs=1e-2)
@@ -132,7 +133,7 @@ def test_each_distinct_text_of_a_task_is_encoded_once(tmp_path):
     parts = [rows["test"] for rows in task.dataset.values()]
     columns = [part[side] for part in parts for side in part.features]
     texts = {text for column in columns for text in column}
-    run_mteb(encoder, [task], tmp_path, name="test", say=lambda line: None)
+    run_mteb(encoder, [task], tmp_path, **TEST, say=lambda line: None)
     assert len(encoder.texts) == len(set(encoder.texts))
     assert set(encoder.texts) == texts
 
@@ -177,7 +178,7 @@ def test_any_encoder_is_evaluated(kind, tmp_path):
     (task,) = fed({"SyntheticPairClassification"})
     rows = task.dataset["test"][:]
     opened = load(tmp_path / "encoder")
-    (found,) = run_mteb(opened, [task], tmp_path / "mteb", name="test", say=lambda line: None)
+    (found,) = run_mteb(opened, [task], tmp_path / "mteb", **TEST, say=lambda line: None)
     u, v = (unit_rows(encoder.encode(rows[side]), 1000) for side in ("sentence1", "sentence2"))
     expected = average_precision_score(rows["labels"], (u * v).sum(1))
     assert found.scores["test"][0]["cosine_ap"] == pytest.approx(expected, abs=1e-3)
@@ -248,11 +249,11 @@ def test_a_damaged_result_file_is_named_before_anything_is_computed(content, tmp
     from cselab.evaluation.mteb_run import run_mteb
 
     encoder, tasks = Counting(), fed({"SyntheticPairClassification", "SyntheticSTS"})
-    path = tmp_path / "results" / "cselab__test" / "local" / "SyntheticSTS.json"
+    path = tmp_path / "results" / "cselab__test" / TEST["revision"] / "SyntheticSTS.json"
     path.parent.mkdir(parents=True)
     path.write_text(content)
     with pytest.raises(DataError, match=r"SyntheticSTS\.json is damaged .*; delete it"):
-        run_mteb(encoder, tasks, tmp_path, name="test", say=lambda line: None)
+        run_mteb(encoder, tasks, tmp_path, **TEST, say=lambda line: None)
     assert not encoder.calls
     assert path.read_text() == content
 
@@ -268,7 +269,7 @@ def test_other_data_under_the_same_name_is_evaluated_again(tmp_path):
         if turn == 2:
             source = {**task.metadata.dataset, "revision": "other"}
             task.metadata = task.metadata.model_copy(update={"dataset": source})
-        run_mteb(encoder, [task], tmp_path, name="test", say=lines.append)
+        run_mteb(encoder, [task], tmp_path, **TEST, say=lines.append)
     assert [line.endswith("(finished before)") for line in lines] == [False, True, False]
     (path,) = tmp_path.rglob("SyntheticPairClassification.json")
     assert json.loads(path.read_text())["dataset_revision"] == "other"

@@ -43,7 +43,7 @@ def evaluate(results, tell=lambda number: None):
 
     encoder, said = Lengths(tell), []
     tasks, _ = feed(find_tasks(NAMES))
-    run_mteb(encoder, tasks, results, name="test", say=said.append)
+    run_mteb(encoder, tasks, results, name="test", revision="1", say=said.append)
     return encoder.calls, said
 
 
@@ -84,9 +84,9 @@ def test_a_run_that_dies_while_it_writes_leaves_no_half_file(tmp_path, monkeypat
     with monkeypatch.context() as patch:
         patch.setattr("mteb.results.task_result.json.dump", die)
         with pytest.raises(KeyboardInterrupt):
-            run_mteb(encoder, tasks, tmp_path, name="test")
+            run_mteb(encoder, tasks, tmp_path, name="test", revision="1")
     assert not list(tmp_path.rglob("*.json"))
-    (result,) = run_mteb(encoder, tasks, tmp_path, name="test")
+    (result,) = run_mteb(encoder, tasks, tmp_path, name="test", revision="1")
     (path,) = tmp_path.rglob("Synthetic*.json")
     assert json.loads(path.read_text())["scores"]["test"][0]["main_score"] == pytest.approx(
         result.get_score(), abs=1e-6
