@@ -137,19 +137,27 @@ def find_tasks(names: Sequence[str], languages: Sequence[str] = ()) -> list[AbsT
             raise SettingsError(f"{task.metadata.name} reads {reads}; expected a task of text")
         if "test" in task.metadata.eval_splits:
             task.filter_eval_splits(["test"])
-    if not languages:
-        return found
+    return in_languages(found, languages) if languages else found
+
+
+def in_languages(tasks: Sequence[AbsTask], languages: Sequence[str]) -> list[AbsTask]:
+    """The tasks that have some of the languages, with those of their subsets alone; see
+    `find_tasks`.
+
+    Raises SettingsError for a language that no task has.
+    """
     wanted = [LANGUAGES.get(code, code).split("-")[0] for code in languages]
-    having = {code for task in found for codes in _codes(task).values() for code in codes}
+    having = {code for task in tasks for codes in _codes(task).values() for code in codes}
     for given, code in zip(languages, wanted, strict=True):
         if code not in having:
+            names = ", ".join(task.metadata.name for task in tasks)
             raise SettingsError(
-                f"no task of {', '.join(names)} has the language {given!r}; they have "
+                f"no task of {names} has the language {given!r}; they have "
                 f"{', '.join(sorted(having))}"
             )
-    for task in found:
+    for task in tasks:
         task.hf_subsets = [name for name, codes in _codes(task).items() if codes & set(wanted)]
-    return [task for task in found if task.hf_subsets]
+    return [task for task in tasks if task.hf_subsets]
 
 
 def _open(name: str, subsets: Sequence[str]) -> list[AbsTask]:

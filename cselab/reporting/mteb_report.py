@@ -10,7 +10,7 @@ from cselab.data.fingerprints import folder_hash
 from cselab.errors import DataError, SettingsError
 from cselab.evaluation.mteb_feed import feed
 from cselab.evaluation.mteb_run import kept_results, run_mteb
-from cselab.evaluation.mteb_tasks import find_tasks
+from cselab.evaluation.mteb_tasks import find_tasks, in_languages
 from cselab.models import load
 from cselab.reporting.mteb_benchmarks import OFFLINE, benchmark_tasks
 from cselab.reporting.mteb_tables import NAMES, beside_table, scores, tables_with
@@ -51,13 +51,11 @@ def evaluate_folder(
         raise SettingsError("give the hub or a data folder, not both: with the hub, mteb loads all")
     if name and not re.fullmatch(r"[\w.+-]+", name):
         raise SettingsError(f"name {name!r}: expected letters, digits and . _ + -")
-    names = list(tasks) or benchmark_tasks(benchmark or OFFLINE)
-    chosen = find_tasks(names, languages)
-    if languages:
-        kept = {task.metadata.name for task in chosen}
-        for task in find_tasks(names):
-            if task.metadata.name not in kept:
-                say(f"{task.metadata.name} has none of the languages: left out")
+    asked = find_tasks(list(tasks) or benchmark_tasks(benchmark or OFFLINE))
+    chosen = in_languages(asked, languages) if languages else asked
+    for task in asked:
+        if task not in chosen:
+            say(f"{task.metadata.name} has none of the languages: left out")
     model = load(encoder, pooling=pooling).to("cuda" if torch.cuda.is_available() else "cpu")
     lacking: list[str] = []
     if not hub:
@@ -77,8 +75,8 @@ def evaluate_folder(
     tables.mkdir(parents=True, exist_ok=True)
     label = f"{name} ({pooling})" if pooling else name
     scores(found, label).to_csv(tables / "scores.csv", index=False)
-    asked = [benchmark] if benchmark in NAMES else []
-    for table in dict.fromkeys([*asked, *tables_with(found)]):
+    wanted = [benchmark] if benchmark in NAMES else []
+    for table in dict.fromkeys([*wanted, *tables_with(found)]):
         beside = beside_table(table, found, label)
         beside.frame.to_csv(tables / f"{table}.csv")
         say(f"\n{beside}")
