@@ -1,11 +1,11 @@
 """C-STS: similarity of two sentences under a condition, Deshpande et al. 2023.
 
-https://arxiv.org/abs/2305.15093; data: https://github.com/princeton-nlp/c-sts. The authors ask not
-to share it unencrypted, so none is here; a synthetic counterpart stands in where there is none.
+https://arxiv.org/abs/2305.15093. The authors give the data out encrypted, with a password on
+request, at https://github.com/princeton-nlp/c-sts, and ask not to share it otherwise: so it is
+found in a data folder alone, not on the hub. A synthetic counterpart stands in for it.
 """
 
 import csv
-import functools
 import hashlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
@@ -14,7 +14,6 @@ from typing import Any
 
 import numpy as np
 
-from cselab.data.hub import hub_dataset
 from cselab.data.sources import Source, data_folder, read_lines
 from cselab.data.sts import StsData
 from cselab.errors import DataError, suggest
@@ -23,8 +22,7 @@ COLUMNS = ("sentence1", "sentence2", "condition", "label")
 COUNTS = {"train": 11_342, "dev": 2_834, "test": 4_732}
 """Official numbers of rows."""
 FILES = {"train": "train", "dev": "validation", "test": "test"}
-"""Splits by their names in the authors' files, csts_<name>.csv, and on the hub."""
-HUB = "princeton-nlp/CSTS"
+"""Splits by their names in the authors' files, csts_<name>.csv."""
 HIDDEN = -1
 """The label of test rows: their ratings are with the authors' server."""
 
@@ -50,10 +48,8 @@ class ConditionalData(StsData):
         return hashlib.sha256(texts.encode()).hexdigest()[:16]
 
 
-def load_csts(
-    split: str = "dev", *, folder: str | Path | None = None, hub: bool = False
-) -> ConditionalData:
-    """Load conditional STS: the folder's, else the hub's, else synthetic.
+def load_csts(split: str = "dev", *, folder: str | Path | None = None) -> ConditionalData:
+    """Load conditional STS: the folder's, else synthetic.
 
     Which of them it is, `.task` ("C-STS" or "Synthetic C-STS") and `.source` say.
 
@@ -61,10 +57,8 @@ def load_csts(
         synthetic pairs have "dev" and "test", both with ratings.
     folder: a data folder; it holds C-STS if it has `csts/` with the authors' files,
         csts_train.csv, csts_validation.csv and csts_test.csv, as they are.
-    hub: fetch C-STS if the folder lacks it.
 
-    Raises DataError for an unknown split, a missing or malformed file, a wrong number of rows, and
-    what the hub does not have.
+    Raises DataError for an unknown split, a missing or malformed file, and a wrong number of rows.
 
     >>> data = load_csts("dev")  # where there is no C-STS
     >>> data.task, len(data), data.conditions[0]
@@ -76,8 +70,6 @@ def load_csts(
     if where and (where / "csts").is_dir():
         path = where / "csts" / f"csts_{FILES[split]}.csv"
         return _checked(_csv_rows(path), split, path, Source("folder", str(path)))
-    if hub:
-        return _checked(_hub_rows(split), split, HUB, Source("hub", HUB))
     return _synthetic(split)
 
 
@@ -93,14 +85,6 @@ def _csv_rows(path: Path) -> list[dict[str, str]]:
         raise DataError(
             f"{path}, line {reader.line_num + 1}: {error}; get the authors' file again"
         ) from None
-
-
-@functools.cache
-def _hub_rows(split: str) -> list[dict[str, Any]]:
-    from datasets import disable_progress_bars, load_dataset
-
-    disable_progress_bars()
-    return load_dataset(str(hub_dataset(HUB)), split=FILES[split]).to_list()
 
 
 def _checked(
@@ -143,7 +127,7 @@ def _synthetic(split: str) -> ConditionalData:
     if split == "train":
         raise DataError(
             "synthetic C-STS has no split 'train'; valid: dev, test; or set data_dir to a folder "
-            "with csts/csts_train.csv, or hub=True"
+            "with csts/csts_train.csv"
         )
     from cselab.data.synthetic.conditional import conditional_pairs
 

@@ -1,4 +1,4 @@
-"""C-STS: the authors' files as they are, the hub's copy, and the synthetic counterpart."""
+"""C-STS: the authors' files as they are, and the synthetic counterpart."""
 
 import csv
 from collections import Counter
@@ -86,23 +86,6 @@ def test_bad_files_are_refused_with_their_row(folder):
         load_csts("dev", folder=folder)
     with pytest.raises(DataError, match="no split 'validation'.*valid: dev, test, train"):
         load_csts("validation", folder=folder)
-
-
-def test_the_hub_is_asked_only_where_the_folder_has_none(folder, tmp_path, monkeypatch):
-    """Prevents a download beside files that are there, and the hub's split names from leaking."""
-    asked = []
-
-    def rows(split):
-        asked.append(split)
-        return [dict(zip(csts.COLUMNS, (*row[:3], float(row[3])), strict=True)) for row in ROWS]
-
-    monkeypatch.setattr(csts, "_hub_rows", rows)
-    assert load_csts("dev", folder=folder, hub=True).source.kind == "folder"
-    assert not asked
-    (tmp_path / "empty").mkdir()
-    data = load_csts("dev", folder=tmp_path / "empty", hub=True)
-    assert (data.task, data.source.detail, asked) == ("C-STS", "princeton-nlp/CSTS", ["dev"])
-    assert data.scores.tolist() == [5, 1, 2]
 
 
 def test_without_a_source_the_pairs_are_synthetic_and_say_so(tmp_path):

@@ -59,6 +59,15 @@ STS_PAIRS = {
     "stsbenchmark-sts": {"train": 5749, "validation": 1500, "test": 1379},
     "sickr-sts": {"test": 9927},
 }
+STS17 = "ko-ko ar-ar en-ar en-de en-en en-tr es-en es-es fr-en it-en nl-en"
+LANGUAGE_PAIRS = {
+    "sts17-crosslingual-sts": ("score", STS17.split()),
+    "stsb_multi_mt": (
+        "similarity_score",
+        ["en", "de", "es", "fr", "it", "nl", "pl", "pt", "ru", "zh"],
+    ),
+}
+"""Column of the score, and subsets, of data that mteb loads at once for several languages."""
 SICK_PAIRS = {"SICK_train.txt": 4500, "SICK_trial.txt": 500, "SICK_test_annotated.txt": 4927}
 
 
@@ -90,6 +99,8 @@ def _make_models(folder: Path) -> None:
 def _make_datasets(folder: Path) -> None:
     for name, splits in STS_PAIRS.items():
         _sts(_new(folder / "mteb" / name), splits)
+    for name, columns in LANGUAGE_PAIRS.items():
+        _many_languages(_new(folder / "mteb" / name), *columns)
     simcse = _new(folder.parent / SIMCSE)
     (simcse / "wiki1m_for_simcse.txt").write_text("".join(f"{line}\n" for line in _text()))
     _senteval(simcse / "senteval.tar")
@@ -433,6 +444,17 @@ def _sts(folder: Path, splits: dict[str, int]) -> None:
         lines = "".join(json.dumps(row) + "\n" for row in rows)
         packed = gzip.compress(lines.encode(), compresslevel=1, mtime=0)
         (folder / f"{split}.jsonl.gz").write_bytes(packed)
+
+
+def _many_languages(folder: Path, score: str, subsets: list[str]) -> None:
+    """test.jsonl with thirty pairs of each subset, whose name is in the column "lang"."""
+    (folder / "README.md").write_text("---\nlanguage:\n- en\n---")
+    with (folder / "test.jsonl").open("w") as file:
+        for subset in subsets:
+            for pair in _pairs(30, f"{folder.name} {subset}"):
+                row = {"sentence1": pair.sentence1, "sentence2": pair.sentence2}
+                row |= {score: pair.score(0), "lang": subset}
+                file.write(json.dumps(row) + "\n")
 
 
 def _origin(split: str, number: int) -> dict[str, str]:

@@ -14,8 +14,9 @@ pytestmark = pytest.mark.slow
 DATA = {"sentences": 130, "triplets": 130, "device": "cpu", "dev_pairs": 100}
 SHORT = {"steps": 2, "eval_every": 2}
 TOWERS = {f"towers.{name}": value for name, value in SHORT.items()}
-ALL = {**DATA, **SHORT, **TOWERS, **{f"teacher.{name}": value for name, value in SHORT.items()}}
-"""Short trainings of all methods: their own, of the towers and of the teachers they start from."""
+PARTS = ("towers", "teacher", "teachers", "twin", "outsider")
+ALL = {**DATA, **SHORT, **{f"{part}.{name}": SHORT[name] for part in PARTS for name in SHORT}}
+"""Short trainings of all methods: their own, and of the encoders that they start from."""
 QWEN = {"decoder": "Qwen/Qwen2.5-0.5B"}
 ROBERTA = {"backbone": "FacebookAI/roberta-base"}
 
@@ -39,7 +40,7 @@ def test_all_notebooks_at_paper_size(hub, tmp_path):
     options = ["--profile", "paper", "--outputs", tmp_path, "--name", "p"]
     done = cselab(hub, "run", *options, **ALL, **QWEN)
     assert done.returncode == 0, done.stdout + done.stderr
-    assert done.stdout.count("  finished") == 13
+    assert done.stdout.count("  finished") == 16
     lines = (tmp_path / "runs" / "p" / "results.jsonl").read_text().splitlines()
     rows = [json.loads(line) for line in lines]
     pairs = {row["task"]: row["n"] for row in rows if row["method"] == "JTCSE"}
