@@ -118,9 +118,7 @@ def train_translator(
         str | None, typer.Option(help="Test file for BLEU and chrF; default: <parallel>-test2016.")
     ] = None,
     data_dir: DataDir = None,
-    minutes: Annotated[
-        float, typer.Option(help="Time of training in minutes, on any machine.")
-    ] = 10.0,
+    steps: Annotated[int, typer.Option(help="Number of training steps.")] = 3000,
     dropout: Annotated[
         float, typer.Option(help="0.1 if the time is enough for thirty epochs.")
     ] = 0.0,
@@ -131,7 +129,7 @@ def train_translator(
     device: Device = "cpu",
     bf16: Bf16 = False,
 ) -> None:
-    """Train a small translator for round trips, both directions in one model, in a given time.
+    """Train a small translator for round trips, both directions in one model.
 
     \b
     cselab train-translator my-fr multi30k-en-fr --data-dir ~/data
@@ -143,7 +141,7 @@ def train_translator(
     from cselab.pretraining.translator import train_translator as fit
 
     config = TranslatorConfig(
-        minutes=minutes,
+        steps=steps,
         dropout=dropout,
         width=width,
         heads=heads,

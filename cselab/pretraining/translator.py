@@ -1,5 +1,6 @@
 """Training of a small translator from parallel text: one Marian model for both directions."""
 
+import itertools
 import json
 import time
 from collections.abc import Iterable
@@ -39,9 +40,8 @@ IGNORED = -100
 class TranslatorConfig:
     """Settings of a translator and its training."""
 
-    minutes: float = 10.0
-    """Time of training. The learning rate warms up over the first twentieth and falls to 0 at the
-    end, so that a slow machine also gets a converged schedule, with fewer steps."""
+    steps: int = 3000
+    """The learning rate warms up over the first twentieth and falls to 0 at the end."""
     batch_size: int = 48
     """Sentence pairs per step."""
     learning_rate: float = 1e-3
@@ -51,7 +51,7 @@ class TranslatorConfig:
     encoder_layers: int = 3
     decoder_layers: int = 2
     dropout: float = 0.0
-    """0: ten minutes on a CPU are a few epochs, which do not overfit; 0.1 for thirty epochs."""
+    """0: a few epochs do not overfit; 0.1 for thirty epochs."""
     label_smoothing: float = 0.1
     vocab_size: int = 4000
     """Of both languages together."""
@@ -70,15 +70,15 @@ def train_translator(
     defaults) of each direction on `test`, with greedy search.
 
     Raises DataError for different languages of `train` and `test` and for less text than a batch,
-    SettingsError for no time, ModelError for a folder that holds something else.
+    SettingsError for no steps, ModelError for a folder that holds something else.
     """
     if train.languages != test.languages:
         raise DataError(
             f"training text is {train.languages}, the test {test.languages}; give the same pair of "
             "languages"
         )
-    if config.minutes <= 0:
-        raise SettingsError(f"minutes={config.minutes} leaves no time to train; give some")
+    if config.steps < 1:
+        raise SettingsError(f"steps={config.steps}: expected at least one step of training")
     if 2 * len(train.pairs) < config.batch_size:
         raise DataError(
             f"{len(train.pairs)} pairs are less than half a batch of {config.batch_size}; give "
@@ -114,18 +114,16 @@ def train_translator(
 
 
 def _train(model: MarianMTModel, source: Rows, target: Rows, config: TranslatorConfig) -> dict:
-    """Train for the configured time; returns steps, epochs, seconds and loss."""
+    """Train for the configured steps; returns epochs, seconds and loss."""
     optimizer = torch.optim.AdamW(
         model.parameters(), lr=config.learning_rate, betas=(0.9, 0.98), fused=True
     )
     model.train()
-    started, spent, steps, recent = time.perf_counter(), 0.0, 0, None
-    lengths = source.lengths + target.lengths
-    bar = progress_bar("training the translator", round(60 * config.minutes), unit="s")
-    for which in batches(lengths, config.batch_size, seed=config.seed):
-        share = spent / (60 * config.minutes)
-        if share >= 1:
-            break
+    started, recent = time.perf_counter(), None
+    chosen = batches(source.lengths + target.lengths, config.batch_size, seed=config.seed)
+    bar = progress_bar("training the translator", config.steps, unit="step")
+    for step, which in enumerate(itertools.islice(chosen, config.steps)):
+        share = step / config.steps
         for group in optimizer.param_groups:
             group["lr"] = config.learning_rate * min(max(share, 1e-3) / 0.05, (1 - share) / 0.95)
         with torch.autocast(torch.device(config.device).type, torch.bfloat16, enabled=config.bf16):
@@ -135,18 +133,14 @@ def _train(model: MarianMTModel, source: Rows, target: Rows, config: TranslatorC
         loss.backward()
         torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
         optimizer.step()
-        steps += 1
         recent = loss.detach() if recent is None else 0.98 * recent + 0.02 * loss.detach()
-        before, spent = spent, time.perf_counter() - started
-        bar.update(min(round(spent), bar.total) - min(round(before), bar.total))
-        if steps % 20 == 0:
-            bar.set_postfix_str(f"step {steps}, loss {recent:.2f}", refresh=False)
+        bar.update()
+        if step % 20 == 0:
+            bar.set_postfix_str(f"loss {recent:.2f}", refresh=False)
     bar.close()
-    epochs = steps * config.batch_size / len(source)
     return {
-        "steps": steps,
-        "epochs": round(epochs, 2),
-        "seconds": round(spent, 1),
+        "epochs": round(config.steps * config.batch_size / len(source), 2),
+        "seconds": round(time.perf_counter() - started, 1),
         "loss": round(recent.item(), 3),
     }
 

@@ -56,3 +56,16 @@ def test_an_ensemble_shares_the_twins_towers_and_draws_its_own_for_other_pivots(
     assert nl == registered("edfse").Config(pivots=("de", "nl")).parts[1]
     assert nl != config.seeded(7).parts[1]
     assert nl.schedule == fr.schedule
+
+
+def test_a_finished_encoder_is_pooled_anew(tower):
+    """Prevents a pooling at inference that trains another encoder than the one it is named after,
+    and one that is never used."""
+    config = registered("pooled").Config(pooling="first_last").seeded(7)
+    assert config.finished == registered("simcse").Config().seeded(7)
+    one = tower(1)
+    found = encoder("pooled", one, pooling="first_last")
+    torch.testing.assert_close(
+        found.encode(SENTENCES), tower(1, pooling="first_last").encode(SENTENCES)
+    )
+    assert not torch.allclose(found.encode(SENTENCES), one.encode(SENTENCES))

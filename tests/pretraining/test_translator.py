@@ -44,7 +44,7 @@ def test_it_learns_both_directions(tmp_path):
     """Prevents a decoder that reads what it must say, a wrong language token, and a folder that
     does not open again."""
     card = train_translator(
-        TranslatorConfig(minutes=0.15, learning_rate=5e-3, **SMALL), TRAIN, TEST, tmp_path / "fr"
+        TranslatorConfig(steps=400, learning_rate=5e-3, **SMALL), TRAIN, TEST, tmp_path / "fr"
     )
     assert card["scores"]["en-fr"]["BLEU"] > 50
     assert card["scores"]["fr-en"]["BLEU"] > 50
@@ -86,13 +86,13 @@ def test_the_loss_is_the_mean_over_target_tokens(tmp_path):
     assert found == pytest.approx(total / count, rel=1e-4)
 
 
-def test_text_and_time_that_are_not_enough_are_refused(tmp_path):
+def test_text_and_steps_that_are_not_enough_are_refused(tmp_path):
     """Prevents a folder of a translator that saw other languages, or nothing."""
     other = Parallel(("en", "de"), TEST.pairs)
     with pytest.raises(DataError, match="training text is .*the test .*the same pair of languages"):
         train_translator(TranslatorConfig(), TRAIN, other, tmp_path / "x")
-    with pytest.raises(SettingsError, match="minutes=0.0 leaves no time"):
-        train_translator(TranslatorConfig(minutes=0.0), TRAIN, TEST, tmp_path / "x")
+    with pytest.raises(SettingsError, match="steps=0: expected at least one"):
+        train_translator(TranslatorConfig(steps=0), TRAIN, TEST, tmp_path / "x")
     with pytest.raises(DataError, match="less than half a batch of 48"):
         train_translator(
             TranslatorConfig(), Parallel(("en", "fr"), TEST.pairs[:5]), TEST, tmp_path / "x"
