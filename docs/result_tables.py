@@ -1,13 +1,15 @@
-"""The tables of RESULTS.md and of the README, each made from the recorded stores.
+"""The tables of outputs/reference and of the README, each made from the recorded stores.
 
-A function is a kind of table; its arguments are those of a marker (`docs/results.py`).
+A function is a kind of table; its arguments are those of a marker or a template
+(`docs/results.py`).
 """
 
 import statistics
 from functools import cache
-from pathlib import Path
 
+import claim_tables
 import pandas
+from result_paths import REFERENCE, ROOT
 from result_rows import HEADLINE, PRINTED, SHOWN, STUDIES
 from result_sources import sources
 from speed_tables import benchmarks, growth, profile, speeds, sweeping
@@ -15,14 +17,10 @@ from speed_tables import benchmarks, growth, profile, speeds, sweeping
 from cselab.data.sts import STS7
 from cselab.evaluation import compare_methods
 from cselab.reporting import papers
-from cselab.reporting.claims import VERDICTS, check_claims, read_claims, shown_claims
 from cselab.reporting.recorded import TEXTS, file_name, recorded_texts, store
 from cselab.reporting.tables import Tables, printed_averages, read_tables
 from cselab.sweep.grid import expand, read_grid
-
-ROOT = Path(__file__).resolve().parents[1]
-REFERENCE = ROOT / "outputs" / "reference"
-CLAIMS = REFERENCE / "claims.toml"
+from cselab.sweep.store import Store
 
 
 @cache
@@ -35,12 +33,6 @@ def declared(grid: str) -> list[str]:
 def labels_of(text: str) -> list[str]:
     """The labels of a text's main table, or of a study's such as "baselines-real"."""
     return declared(f"{file_name(text)}.toml")
-
-
-@cache
-def everything(text: str) -> Tables:
-    """All recorded rows of a text, with the claims."""
-    return read_tables(store(text), claims=CLAIMS)
 
 
 @cache
@@ -170,31 +162,6 @@ def study_tables(text: str, name: str) -> Tables:
     return read_tables(store(text), against=against, only=only, seeds=common)
 
 
-def verdicts() -> pandas.DataFrame:
-    """A row a claim: the paper's gap, and the verdict of each text."""
-    table = pandas.DataFrame(index=[claim.claim for claim in read_claims(CLAIMS)])
-    for text in recorded_texts():
-        found = evidence(text)
-        table["paper"] = found.paper
-        table[f"{text}: here"] = (found.here + " " + found["95 % interval"]).str.strip()
-        table[f"{text}: verdict"] = found.verdict
-    return table
-
-
-def evidence(text: str) -> pandas.DataFrame:
-    """Everything a text says about the claims."""
-    return everything(text).texts["claims"]
-
-
-def counts() -> pandas.DataFrame:
-    """The number of claims with each verdict."""
-    columns = {
-        text: everything(text).numbers["claims"].verdict.value_counts() for text in recorded_texts()
-    }
-    table = pandas.DataFrame(columns).fillna(0).astype(int).astype(str)
-    return ordered(table, list(VERDICTS))
-
-
 def captions(text: str, name: str = "") -> pandas.DataFrame:
     """The rows of the main table, or of a study, over all test pairs, and without captions."""
     found = study_tables(text, name) if name else main_rows(text)
@@ -205,19 +172,6 @@ def captions(text: str, name: str = "") -> pandas.DataFrame:
         table[f"{part}: − {found.against}"] = differences(scores)
     order = list(found.texts["scores"].index) if name else labels_of(text)
     return ordered(pandas.DataFrame(table), order)
-
-
-def changed(text: str) -> pandas.DataFrame:
-    """Claims whose verdict is another one without captions."""
-    claims = [claim for claim in read_claims(CLAIMS) if claim.measure == "test"]
-    without = [claim.model_copy(update={"measure": "no captions"}) for claim in claims]
-    columns = {}
-    for name, some in {"all pairs": claims, "no captions": without}.items():
-        found = shown_claims(check_claims(everything(text).rows, some))
-        for column in ("here", "95 % interval", "verdict"):
-            columns[f"{name}: {column}"] = found[column]
-    table = pandas.DataFrame(columns)
-    return table[table["all pairs: verdict"] != table["no captions: verdict"]]
 
 
 @cache
@@ -255,25 +209,36 @@ def orders() -> pandas.DataFrame:
     return found.rename(columns={"papers": f"papers ({len(table.dropna())} methods)"})
 
 
+def hours() -> pandas.DataFrame:
+    """Hours and number of the runs of each store of this edition."""
+    table = {}
+    for grid in claim_tables.GRIDS:
+        if store(grid).is_file():
+            runs = Store(store(grid)).runs()
+            table[grid] = [f"{runs.seconds.sum() / 3600:.1f}", str(len(runs))]
+    return pandas.DataFrame.from_dict(table, orient="index", columns=["hours", "runs"])
+
+
 KINDS = {
     "speeds": speeds,
     "profile": profile,
     "growth": growth,
     "sweeping": sweeping,
     "headline": headline,
-    "verdicts": verdicts,
-    "counts": counts,
+    "claims": claim_tables.claims,
+    "counts": claim_tables.counts,
+    "evidence": claim_tables.evidence,
+    "earlier": claim_tables.earlier,
     "main": main_table,
     "means": means,
     "study": study,
-    "evidence": evidence,
     "baselines": baselines,
     "orders": orders,
     "captions": captions,
-    "changed": changed,
     "transfer": transfer,
     "sums": sums,
     "fair": fair,
     "sources": sources,
+    "hours": hours,
 }
 """The functions by the names that markers give them."""

@@ -1,26 +1,36 @@
-"""The pages of the project's recorded studies: `python docs/results.py` fills the tables of
-RESULTS.md, of the README and of two pages of docs/how-to from the stores and benchmarks; with
-`--figures` it also draws the figures, in a browser.
+"""The pages of the project's recorded studies: `python docs/results.py` writes the pages of
+outputs/reference from the templates in docs/reference (Jinja), a CSV file of each table of theirs,
+and the tables of the README and of two pages of docs/how-to; with `--figures` it also draws the
+figures, in a browser.
 
-A table stands between `<!-- table: KIND [TEXT] [NAME] -->` and `<!-- end -->`; only what is between
-the two is written anew.
+In the README and docs/how-to a table stands between `<!-- table: KIND [TEXT] [NAME] -->` and
+`<!-- end -->`; only what is between the two is written anew.
 """
 
 import re
 import sys
+from pathlib import Path
 
+import claim_tables
+import jinja2
+import pandas
 import result_tables
+import result_values
+from result_paths import REFERENCE, ROOT
 
-from cselab.reporting.claims import read_claims
-from cselab.reporting.recorded import file_name, recorded_texts, trained
+from cselab.reporting.claims import MARGIN
+from cselab.reporting.recorded import file_name, recorded_texts, store, trained
 from cselab.reporting.texts import markdown
 
-PAGES = (
-    result_tables.REFERENCE / "RESULTS.md",
-    result_tables.ROOT / "README.md",
-    result_tables.ROOT / "docs" / "how-to" / "training.md",
-    result_tables.ROOT / "docs" / "how-to" / "sweeps.md",
+TEMPLATES = ROOT / "docs" / "reference"
+PAGES = {path.name: REFERENCE / path.name for path in sorted(TEMPLATES.glob("*.md"))}
+"""By template: the page that it becomes."""
+MARKED = (
+    ROOT / "README.md",
+    ROOT / "docs" / "how-to" / "training.md",
+    ROOT / "docs" / "how-to" / "sweeps.md",
 )
+"""Pages with markers."""
 
 
 def filled(page: str) -> str:
@@ -34,10 +44,50 @@ def filled(page: str) -> str:
     return re.sub(r"<!-- table: (.+?) -->.*?<!-- end -->", fill, page, flags=re.DOTALL)
 
 
+def rendered(template: str) -> tuple[str, dict[str, pandas.DataFrame]]:
+    """A template's page, and its tables by the names of their CSV files.
+
+    Raises KeyError for an unknown kind of table, and DataError for a label without rows.
+    """
+    tables: dict[str, pandas.DataFrame] = {}
+
+    def table(kind: str, *given: str) -> str:
+        found, name = result_tables.KINDS[kind](*given), "-".join([kind, *given])
+        tables[name] = found
+        return f"{markdown(found)}\n\n[CSV](tables/{name}.csv)"
+
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(TEMPLATES),
+        undefined=jinja2.StrictUndefined,
+        keep_trailing_newline=True,
+        trim_blocks=True,
+        autoescape=False,  # Markdown
+    )
+    page = environment.get_template(template).render(
+        table=table,
+        gain=result_values.gain,
+        mean=result_values.mean,
+        seeds=result_values.seeds,
+        margin=MARGIN,
+        power=claim_tables.power(),
+        grids=[grid for grid in claim_tables.GRIDS if claim_tables.declared_runs(grid)],
+        recorded_grids=[grid for grid in claim_tables.GRIDS if store(grid).is_file()],
+        claimed_grids=claim_tables.complete_grids(),
+    )
+    return page, tables
+
+
+def write(template: str, page: Path) -> None:
+    """Write a template's page and its tables."""
+    text, tables = rendered(template)
+    page.write_text(text, encoding="utf-8")
+    for name, table in tables.items():
+        table.to_csv(REFERENCE / "tables" / f"{name}.csv")
+
+
 def draw_figures() -> None:
-    """Draw the figures of RESULTS.md."""
-    from claims_figure import claims_figure  # these need a browser, which filling a page does not
-    from growth_figure import growth_figure
+    """Draw the figures of outputs/reference."""
+    from growth_figure import growth_figure  # these need a browser, which filling a page does not
     from pictures import draw
     from speed_tables import benchmarks, sweep
 
@@ -45,15 +95,18 @@ def draw_figures() -> None:
     from cselab.plots.theme import use_theme
 
     use_theme()
-    found = {text: result_tables.everything(text).numbers["claims"] for text in recorded_texts()}
-    figures = {f"energy-{file_name(text)}": energy_chart(trained(text)) for text in found}
-    figures["claims"] = claims_figure(read_claims(result_tables.CLAIMS), found)
+    figures = {
+        f"energy-{file_name(text)}": energy_chart(trained(text)) for text in recorded_texts()
+    }
     figures["growth"] = growth_figure(benchmarks(), sweep())
-    draw(figures, result_tables.REFERENCE / "figures")
+    draw(figures, REFERENCE / "figures")
 
 
 if __name__ == "__main__":
-    for path in PAGES:
+    (REFERENCE / "tables").mkdir(exist_ok=True)
+    for template, page in PAGES.items():
+        write(template, page)
+    for path in MARKED:
         path.write_text(filled(path.read_text(encoding="utf-8")), encoding="utf-8")
     if "--figures" in sys.argv:
         draw_figures()

@@ -18,6 +18,7 @@ from cselab.evaluation.significance import (
     compare_pairs,
     compare_seeds,
     paired_t_power,
+    seeds_for_width,
     seeds_needed,
 )
 from cselab.evaluation.sts import StsReport, TaskScore, evaluate_sts, score_data, score_pairs
@@ -47,6 +48,7 @@ __all__ = [
     "paired_t_power",
     "score_data",
     "score_pairs",
+    "seeds_for_width",
     "seeds_needed",
     "sentences_per_second",
     "twin_training_cost",

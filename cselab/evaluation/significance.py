@@ -121,6 +121,19 @@ def seeds_needed(effect: float, *, power: float = 0.8, most: int = 100_000) -> i
     return high
 
 
+def seeds_for_width(sd: float, half_width: float, *, most: int = 10_000) -> int:
+    """Smallest number of seeds, from 3 to `most`, whose 95 % t interval reaches no further than
+    `half_width` to either side of the mean, if the paired differences have this deviation.
+
+    >>> seeds_for_width(0.3, 0.2)
+    12
+    """
+    counts = np.arange(3, most + 1)
+    reach = scipy.stats.t.ppf(0.975, counts - 1) * sd / np.sqrt(counts)
+    enough = reach <= half_width
+    return int(counts[enough.argmax()]) if enough.any() else most
+
+
 def _sign_flips(difference: np.ndarray) -> float:
     """Share of sign patterns whose mean is at least as far from 0 as the observed mean."""
     n = len(difference)

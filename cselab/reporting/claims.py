@@ -7,11 +7,16 @@
     than = "SimCSE"
     gap = 3.33                          # points that the paper prints; may be left out
     task = "average"                    # the default, of the test scores
+    margin = 0.2                        # points that matter; the default
 
-The rule reads the 95 % t interval of the paired difference over seeds. A claim is **supported**
-where the interval lies above 0 and **contradicted** where it lies below. **No effect found** means
-that the interval holds 0 and ends below the paper's gap. Every other claim is **under-powered**;
-its row says how many seeds would show the paper's gap four times in five.
+The rule reads the mean paired difference over seeds and its 95 % t interval:
+
+- **no effect**: the interval lies within the margin, whichever side of 0 it is on;
+- **supported**: it lies above 0, and the mean is not below the margin; **supported, smaller** where
+  it also ends below the paper's gap;
+- **contradicted**: it lies below 0, and the mean is not above the negative margin;
+- **undecided**: anything else; the row says how many seeds would bring the interval's half-width
+  down to the margin, at the spread of these runs.
 """
 
 import tomllib
@@ -24,17 +29,21 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from cselab.errors import SettingsError
 from cselab.evaluation import compare_seeds
 from cselab.evaluation.methods import holm
-from cselab.evaluation.significance import paired_t_power, seeds_needed
+from cselab.evaluation.significance import seeds_for_width
 
 SUPPORTED = "supported"
+SMALLER = "supported, smaller"
+NO_EFFECT = "no effect"
 CONTRADICTED = "contradicted"
-NO_EFFECT = "no effect found"
-UNDER_POWERED = "under-powered"
+UNDECIDED = "undecided"
 NO_RUNS = "no runs"
-VERDICTS = (SUPPORTED, CONTRADICTED, NO_EFFECT, UNDER_POWERED, NO_RUNS)
+VERDICTS = (SUPPORTED, SMALLER, NO_EFFECT, CONTRADICTED, UNDECIDED, NO_RUNS)
+MARGIN = 0.2
+"""Points of the average over seven STS tasks that matter: a fifth of what a method paper reports as
+its gain."""
 POINTS = ("test", "no captions", "dev", "phenomenon", "transfer")
 """Measures that are correlations or accuracies x100."""
-RESULTS = ("seeds", "difference", "low", "high", "p", "p_holm", "power", "seeds_needed", "verdict")
+RESULTS = ("seeds", "difference", "sd", "low", "high", "p", "p_holm", "seeds_needed", "verdict")
 """Columns of `check_claims` after the claim's own."""
 
 
@@ -49,6 +58,7 @@ class Claim(BaseModel):
     gap: float | None = Field(None, gt=0)
     measure: str = "test"
     task: str = "average"
+    margin: float = Field(MARGIN, ge=0)
 
 
 def read_claims(path: Path) -> list[Claim]:
@@ -70,21 +80,29 @@ def read_claims(path: Path) -> list[Claim]:
         raise SettingsError(f"{path}: {'.'.join(map(str, first['loc']))}: {first['msg']}") from None
 
 
-def verdict(low: float, high: float, gap: float | None) -> str:
-    """Apply the rule to an interval and the paper's gap, both in points."""
-    if low > 0:
-        return SUPPORTED
-    if high < 0:
+def verdict(
+    difference: float, low: float, high: float, gap: float | None, margin: float = MARGIN
+) -> str:
+    """Apply the rule to a mean difference, its interval and the paper's gap, all in points.
+
+    >>> verdict(0.9, 0.6, 1.2, gap=1.3), verdict(0.05, -0.1, 0.19, gap=1.3)
+    ('supported, smaller', 'no effect')
+    """
+    if -margin < low and high < margin:
+        return NO_EFFECT
+    if low > 0 and difference >= margin:
+        return SUPPORTED if gap is None or high >= gap else SMALLER
+    if high < 0 and difference <= -margin:
         return CONTRADICTED
-    return NO_EFFECT if gap is not None and high < gap else UNDER_POWERED
+    return UNDECIDED
 
 
 def check_claims(scores: pandas.DataFrame, claims: Sequence[Claim]) -> pandas.DataFrame:
     """Check claims against runs; one row a claim, in order.
 
     A row has the claim, the number of seeds that both labels have, the mean difference with its
-    interval, the p of the sign-flip test before and after Holm's correction for all claims, the
-    power for the paper's gap, the seeds that a power of 80 % needs (at the spread of these runs),
+    standard deviation and interval, the p of the sign-flip test before and after Holm's correction
+    for all claims, the seeds that a half-width of the margin needs (at the spread of these runs),
     and the verdict.
 
     scores: rows as `Store.scores` gives them, one run a label and seed. Fewer than three common
@@ -98,7 +116,7 @@ def check_claims(scores: pandas.DataFrame, claims: Sequence[Claim]) -> pandas.Da
         row = claim.model_dump() | {"verdict": NO_RUNS, "seeds": 0}
         if wide.shape[1] == 2 and len(wide.dropna()) > 2:
             wide = wide.dropna()
-            row |= _compare(wide[claim.better], wide[claim.than], claim.gap)
+            row |= _compare(wide[claim.better], wide[claim.than], claim)
         table.append(row)
     frame = pandas.DataFrame(table, columns=[*Claim.model_fields, *RESULTS])
     tested = frame.p.dropna()
@@ -106,19 +124,19 @@ def check_claims(scores: pandas.DataFrame, claims: Sequence[Claim]) -> pandas.Da
     return frame
 
 
-def _compare(better: pandas.Series, than: pandas.Series, gap: float | None) -> dict[str, object]:
+def _compare(better: pandas.Series, than: pandas.Series, claim: Claim) -> dict[str, object]:
     found = compare_seeds(better, than)
     row = {
         "seeds": found.n,
         "difference": found.mean,
+        "sd": found.sd,
         "low": found.low,
         "high": found.high,
         "p": found.p_permutation,
-        "verdict": verdict(found.low, found.high, gap),
+        "verdict": verdict(found.mean, found.low, found.high, claim.gap, claim.margin),
     }
-    if gap is not None and found.sd > 0:
-        effect = gap / found.sd
-        row |= {"power": paired_t_power(effect, found.n), "seeds_needed": seeds_needed(effect)}
+    if claim.margin > 0:
+        row["seeds_needed"] = seeds_for_width(found.sd, claim.margin)
     return row
 
 
@@ -129,7 +147,7 @@ def shown_claims(table: pandas.DataFrame) -> pandas.DataFrame:
 
 
 def _shown(row: pandas.Series) -> dict[str, str]:
-    ran, known = row.verdict != NO_RUNS, pandas.notna(row.power)
+    ran = row.verdict != NO_RUNS
     digits = 2 if row.measure in POINTS else 4
     return {
         "paper": "" if pandas.isna(row.gap) else f"{row.gap:+.2f}",
@@ -139,8 +157,7 @@ def _shown(row: pandas.Series) -> dict[str, str]:
         "p": f"{row.p:.3f}" if ran else "",
         "p (Holm)": f"{row.p_holm:.3f}" if ran else "",
         "seeds": str(row.seeds),
-        "power": f"{row.power:.0%}" if known else "",
-        "seeds for 80 %": f"{row.seeds_needed:.0f}" if known else "",
+        "seeds for the margin": "" if pandas.isna(row.seeds_needed) else f"{row.seeds_needed:.0f}",
         "rows": f"{row.better} − {row.than}",
         "source": row.source,
     }

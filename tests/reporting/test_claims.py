@@ -8,22 +8,31 @@ from cselab.reporting.claims import Claim, check_claims, read_claims, verdict
 
 
 @pytest.mark.parametrize(
-    ("low", "high", "gap", "expected"),
+    ("difference", "low", "high", "gap", "expected"),
     [
-        (0.1, 0.3, 0.2, "supported"),
-        (0.01, 0.02, 3.0, "supported"),
-        (0.1, 0.3, None, "supported"),
-        (-0.3, -0.1, 0.2, "contradicted"),
-        (-0.1, 0.1, 0.2, "no effect found"),
-        (0.0, 0.0, 0.2, "no effect found"),
-        (-0.1, 0.3, 0.2, "under-powered"),
-        (-0.1, 0.1, None, "under-powered"),
+        (0.3, 0.1, 0.5, 0.4, "supported"),
+        (0.3, 0.1, 0.5, None, "supported"),
+        (0.3, 0.1, 0.5, 3.0, "supported, smaller"),
+        (0.02, 0.01, 0.03, 3.0, "no effect"),
+        (-0.02, -0.03, -0.01, 3.0, "no effect"),
+        (0.0, 0.0, 0.0, 3.0, "no effect"),
+        (0.0, -0.2, 0.2, 3.0, "undecided"),
+        (0.15, 0.05, 0.25, 3.0, "undecided"),
+        (0.3, -0.1, 0.7, 3.0, "undecided"),
+        (-0.3, -0.5, -0.1, 0.4, "contradicted"),
+        (-0.15, -0.25, -0.05, 0.4, "undecided"),
     ],
 )
-def test_the_rule(low, high, gap, expected):
-    """Prevents a claim that counts as supported although its interval touches 0, and one refuted by
-    an interval wider than its gap."""
-    assert verdict(low, high, gap) == expected
+def test_the_rule(difference, low, high, gap, expected):
+    """Prevents a verdict for a difference too small to matter, "supported" for a tenth of the
+    claimed gap, and "no effect" from an interval that reaches an effect."""
+    assert verdict(difference, low, high, gap) == expected
+
+
+def test_without_a_margin_the_sign_decides():
+    """Prevents an energy, whose unit is no point, from being held against points."""
+    assert verdict(0.001, 0.0005, 0.0015, None, margin=0.0) == "supported"
+    assert verdict(0.0, -0.001, 0.001, None, margin=0.0) == "undecided"
 
 
 def rows(**scores):
@@ -37,8 +46,7 @@ def rows(**scores):
 
 
 def test_a_claim_is_read_off_the_seeds_that_both_have():
-    """Prevents an unpaired comparison, a paper's gap that is compared with a mean, and power for
-    the difference that was seen."""
+    """Prevents an unpaired comparison, and seeds that are counted for another width."""
     scores = rows(
         a={1: 61.0, 2: 62.5, 3: 63.0, 4: 64.5, 9: 99.0},
         b={1: 60.0, 2: 61.0, 3: 62.0, 4: 63.0, 8: 0.0},
@@ -55,9 +63,8 @@ def test_a_claim_is_read_off_the_seeds_that_both_have():
     assert list(table.seeds) == [4, 4, 0, 0]
     assert table.difference[0] == pytest.approx(1.25)
     assert table.p_holm[0] == pytest.approx(0.25)
-    assert table.seeds_needed[0] == 5  # d = 0.5 / 0.2887
-    assert 0.6 < table.power[0] < 0.8
-    assert pandas.isna(table.power[1])
+    assert table.sd[0] == pytest.approx(0.2887, abs=1e-4)
+    assert table.seeds_needed[0] == 11  # t(0.975, 10) 0.2887 / sqrt(11) = 0.194
 
 
 COMPLETE = '[[claims]]\nclaim="x"\nsource="s"\nbetter="a"\nthan="b"\n'

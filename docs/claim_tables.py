@@ -1,0 +1,137 @@
+"""The tables of the claims: two grids a text, what they agree on, and the first edition's."""
+
+from functools import cache
+
+import pandas
+from result_paths import REFERENCE
+from scipy.stats import t
+
+from cselab.evaluation import seeds_for_width
+from cselab.reporting.claims import (
+    MARGIN,
+    NO_RUNS,
+    VERDICTS,
+    check_claims,
+    read_claims,
+    shown_claims,
+)
+from cselab.reporting.recorded import store
+from cselab.reporting.tables import read_tables
+from cselab.sweep.grid import expand, read_grid
+
+CLAIMS = REFERENCE / "claims.toml"
+TEXTS = {"synthetic": "synthetic text", "real": "real text"}
+SETTINGS = {"papers": "as the papers set it", "tuned": "as tuned here"}
+GRIDS = tuple(f"{text}-{setting}" for text in TEXTS for setting in SETTINGS)
+LEVEL = 0.05
+
+
+def declared_runs(grid: str) -> set[tuple[str, int]]:
+    """Label and seed of every run of a grid."""
+    path = REFERENCE / "grids" / f"{grid}.toml"
+    runs = expand(read_grid(path), REFERENCE.parents[1] / "notebooks") if path.is_file() else []
+    return {(run.label, run.seed) for run in runs}
+
+
+@cache
+def complete_grids() -> list[str]:
+    """The grids of claims all of whose runs are recorded."""
+    found = []
+    for grid in GRIDS:
+        wanted = declared_runs(grid)
+        if wanted and store(grid).is_file():
+            rows = read_tables(store(grid)).rows
+            if wanted <= set(zip(rows.label, rows.seed, strict=True)):
+                found.append(grid)
+    return found
+
+
+@cache
+def checked(grid: str) -> pandas.DataFrame:
+    """The claims, held against a grid's runs."""
+    return check_claims(read_tables(store(grid)).rows, read_claims(CLAIMS))
+
+
+def claims() -> pandas.DataFrame:
+    """A row a claim: the paper's gap, and difference and verdict in each grid; whether both grids
+    of a text agree."""
+    table = pandas.DataFrame(index=[claim.claim for claim in read_claims(CLAIMS)])
+    grids = complete_grids()
+    for text, name in TEXTS.items():
+        of_text = [grid for grid in grids if grid.startswith(text)]
+        for grid in of_text:
+            found, shown = checked(grid), shown_claims(checked(grid))
+            table["paper"] = shown.paper
+            head = f"{name}, {SETTINGS[grid.split('-')[1]]}"
+            table[head] = [
+                f"{row.verdict}{'*' if row.p_holm < LEVEL else ''} ({text})".replace(" ()", "")
+                for row, text in zip(found.itertuples(), shown.here, strict=True)
+            ]
+        if len(of_text) == 2:
+            one, two = (checked(grid).verdict for grid in of_text)
+            both = (one != NO_RUNS) & (two != NO_RUNS)
+            table[f"{name}, agree"] = [
+                ("yes" if same else "no") if ran else ""
+                for same, ran in zip(one == two, both, strict=True)
+            ]
+    return table
+
+
+def counts() -> pandas.DataFrame:
+    """The number of claims with each verdict, grid by grid."""
+    columns = {grid: checked(grid).verdict.value_counts() for grid in complete_grids()}
+    table = pandas.DataFrame(columns).fillna(0).astype(int).astype(str)
+    return table.reindex([verdict for verdict in VERDICTS if verdict in table.index])
+
+
+def evidence(grid: str) -> pandas.DataFrame:
+    """Everything a grid says about the claims."""
+    return shown_claims(checked(grid))
+
+
+def earlier() -> pandas.DataFrame:
+    """The first edition's verdicts, by the rule of then."""
+    table = pandas.DataFrame()
+    for text, name in TEXTS.items():
+        found = pandas.read_csv(REFERENCE / "first-edition" / f"claims-{text}.csv")
+        found = found.set_index("claim")
+        table["paper"] = found.gap.map(lambda gap: "" if pandas.isna(gap) else f"{gap:+.2f}")
+        ran = found.difference.notna()
+        here = found.difference.map("{:+.2f}".format).where(ran, "")
+        table[name] = (found.verdict + " (" + here + ")").str.replace(" ()", "", regex=False)
+        table[f"{name}: seeds"] = found.seeds.map(str)
+    return table.rename_axis(None)
+
+
+def power() -> str:
+    """How many seeds the margin needs, by the first edition's paired deviations."""
+    parts = []
+    for text, name in TEXTS.items():
+        found = pandas.read_csv(REFERENCE / "first-edition" / f"claims-{text}.csv")
+        found = found[found.measure == "test"].dropna(subset=["low"])
+        needed = found.apply(_needed, axis=1)
+        seeds = sorted({seed for _, seed in declared_runs(f"{text}-papers")})
+        chosen = f"; here {len(seeds)}" if seeds else ""
+        parts.append(
+            f"on {name} half of the claims need {needed.median():.0f} seeds at most, four fifths "
+            f"{needed.quantile(0.8, interpolation='higher'):.0f}{chosen}"
+        )
+    return (
+        "For an interval of ± the margin, at the first edition's paired deviations, "
+        + ", and ".join(parts)
+        + f". Every row of a table has the same. With fewer than {_fewest()} no p of the sign-flip "
+        "test could stay below 0.05 after Holm's correction over all claims."
+    )
+
+
+def _fewest() -> int:
+    """The number of seeds whose smallest possible p survives Holm's correction."""
+    claims, seeds = len(read_claims(CLAIMS)), 1
+    while claims * 2 / 2**seeds >= LEVEL:
+        seeds += 1
+    return seeds
+
+
+def _needed(row: pandas.Series) -> int:
+    half = (row.high - row.low) / 2
+    return seeds_for_width(half * row.seeds**0.5 / t.ppf(0.975, row.seeds - 1), MARGIN)

@@ -1,0 +1,76 @@
+"""Numbers of the recorded studies, for the prose of their pages."""
+
+from dataclasses import dataclass
+from functools import cache
+
+import pandas
+
+from cselab.errors import DataError, suggest
+from cselab.evaluation import SeedComparison, compare_seeds
+from cselab.reporting.recorded import store
+from cselab.reporting.tables import read_tables
+
+
+@dataclass(frozen=True)
+class Gain:
+    """A paired difference over seeds, in points; as a text with its 95 % interval."""
+
+    found: SeedComparison
+
+    def __str__(self) -> str:
+        return f"{self.points} [{_signed(self.found.low)}, {_signed(self.found.high)}]"
+
+    @property
+    def points(self) -> str:
+        return _signed(self.found.mean)
+
+    @property
+    def size(self) -> str:
+        return f"{abs(self.found.mean):.2f}"
+
+    @property
+    def side(self) -> str:
+        """ "above", "below", or that the interval holds 0."""
+        if self.found.low <= 0 <= self.found.high:
+            return "not distinguishable from"
+        return "above" if self.found.mean > 0 else "below"
+
+
+def gain(text: str, better: str, than: str, measure: str = "test") -> Gain:
+    """`better` minus `than` in the store of a text, over the seeds that both have.
+
+    Raises DataError for a label without rows, with the nearest.
+    """
+    one, two = (scores(text, label, measure) for label in (better, than))
+    seeds = one.index.intersection(two.index)
+    return Gain(compare_seeds(one[seeds], two[seeds]))
+
+
+def mean(text: str, label: str, measure: str = "test") -> str:
+    """The mean score of a label."""
+    return f"{scores(text, label, measure).mean():.1f}"
+
+
+def seeds(text: str, label: str) -> int:
+    """How many seeds a label has."""
+    return len(scores(text, label))
+
+
+def scores(text: str, label: str, measure: str = "test") -> pandas.Series:
+    """The averages of a label by seed. Raises DataError for a label without rows."""
+    rows = _rows(text)
+    found = rows[(rows.label == label) & (rows.measure == measure) & (rows.task == "average")]
+    if found.empty:
+        raise DataError(
+            f"no recorded {measure} of {label!r} on {text}; {suggest(label, rows.label)}"
+        )
+    return found.set_index("seed").value
+
+
+@cache
+def _rows(text: str) -> pandas.DataFrame:
+    return read_tables(store(text)).rows
+
+
+def _signed(value: float) -> str:
+    return f"{value:+.2f}".replace("-", "−")
