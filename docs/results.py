@@ -1,5 +1,5 @@
 """The pages of the project's recorded studies: `python docs/results.py` writes the pages of
-outputs/reference from the templates in docs/reference (Jinja), a CSV file of each table of theirs,
+outputs/reference from the templates in docs/templates (Jinja), a CSV file of each table of theirs,
 and the tables of the README and of two pages of docs/how-to; with `--figures` it also draws the
 figures, in a browser.
 
@@ -22,8 +22,8 @@ from cselab.reporting.claims import MARGIN
 from cselab.reporting.recorded import file_name, recorded_texts, store, trained
 from cselab.reporting.texts import markdown
 
-TEMPLATES = ROOT / "docs" / "reference"
-PAGES = {path.name: REFERENCE / path.name for path in sorted(TEMPLATES.glob("*.md"))}
+TEMPLATES = ROOT / "docs" / "templates"
+PAGES = {path.name: REFERENCE / path.stem for path in sorted(TEMPLATES.glob("*.md.j2"))}
 """By template: the page that it becomes."""
 MARKED = (
     ROOT / "README.md",
