@@ -9,6 +9,7 @@ from functools import cache
 
 import claim_tables
 import pandas
+from climb_figure import climbs
 from result_paths import REFERENCE, ROOT
 from result_rows import HEADLINE, PRINTED, SHOWN, STUDIES
 from result_sources import sources
@@ -240,5 +241,6 @@ KINDS = {
     "fair": fair,
     "sources": sources,
     "hours": hours,
+    "climbs": climbs,
 }
 """The functions by the names that markers give them."""

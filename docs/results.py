@@ -12,6 +12,7 @@ import sys
 from pathlib import Path
 
 import claim_tables
+import climb_figure
 import jinja2
 import pandas
 import result_tables
@@ -68,6 +69,7 @@ def rendered(template: str) -> tuple[str, dict[str, pandas.DataFrame]]:
         gain=result_values.gain,
         mean=result_values.mean,
         seeds=result_values.seeds,
+        curve=lambda name: [score for _, score in climb_figure.curve(**climb_figure.SHOWN[name])],
         margin=MARGIN,
         power=claim_tables.power(),
         grids=[grid for grid in claim_tables.GRIDS if claim_tables.declared_runs(grid)],
@@ -98,6 +100,7 @@ def draw_figures() -> None:
     figures = {
         f"energy-{file_name(text)}": energy_chart(trained(text)) for text in recorded_texts()
     }
+    figures["climb"] = climb_figure.climb_figure()
     figures["growth"] = growth_figure(benchmarks(), sweep())
     draw(figures, REFERENCE / "figures")
 
