@@ -8,6 +8,7 @@ In the README and docs/how-to a table stands between `<!-- table: KIND [TEXT] [N
 """
 
 import re
+import shutil
 import sys
 from pathlib import Path
 
@@ -106,7 +107,8 @@ def draw_figures() -> None:
 
 
 if __name__ == "__main__":
-    (REFERENCE / "tables").mkdir(exist_ok=True)
+    shutil.rmtree(REFERENCE / "tables", ignore_errors=True)
+    (REFERENCE / "tables").mkdir()
     for template, page in PAGES.items():
         write(template, page)
     for path in MARKED:
