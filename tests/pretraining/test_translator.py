@@ -57,6 +57,16 @@ def test_it_learns_both_directions(tmp_path):
         open_translator(str(tmp_path / "fr"), "de")
 
 
+def test_the_same_steps_give_the_same_translator(tmp_path):
+    """Prevents a training that depends on the time, so that nobody can repeat the results that used
+    its round trips."""
+    weights = []
+    for name in ("one", "two"):
+        train_translator(TranslatorConfig(steps=5, **SMALL), TRAIN, TEST, tmp_path / name)
+        weights.append((tmp_path / name / "model.safetensors").read_bytes())
+    assert weights[0] == weights[1]
+
+
 def test_the_loss_is_the_mean_over_target_tokens(tmp_path):
     """Prevents padding from being learned, and a target that is read one place too early."""
     config = TranslatorConfig(**SMALL)
