@@ -8,6 +8,8 @@ import plotly.graph_objects as go
 from result_paths import REFERENCE
 
 from cselab import plots
+from cselab.reporting.recorded import store
+from cselab.sweep.store import Store
 
 PAPERS = {"learning_rate": 3e-05, "temperature": 0.05, "dropout": 0.1, "head": "none"}
 WIKIPEDIA, CAPTIONS = "wiki1m-piece,wikipedia-2014", "multi30k-captions"
@@ -85,3 +87,9 @@ def climbs() -> pandas.DataFrame:
         settings = [str(run[name]) for name in SETTINGS]
         rows[str(number)] = [*settings, *(f"{x:.1f}" for x in (scores[0], max(scores), scores[-1]))]
     return pandas.DataFrame.from_dict(rows, orient="index", columns=[*SETTINGS, *MEASURED])
+
+
+def climb() -> pandas.DataFrame:
+    """The best dev score of each run of climb.toml."""
+    rows = Store(store("climb")).scores().set_index("label")
+    return rows[rows.measure == "dev"].value.map("{:.1f}".format).to_frame("STS-B dev")

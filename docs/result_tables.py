@@ -9,7 +9,7 @@ from functools import cache
 
 import claim_tables
 import pandas
-from climb_figure import climbs
+from climb_figure import climb, climbs
 from result_paths import REFERENCE, ROOT
 from result_rows import HEADLINE, PRINTED, SHOWN, STUDIES
 from result_sources import sources
@@ -241,6 +241,7 @@ KINDS = {
     "fair": fair,
     "sources": sources,
     "hours": hours,
+    "climb": climb,
     "climbs": climbs,
 }
 """The functions by the names that markers give them."""
