@@ -26,6 +26,7 @@ GRIDS = tuple(f"{text}-{setting}" for text in TEXTS for setting in SETTINGS)
 LEVEL = 0.05
 
 
+@cache
 def declared_runs(grid: str) -> set[tuple[str, int]]:
     """Label and seed of every run of a grid."""
     path = REFERENCE / "grids" / f"{grid}.toml"

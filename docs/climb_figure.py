@@ -90,6 +90,6 @@ def climbs() -> pandas.DataFrame:
 
 
 def climb() -> pandas.DataFrame:
-    """The best dev score of each run of climb.toml."""
-    rows = Store(store("climb")).scores().set_index("label")
+    """The best dev score of each run of real-climb.toml."""
+    rows = Store(store("real-climb")).scores().set_index("label")
     return rows[rows.measure == "dev"].value.map("{:.1f}".format).to_frame("STS-B dev")

@@ -72,7 +72,7 @@ def rendered(template: str) -> tuple[str, dict[str, pandas.DataFrame]]:
         seeds=result_values.seeds,
         curve=lambda name: [score for _, score in climb_figure.curve(**climb_figure.SHOWN[name])],
         margin=MARGIN,
-        power=claim_tables.power(),
+        power=claim_tables.power,
         grids=[grid for grid in claim_tables.GRIDS if claim_tables.declared_runs(grid)],
         recorded_grids=[grid for grid in claim_tables.GRIDS if store(grid).is_file()],
         claimed_grids=claim_tables.complete_grids(),

@@ -1,5 +1,6 @@
 """Significance of differences: over seeds (of training) and over test pairs (of two models)."""
 
+import bisect
 import math
 from dataclasses import dataclass
 
@@ -128,10 +129,11 @@ def seeds_for_width(sd: float, half_width: float, *, most: int = 10_000) -> int:
     >>> seeds_for_width(0.3, 0.2)
     12
     """
-    counts = np.arange(3, most + 1)
-    reach = scipy.stats.t.ppf(0.975, counts - 1) * sd / np.sqrt(counts)
-    enough = reach <= half_width
-    return int(counts[enough.argmax()]) if enough.any() else most
+
+    def reaches(n: int) -> bool:
+        return bool(scipy.stats.t.ppf(0.975, n - 1) * sd / math.sqrt(n) <= half_width)
+
+    return bisect.bisect_left(range(most), True, lo=3, key=reaches)
 
 
 def _sign_flips(difference: np.ndarray) -> float:

@@ -17,6 +17,7 @@ from cselab.evaluation import (
     compare_seeds,
     paired_t_power,
     score_pairs,
+    seeds_for_width,
     seeds_needed,
 )
 
@@ -62,6 +63,16 @@ def test_power_is_how_often_the_test_sees_it(effect, n):
     seen = (stats.ttest_1samp(drawn, 0, axis=1).pvalue < 0.05).mean()
     assert paired_t_power(effect, n) == pytest.approx(seen, abs=0.015)
     assert paired_t_power(0.0, n) == pytest.approx(0.05)
+
+
+def test_seeds_for_a_width_are_the_first_that_reach_it():
+    """Prevents a number of seeds that is one too few, or a search that starts above the answer."""
+    for sd, width in [(0.3, 0.2), (2.0, 0.2), (0.01, 0.2), (0.0, 0.2)]:
+        n = seeds_for_width(sd, width)
+        reach = [stats.t.ppf(0.975, k - 1) * sd / k**0.5 for k in (n, n - 1)]
+        assert reach[0] <= width
+        assert n == 3 or reach[1] > width
+    assert seeds_for_width(1e6, 0.2) == 10_000
 
 
 def test_seeds_needed_is_the_first_that_suffices():
