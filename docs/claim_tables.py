@@ -17,7 +17,7 @@ from cselab.reporting.claims import (
 )
 from cselab.reporting.recorded import store
 from cselab.reporting.tables import read_tables
-from cselab.sweep.grid import expand, read_grid
+from cselab.sweep.grid import expand, parse_seeds, read_grid
 
 CLAIMS = REFERENCE / "claims.toml"
 TEXTS = {"synthetic": "synthetic text", "real": "real text"}
@@ -27,11 +27,15 @@ LEVEL = 0.05
 
 
 @cache
-def declared_runs(grid: str) -> set[tuple[str, int]]:
-    """Label and seed of every run of a grid."""
-    path = REFERENCE / "grids" / f"{grid}.toml"
-    runs = expand(read_grid(path), REFERENCE.parents[1] / "notebooks") if path.is_file() else []
-    return {(run.label, run.seed) for run in runs}
+def declared_runs(name: str) -> set[tuple[str, int]]:
+    """Label and seed of every run of a grid; all its rows have the seeds at its top."""
+    path = REFERENCE / "grids" / f"{name}.toml"
+    if not path.is_file():
+        return set()
+    grid = read_grid(path)
+    runs = expand({**grid, "seeds": 1}, REFERENCE.parents[1] / "notebooks")
+    seeds = parse_seeds(grid["seeds"])
+    return {(run.label, seed) for run in runs for seed in seeds}
 
 
 @cache
