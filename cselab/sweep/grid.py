@@ -87,7 +87,7 @@ def expand(grid: Mapping[str, Any], notebooks: Path, *, modules: Sequence[Path] 
         first.
 
     Raises SettingsError for an unknown key, method, setting or measure (with the nearest), for bad
-    values, and for two different runs under one label and seed.
+    values, for two different runs under one label and seed, and for one under two labels.
     """
     for module in modules:
         load_method_file(module)
@@ -163,7 +163,7 @@ def _block(
     methods = [*_listed(own["methods"] or ())]
     methods += map(str, find_notebooks(notebooks, named) if named else ())
     seeds = parse_seeds(next((own[key] for key in ("seeds", "seed") if own[key] is not None), 42))
-    runs = []
+    runs, labels = [], {}
     for method, *values in itertools.product(methods, *usual.values(), *axes.values()):
         chosen, name = dict(zip((*usual, *axes), values, strict=True)), Path(method).stem
         shared, changes = ({key: chosen[key] for key in keys} for keys in (usual, axes))
@@ -179,6 +179,12 @@ def _block(
             else:
                 given = ()
                 config = configure(method, profile, **options, usual=shared, changes=changes)
+                first = labels.setdefault((config.model_dump_json(), repr(shared)), label)
+                if first != label:
+                    raise SettingsError(
+                        f"{first!r} and {label!r} are the same run: another setting of the block "
+                        f"overrides one of {', '.join(key for key in axes if key in varied)}"
+                    )
             runs.append(Run(label, method, seed, config, given, measures))
     return runs
 

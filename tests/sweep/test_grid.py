@@ -102,6 +102,10 @@ def test_seeds():
             "two runs are called 'J' and differ",
         ),
         (
+            {"runs": [{"methods": "simcse", "round_trips.pivot": "fr", "pivot": ["fr", "de"]}]},
+            "'simcse, pivot=fr' and 'simcse, pivot=de' are the same run: another setting",
+        ),
+        (
             {"notebooks": ["03"], "dev_pears": 20},
             "unknown key 'dev_pears'; did you mean 'dev_pairs'",
         ),
