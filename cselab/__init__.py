@@ -20,9 +20,31 @@ def open_lab(notebook: str, **parameters: Any):
     return open_lab(notebook, **parameters)
 
 
-def load(folder: Any, *, pooling: str | None = None):
-    """Load an encoder: one saved or exported here, a model of sentence-transformers, or a stock
-    model of transformers; see `cselab.models.load`."""
+def load(model: Any, *, pooling: str | None = None, hub: bool = False):
+    """Load an encoder, in evaluation mode: a shipped backbone by its name, or a folder.
+
+    Args:
+        model: "tiny-bert", "plain-bert", "tiny-llama"; a folder that was saved or exported here, of
+            sentence-transformers, or with a stock model of transformers; or a name on the hub.
+        pooling: As in `cselab.models.load`.
+        hub: Whether to fetch the model from the hub, or offline from its cache, where it is neither
+            shipped nor a folder.
+
+    Returns:
+        An encoder: `encoder.encode(sentences)` is a tensor, (n, d).
+
+    Raises:
+        SettingsError: For a name that is none of these, with the nearest shipped one.
+        DataError: For a model that the hub does not have.
+        ModelError: As `cselab.models.load`.
+
+    Examples:
+        >>> import cselab
+        >>> encoder = cselab.load("tiny-bert")
+        >>> encoder.encode(["A man plays a guitar.", "Someone makes music."]).shape
+        torch.Size([2, 192])
+    """
+    from cselab.data.hub import model_folder
     from cselab.models import load
 
-    return load(folder, pooling=pooling)
+    return load(model_folder(str(model), hub=hub), pooling=pooling)

@@ -10,7 +10,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Literal
 
-from cselab.errors import DataError
+from cselab.data.sources import embedded_dir
+from cselab.errors import DataError, SettingsError, suggest
 
 MODEL_FILES = ("*.json", "*.txt", "*.model", "*.spm", "model*.safetensors")
 """Configuration, tokenizer and weights of a model's repository, without copies in other formats."""
@@ -18,6 +19,41 @@ PICKLED = ("pytorch_model*.bin",)
 """Weights of repositories without safetensors (the translators, checkpoints of the papers)."""
 MODULES = ("[0-9]_*/*",)
 """Modules of a sentence-transformers model (modules.json), each in a folder."""
+
+
+def model_folder(name: str, *, hub: bool = False, setting: str = "model") -> Path:
+    """Local folder of a model: a shipped one by its name, a folder, or what the hub has of it.
+
+    Args:
+        name: "tiny-bert", a path, or a name on the hub.
+        hub: Whether to fetch it from the hub, or offline from its cache, where it is neither of
+            the others.
+        setting: What has the name, for the message.
+
+    Returns:
+        The folder.
+
+    Raises:
+        SettingsError: With the nearest shipped name, for anything else.
+        DataError: For what the hub does not have.
+
+    Examples:
+        >>> from cselab.data.hub import model_folder
+        >>> model_folder("tiny-bert").name
+        'tiny-bert'
+    """
+    folders = sorted((embedded_dir() / "backbones").iterdir())
+    shipped = {path.name: path for path in folders if path.is_dir()}
+    if name in shipped:
+        return shipped[name]
+    if (folder := Path(name).expanduser()).is_dir():
+        return folder
+    if hub:
+        return hub_model(name)
+    raise SettingsError(
+        f"{setting}: no {name!r} here; {suggest(name, shipped)}; or give a folder, or set hub=True "
+        "to fetch it from the hub"
+    )
 
 
 @functools.cache

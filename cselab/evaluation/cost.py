@@ -53,8 +53,9 @@ def encoder_cost(encoder: Encoder, *, length: int = 64) -> InferenceCost:
 
     Raises ModelError for an encoder that runs no transformers model, or does not show it.
 
-    >>> from cselab.models import Ensemble, load
-    >>> members = [load("data/backbones/tiny-bert"), load("data/backbones/plain-bert")]
+    >>> from cselab import load
+    >>> from cselab.models import Ensemble
+    >>> members = [load("tiny-bert"), load("plain-bert")]
     >>> one, six = encoder_cost(members[0]), encoder_cost(Ensemble(3 * members))
     >>> round(six.linear / one.linear)
     6

@@ -26,8 +26,8 @@ class MtebEncoder(AbsEncoder):
     name: of the model in the result files, "owner/name" as on the hub.
     revision: of the model, which mteb names its folder of results by.
 
-    >>> from cselab.models import load
-    >>> encoder = MtebEncoder(load("data/backbones/tiny-bert"), "cselab/tiny", revision="1")
+    >>> from cselab import load
+    >>> encoder = MtebEncoder(load("tiny-bert"), "cselab/tiny", revision="1")
     >>> encoder.mteb_model_meta.name
     'cselab/tiny'
     """

@@ -28,9 +28,11 @@ class Machine(Config):
 class RunConfig(Config):
     """Everything a run depends on; `configure` builds it. What trains is `method`, a tree.
 
-    >>> run = configure("jtcse", "tiny", changes={"caels": 2, "towers.temperature": 0.1})
-    >>> run.method.caels, run.method.temperature, run.method.towers[0].temperature
-    (2, 0.05, 0.1)
+    Examples:
+        >>> from cselab.experiments import configure
+        >>> run = configure("jtcse", "tiny", changes={"caels": 2, "towers.temperature": 0.05})
+        >>> run.method.caels, run.method.temperature, run.method.towers[0].temperature
+        (2, 0.1, 0.05)
     """
 
     profile: str

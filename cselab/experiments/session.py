@@ -8,21 +8,21 @@ from pathlib import Path
 from cselab.data.config import DataConfig
 from cselab.data.corpus import Corpus, load_corpus
 from cselab.data.fingerprints import folder_hash
-from cselab.data.hub import hub_model
+from cselab.data.hub import model_folder
 from cselab.data.nli import (
     DEFAULT_FILES,
     load_nli_text,
     load_nli_triplets,
     load_simcse_triplets,
 )
-from cselab.data.sources import data_folder, embedded_dir, read_lines
+from cselab.data.sources import data_folder, read_lines
 from cselab.data.sts import STS7, StsData, load_sts
 from cselab.data.synthetic.sets import Triplet, triplets
 from cselab.data.translation.config import RoundTrips
 from cselab.data.translation.pivot import LexicalPivot
 from cselab.data.translation.round_trip import SAMPLE, RoundTrip
 from cselab.data.translation.translators import PreparedTrips, RoundTripTranslator, open_translator
-from cselab.errors import DataError, SettingsError, suggest
+from cselab.errors import DataError
 from cselab.experiments.code import code_of_modules
 from cselab.experiments.workspace import Workspace
 from cselab.methods import MethodConfig
@@ -148,26 +148,8 @@ class Session:
         return hashlib.sha256(repr(self.triplets).encode()).hexdigest()[:16]
 
     def model_folder(self, name: str, *, setting: str = "backbone") -> Path:
-        """Local folder of a backbone or decoder: a shipped one by its name, a folder, or, with
-        `hub`, what the hub has of it.
-
-        setting: that has the name, for the message.
-
-        Raises SettingsError, with the shipped names, for anything else, and DataError for what the
-        hub does not have.
-        """
-        folders = sorted((embedded_dir() / "backbones").iterdir())
-        shipped = {path.name: path for path in folders if path.is_dir()}
-        if name in shipped:
-            return shipped[name]
-        if (folder := Path(name).expanduser()).is_dir():
-            return folder
-        if self.data.hub:
-            return hub_model(name)
-        raise SettingsError(
-            f"{setting}: no {name!r} here; {suggest(name, shipped)}; or give a folder, or set "
-            "hub=True to fetch it from the hub"
-        )
+        """Local folder of a backbone or decoder, as `cselab.data.hub.model_folder` finds it."""
+        return model_folder(name, hub=self.data.hub, setting=setting)
 
     def model_hash(self, name: str) -> str:
         """Sixteen hex digits of the content of `model_folder`."""

@@ -30,22 +30,33 @@ def info_nce(
 
     SimCSE Eq. 4, https://arxiv.org/abs/2104.08821; a mean over rows.
 
-    a, b: two views of the same N sentences; row i of one is the positive of row i of the other.
-    layout: "cross" (SimCSE, ImSimCSE): rows a, columns b, positives on the diagonal, not
-        symmetrised; N - 1 negatives. "all" (released TNCSE, JTCSE): the 2N rows of cat([a, b])
-        against themselves without the diagonal, positive the other view; 2N - 2 negatives, mean
-        over 2N.
-    ids: one number per sentence, equal for equal texts; duplicates of a sentence are then not
-        among its negatives. None: every other sentence is a negative.
-    more_negatives: further negatives, such as a momentum encoder's queue (ESimCSE); layout "cross"
-        only.
+    Args:
+        a: One view of N sentences, (N, d).
+        b: The other view, (N, d); row i is the positive of row i of `a`.
+        temperature: What cosines are divided by.
+        layout: "cross" (SimCSE, ImSimCSE): rows a, columns b, positives on the diagonal, not
+            symmetrised; N - 1 negatives. "all" (released TNCSE, JTCSE): the 2N rows of cat([a, b])
+            against themselves without the diagonal, positive the other view; 2N - 2 negatives,
+            mean over 2N.
+        ids: One number per sentence, equal for equal texts; duplicates of a sentence are then not
+            among its negatives. None: every other sentence is a negative.
+        more_negatives: Further negatives, (Q, d), such as a momentum encoder's queue (ESimCSE);
+            layout "cross" only.
 
-    Raises DataError for wrong shapes or N < 2, SettingsError for an unknown layout, a temperature
-    not above 0, and `more_negatives` with layout "all".
+    Returns:
+        The loss, a scalar.
 
-    >>> sentences = torch.eye(4)
-    >>> f"{info_nce(sentences, sentences, temperature=1.0).item():.4f}"  # log(1 + 3/e)
-    '0.7437'
+    Raises:
+        DataError: For wrong shapes, or N < 2.
+        SettingsError: For an unknown layout, a temperature not above 0, and `more_negatives` with
+            layout "all".
+
+    Examples:
+        >>> import torch
+        >>> from cselab.losses import info_nce
+        >>> sentences = torch.eye(4)
+        >>> f"{info_nce(sentences, sentences, temperature=1.0).item():.4f}"  # log(1 + 3/e)
+        '0.7437'
     """
     check_choice("layout", layout, ("cross", "all"))
     check_temperature(temperature)

@@ -26,14 +26,26 @@ def arc_con(
 
     ArcCSE, https://aclanthology.org/2022.acl-long.336. With margin 0 it is `info_nce`.
 
-    ids: as in `info_nce`.
+    Args:
+        a: One view of N sentences, (N, d).
+        b: The other view, (N, d); row i is the positive of row i of `a`.
+        margin: Degrees, from 0 to 90.
+        temperature: What cosines are divided by.
+        ids: As in `info_nce`.
 
-    Raises DataError for wrong shapes or N < 2, SettingsError for a temperature not above 0 or a
-    margin outside [0, 90].
+    Returns:
+        The loss, a scalar.
 
-    >>> sentences = torch.eye(4)
-    >>> f"{arc_con(sentences, sentences, margin=90, temperature=1.0).item():.3f}"  # about log 4
-    '1.387'
+    Raises:
+        DataError: For wrong shapes, or N < 2.
+        SettingsError: For a temperature not above 0, or a margin outside [0, 90].
+
+    Examples:
+        >>> import torch
+        >>> from cselab.losses import arc_con
+        >>> sentences = torch.eye(4)
+        >>> f"{arc_con(sentences, sentences, margin=90.0, temperature=1.0).item():.3f}"  # log 4
+        '1.387'
     """
     check_temperature(temperature)
     if not 0 <= margin <= 90:

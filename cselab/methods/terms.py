@@ -97,10 +97,13 @@ def term(config: type[TermConfig] | FunctionType = TermConfig, *, reads_text: bo
     config: the term's configuration, if it has hyperparameters. reads_text: whether the term reads
     more of the text than the vectors of the method's spaces, so that it cannot move bare points.
 
-    >>> class Mine(SimCSE):
-    ...     @term
-    ...     def align(self, outputs, step):
-    ...         return (outputs.sentence[0] - outputs.sentence[1]).square().sum(-1).mean()
+    Examples:
+        >>> from cselab.methods import term
+        >>> from cselab.methods.simcse import SimCSE
+        >>> class Mine(SimCSE):
+        ...     @term
+        ...     def align(self, outputs, step):
+        ...         return (outputs.sentence[0] - outputs.sentence[1]).square().sum(-1).mean()
     """
     if isinstance(config, FunctionType):
         return term()(config)

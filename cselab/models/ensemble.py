@@ -22,8 +22,9 @@ class Ensemble(nn.Module):
     Raises ModelError for no members, another number of weights than members, members of another
     kind (word vectors, a whitened encoder), and widths that differ.
 
-    >>> from cselab.models import Ensemble, load
-    >>> members = [load("data/backbones/tiny-bert"), load("data/backbones/plain-bert")]
+    >>> from cselab import load
+    >>> from cselab.models import Ensemble
+    >>> members = [load("tiny-bert"), load("plain-bert")]
     >>> Ensemble(members, [0.3, 0.7]).encode(["A dog sleeps."]).shape
     torch.Size([1, 192])
     """

@@ -43,8 +43,9 @@ def load(
     Raises ModelError for a folder without an encoder, a damaged one, modules and architectures that
     are not supported, and a pooling that the encoder does not have.
 
+    >>> from cselab.data.hub import model_folder
     >>> from cselab.models import load
-    >>> load("data/backbones/tiny-bert", pooling="mean").encode(["A dog sleeps."]).shape
+    >>> load(model_folder("tiny-bert"), pooling="mean").encode(["A dog sleeps."]).shape
     torch.Size([1, 192])
     """
     folder = Path(folder)

@@ -20,8 +20,9 @@ def with_pooling(encoder: Encoder, pooling: str) -> SentenceEncoder | TwinEncode
     Raises ModelError for an unknown pooling, "pooler" where a backbone has none, a fused twin
     (whose towers do not run alone), "cls" of a decoder, and an encoder of another kind.
 
-    >>> from cselab.models import load, with_pooling
-    >>> encoder = load("data/backbones/tiny-bert")
+    >>> from cselab import load
+    >>> from cselab.models import with_pooling
+    >>> encoder = load("tiny-bert")
     >>> with_pooling(encoder, "first_last").backbone is encoder.backbone
     True
     """

@@ -41,7 +41,8 @@ class SentenceEncoder(nn.Module):
     SettingsError for a bad prompt.
 
     >>> from cselab.models import SentenceEncoder, load_backbone, load_tokenizer
-    >>> folder = "data/backbones/tiny-bert"
+    >>> from cselab.data.hub import model_folder
+    >>> folder = model_folder("tiny-bert")
     >>> encoder = SentenceEncoder(load_backbone(folder), load_tokenizer(folder), pooling="mean")
     >>> encoder.encode(["A man plays a guitar.", "A dog sleeps."]).shape
     torch.Size([2, 192])

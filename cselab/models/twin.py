@@ -55,7 +55,8 @@ class TwinEncoder(nn.Module):
     decoder, for CAELs outside the depth, and for a tokenizer that does not belong to the towers.
 
     >>> from cselab.models import TwinEncoder, load_backbone, load_tokenizer
-    >>> folder = "data/backbones/tiny-bert"
+    >>> from cselab.data.hub import model_folder
+    >>> folder = model_folder("tiny-bert")
     >>> towers = [load_backbone(folder), load_backbone(folder)]
     >>> twin = TwinEncoder(*towers, cael=(2, 4, 6), tokenizer=load_tokenizer(folder))
     >>> twin.encode(["A man plays a guitar."]).shape

@@ -60,8 +60,10 @@ class LossPlayground(Widget):
     Raises SettingsError for a method without two views, or with a term that needs text
     (`reads_text`), and for fewer than 2 sentences.
 
+    >>> from cselab.data.hub import model_folder
     >>> from cselab.methods import create
-    >>> playground = LossPlayground(create("simcse", folders=["data/backbones/tiny-bert"]))
+    >>> from cselab.widgets import LossPlayground
+    >>> playground = LossPlayground(create("simcse", folders=[model_folder("tiny-bert")]))
     >>> playground.terms = {"nce": 1, "dcl": 0.5}
     >>> playground.descend(10)
     >>> playground.history[-1]["nce"] < playground.history[0]["nce"]

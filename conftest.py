@@ -1,0 +1,12 @@
+"""The examples in docstrings: `pytest --doctest-modules cselab` runs them."""
+
+import pytest
+
+
+@pytest.fixture(autouse=True)
+def _an_example_has_its_own_outputs(request, monkeypatch, tmp_path):
+    """No data folder, and what an example trains or writes is gone after it."""
+    if isinstance(request.node, pytest.DoctestItem):
+        monkeypatch.chdir(tmp_path)
+        monkeypatch.setenv("CSELAB_OUTPUTS", str(tmp_path / "outputs"))
+        monkeypatch.delenv("CSELAB_DATA", raising=False)

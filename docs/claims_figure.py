@@ -1,0 +1,65 @@
+"""The figure of the claims: the papers' gaps beside our intervals, a column a grid."""
+
+import plotly.graph_objects as go
+from claim_tables import CLAIMS, SETTINGS, TEXTS, checked
+from plotly.subplots import make_subplots
+
+from cselab.plots.figures import name_rows
+from cselab.plots.theme import PALETTE
+from cselab.reporting.claims import MARGIN, NO_RUNS, VERDICTS, read_claims
+
+EDGE = 4
+"""Points beyond which a value is drawn at the edge."""
+LOOKS = dict(zip(VERDICTS, (PALETTE[0], PALETTE[2], "#8a8a8a", PALETTE[1], "#8a8a8a"), strict=False))
+HOLLOW = "undecided"
+
+
+def claims_figure(grids: list[str]) -> go.Figure:
+    """Draw the claims of test scores: what the paper prints, and our difference with its interval,
+    coloured by verdict."""
+    claims = [claim for claim in read_claims(CLAIMS) if claim.measure == "test"]
+    names = [claim.claim for claim in claims]
+    titles = [f"{TEXTS[text]},<br>{SETTINGS[how]}" for text, how in (g.split("-") for g in grids)]
+    figure = make_subplots(1, len(grids), shared_yaxes=True, subplot_titles=titles)
+    gaps = {place: claim.gap for place, claim in enumerate(claims) if claim.gap is not None}
+    for column, grid in enumerate(grids, 1):
+        found = checked(grid).set_index("claim").reindex(names)
+        for verdict, colour in LOOKS.items():
+            shown = found[found.verdict == verdict]
+            x = shown.difference.clip(-EDGE, EDGE)
+            low, high = (shown[side].clip(-EDGE, EDGE) for side in ("low", "high"))
+            symbol = "circle-open" if verdict == HOLLOW else "circle"
+            figure.add_scatter(
+                x=x,
+                y=[names.index(claim) for claim in shown.index],
+                mode="markers",
+                name=verdict,
+                legendgroup=verdict,
+                showlegend=column == 1,
+                marker=dict(color=colour, size=8, symbol=symbol),
+                error_x=dict(array=high - x, arrayminus=x - low, thickness=1.5, color=colour),
+                row=1,
+                col=column,
+            )
+        figure.add_scatter(
+            x=[min(gap, EDGE) for gap in gaps.values()],
+            y=list(gaps),
+            mode="markers",
+            name="the paper's gap",
+            legendgroup="gap",
+            showlegend=column == 1,
+            marker=dict(color="#000", symbol="line-ns-open", size=12),
+            row=1,
+            col=column,
+        )
+        figure.add_vrect(
+            x0=-MARGIN, x1=MARGIN, fillcolor="#888", opacity=0.15, line_width=0, row=1, col=column
+        )
+    name_rows(figure, names)
+    figure.update_xaxes(range=[-EDGE - 0.3, EDGE + 0.3], tickvals=list(range(-EDGE, EDGE + 1, 2)))
+    return figure.update_layout(
+        title=f"points in the direction of the claim; band: ±{MARGIN}; values beyond {EDGE} at the edge",
+        height=240 + 24 * len(names),
+        width=560 + 190 * len(grids),
+        legend=dict(orientation="h", y=-0.05),
+    )
