@@ -6,11 +6,13 @@ from plotly.subplots import make_subplots
 
 from cselab.plots.figures import name_rows
 from cselab.plots.theme import PALETTE
-from cselab.reporting.claims import MARGIN, NO_RUNS, VERDICTS, read_claims
+from cselab.reporting.claims import MARGIN, VERDICTS, read_claims
 
 EDGE = 4
 """Points beyond which a value is drawn at the edge."""
-LOOKS = dict(zip(VERDICTS, (PALETTE[0], PALETTE[2], "#8a8a8a", PALETTE[1], "#8a8a8a"), strict=False))
+LOOKS = dict(
+    zip(VERDICTS, (PALETTE[0], PALETTE[2], "#8a8a8a", PALETTE[1], "#8a8a8a"), strict=False)
+)
 HOLLOW = "undecided"
 
 
@@ -58,7 +60,7 @@ def claims_figure(grids: list[str]) -> go.Figure:
     name_rows(figure, names)
     figure.update_xaxes(range=[-EDGE - 0.3, EDGE + 0.3], tickvals=list(range(-EDGE, EDGE + 1, 2)))
     return figure.update_layout(
-        title=f"points in the direction of the claim; band: ±{MARGIN}; values beyond {EDGE} at the edge",
+        title=f"Points in the direction of the claim; band: ±{MARGIN}; beyond {EDGE}: at the edge",
         height=240 + 24 * len(names),
         width=560 + 190 * len(grids),
         legend=dict(orientation="h", y=-0.05),
