@@ -22,7 +22,12 @@ def at_least_float32(x: Float[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
 def check_shapes(axes: str, **tensors: Tensor) -> None:
     """Raise DataError unless all tensors have the one shape `axes`.
 
-    axes: as in "2 N d"; a number is a fixed size, a letter is any size above 0.
+    Args:
+        axes: As in "2 N d"; a number is a fixed size, a letter is any size above 0.
+        tensors: By their names in the message.
+
+    Raises:
+        DataError: For other shapes, with all of them.
     """
     shapes = {name: tuple(tensor.shape) for name, tensor in tensors.items()}
     expected, shape = axes.split(), next(iter(shapes.values()))

@@ -25,16 +25,28 @@ def dimension_contrast(
     SimCSE++ Eq. 5, https://arxiv.org/abs/2305.13192. Features are standardised over the batch; the
     logit of dimensions c and d is `sum_i a_ic b_id / temperature`.
 
-    variant: "released": batch-norm variance (biased), logits divided by N as well, a mean over c;
-        the published weight 0.1 and temperature 5 belong to this form. "paper": unbiased standard
-        deviation, a sum over c; its gradient is thousands of times larger at the same weight.
+    Args:
+        a: One view of N sentences, (N, d).
+        b: The other view, (N, d).
+        temperature: What logits are divided by.
+        variant: "released": batch-norm variance (biased), logits divided by N as well, a mean over
+            c; the published weight 0.1 and temperature 5 belong to this form. "paper": unbiased
+            standard deviation, a sum over c; its gradient is thousands of times larger at the same
+            weight.
 
-    Raises DataError for wrong shapes or N < 2 (one sentence has no variance), SettingsError for an
-    unknown variant.
+    Returns:
+        The loss, a scalar.
 
-    >>> views = torch.tensor([[1.0, 1.0], [-1.0, 1.0], [1.0, -1.0], [-1.0, -1.0]])
-    >>> f"{dimension_contrast(views, views, temperature=1.0).item():.4f}"  # log(1 + 1/e)
-    '0.3133'
+    Raises:
+        DataError: For wrong shapes, or N < 2 (one sentence has no variance).
+        SettingsError: For an unknown variant.
+
+    Examples:
+        >>> import torch
+        >>> from cselab.losses import dimension_contrast
+        >>> views = torch.tensor([[1.0, 1.0], [-1.0, 1.0], [1.0, -1.0], [-1.0, -1.0]])
+        >>> f"{dimension_contrast(views, views, temperature=1.0).item():.4f}"  # log(1 + 1/e)
+        '0.3133'
     """
     check_choice("variant", variant, ("paper", "released"))
     check_shapes("N d", a=a, b=b)
@@ -61,15 +73,30 @@ def barlow_twins(
     """Barlow Twins: `sum_c (1 - C_cc)^2 + w sum_{c != d} C_cd^2`, C the views' cross-correlation.
 
     Zbontar et al. 2021, https://arxiv.org/abs/2103.03230; SimCSE++ Eq. 4
-    (https://arxiv.org/abs/2305.13192) prints a leading minus, a misprint. The rank of C is at most
-    N - 1 (N without centring), far below d for a batch of sentences; `artificial_rows` fresh
-    Gaussian rows, the same in both views, raise it (SimCSE++ Table 2).
+    (https://arxiv.org/abs/2305.13192) prints a leading minus, a misprint.
 
-    Raises DataError for wrong shapes or N < 2.
+    Args:
+        a: One view of N sentences, (N, d).
+        b: The other view, (N, d).
+        off_diagonal_weight: w.
+        artificial_rows: Fresh Gaussian rows, the same in both views, that raise the rank of C
+            (SimCSE++ Table 2). Without them it is at most N - 1 (N without centring), far below d
+            for a batch of sentences.
+        centre: Whether to subtract each dimension's mean over the batch.
+        generator: What the artificial rows are drawn from; None: torch's default.
 
-    >>> views = torch.tensor([[1.0, 1.0], [-1.0, 1.0], [1.0, -1.0], [-1.0, -1.0]])
-    >>> barlow_twins(views, -views).item()  # C is minus the identity: (1 - (-1))^2 twice
-    8.0
+    Returns:
+        The loss, a scalar.
+
+    Raises:
+        DataError: For wrong shapes, or N < 2.
+
+    Examples:
+        >>> import torch
+        >>> from cselab.losses import barlow_twins
+        >>> views = torch.tensor([[1.0, 1.0], [-1.0, 1.0], [1.0, -1.0], [-1.0, -1.0]])
+        >>> barlow_twins(views, -views).item()  # C is minus the identity: (1 - (-1))^2 twice
+        8.0
     """
     c = cross_correlation(a, b, artificial_rows=artificial_rows, centre=centre, generator=generator)
     diagonal = c.diagonal()
@@ -88,13 +115,28 @@ def cross_correlation(
 ) -> Float[Tensor, "d d"]:
     """Cross-correlation matrix of `barlow_twins`: dimensions of `a` (rows) against those of `b`.
 
-    Entries lie in -1..1 (https://arxiv.org/abs/2103.03230, Eq. 2). Arguments and errors as
-    `barlow_twins`.
+    https://arxiv.org/abs/2103.03230, Eq. 2.
 
-    >>> views = torch.tensor([[1.0, 1.0], [-1.0, 1.0], [1.0, -1.0], [-1.0, -1.0]])
-    >>> cross_correlation(views, views)
-    tensor([[1., 0.],
-            [0., 1.]])
+    Args:
+        a: One view of N sentences, (N, d).
+        b: The other view, (N, d).
+        artificial_rows: As in `barlow_twins`.
+        centre: As in `barlow_twins`.
+        generator: As in `barlow_twins`.
+
+    Returns:
+        The matrix, (d, d), with entries in -1..1.
+
+    Raises:
+        DataError: For wrong shapes, or N < 2.
+
+    Examples:
+        >>> import torch
+        >>> from cselab.losses import cross_correlation
+        >>> views = torch.tensor([[1.0, 1.0], [-1.0, 1.0], [1.0, -1.0], [-1.0, -1.0]])
+        >>> cross_correlation(views, views)
+        tensor([[1., 0.],
+                [0., 1.]])
     """
     check_shapes("N d", a=a, b=b)
     check_negatives(len(a))

@@ -13,18 +13,30 @@ def group_whiten(
 ) -> Float[Tensor, "N d"]:
     """Whiten (ZCA) groups of features over the batch: each group's covariance becomes the identity.
 
-    WhitenedCSE, https://arxiv.org/abs/2305.17746. The features are taken in `order`, split into
-    `groups` groups of d / groups, whitened, and put back in their first order. `shrinkage` is added
-    to the diagonal of each covariance. A group needs fewer features than there are sentences, or
-    its covariance is singular.
+    WhitenedCSE, https://arxiv.org/abs/2305.17746.
 
-    Raises SettingsError for groups that do not divide d, DataError where a group has N features or
-    more.
+    Args:
+        rows: Vectors of N sentences, (N, d).
+        order: A permutation of the d features, (d,); groups are taken in this order, and the result
+            has the features in their first order again.
+        groups: Number of groups, of d / groups features each. A group needs fewer features than
+            there are sentences, or its covariance is singular.
+        shrinkage: What is added to the diagonal of each covariance.
 
-    >>> rows = torch.tensor([[2.0, 1.0], [-2.0, 1.0], [2.0, -1.0], [-2.0, -1.0]])
-    >>> white = group_whiten(rows, torch.tensor([1, 0]), groups=1)
-    >>> torch.allclose(torch.cov(white.T), torch.eye(2), atol=1e-4)
-    True
+    Returns:
+        The whitened vectors, (N, d).
+
+    Raises:
+        SettingsError: For groups that do not divide d.
+        DataError: Where a group has N features or more.
+
+    Examples:
+        >>> import torch
+        >>> from cselab.losses import group_whiten
+        >>> rows = torch.tensor([[2.0, 1.0], [-2.0, 1.0], [2.0, -1.0], [-2.0, -1.0]])
+        >>> white = group_whiten(rows, torch.tensor([1, 0]), groups=1)
+        >>> torch.allclose(torch.cov(white.T), torch.eye(2), atol=1e-4)
+        True
     """
     n, d = rows.shape
     if d % groups:

@@ -22,20 +22,29 @@ def icnce(
 
     TNCSE, https://arxiv.org/abs/2503.12739; JTCSE Eq. 12, https://arxiv.org/abs/2505.02366.
 
-    cls_i, cls_ii: the towers' [CLS], two views each; the first argument is the anchor.
-    variant: "paper": the mean over the two views of `info_nce(cls_i[v], cls_ii[v])`. "released":
-        2N x 2N logits between the towers' views, without the diagonal: the same view of the same
-        sentence in the other tower is neither positive nor negative; the positive is the other
-        view of the same sentence.
-    ids: as in `info_nce`; duplicates of a sentence are then not among its negatives.
+    Args:
+        cls_i: [CLS] of tower I, the anchor: two views of N sentences, (2, N, d).
+        cls_ii: [CLS] of tower II, (2, N, d).
+        temperature: What cosines are divided by.
+        variant: "paper": the mean over the two views of `info_nce(cls_i[v], cls_ii[v])`.
+            "released": 2N x 2N logits between the towers' views, without the diagonal: the same
+            view of the same sentence in the other tower is neither positive nor negative; the
+            positive is the other view of the same sentence.
+        ids: As in `info_nce`.
 
-    Raises DataError for wrong shapes or N < 2, SettingsError for an unknown variant or a
-    temperature not above 0.
+    Returns:
+        The loss, a scalar.
 
-    >>> import torch
-    >>> tower = torch.eye(4).expand(2, 4, 4)
-    >>> f"{icnce(tower, tower, temperature=1.0).item():.4f}"  # log(1 + 3/e)
-    '0.7437'
+    Raises:
+        DataError: For wrong shapes, or N < 2.
+        SettingsError: For an unknown variant, or a temperature not above 0.
+
+    Examples:
+        >>> import torch
+        >>> from cselab.losses import icnce
+        >>> tower = torch.eye(4).expand(2, 4, 4)
+        >>> f"{icnce(tower, tower, temperature=1.0).item():.4f}"  # log(1 + 3/e)
+        '0.7437'
     """
     check_choice("variant", variant, ("paper", "released"))
     check_temperature(temperature)

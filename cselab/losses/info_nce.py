@@ -90,7 +90,9 @@ def other_view_cross_entropy(
 ) -> Float[Tensor, ""]:
     """Cross-entropy of finding a sentence's other view among all views but itself (the diagonal).
 
-    logits: rows and columns are view-major, B = 2N.
+    Args:
+        logits: (2N, 2N); rows and columns are view-major: first view a of all sentences, then b.
+        ids: As in `info_nce`.
     """
     n = len(logits) // 2
     itself = torch.eye(2 * n, dtype=torch.bool, device=logits.device)
@@ -102,7 +104,16 @@ def other_view_cross_entropy(
 def without_duplicates(
     logits: Float[Tensor, "B B"], ids: Int[Tensor, " B"] | None, positive: Int[Tensor, " B"]
 ) -> Float[Tensor, "B B"]:
-    """The logits, -inf where a candidate has the row's text but is not its positive."""
+    """The logits, -inf where a candidate has the row's text but is not its positive.
+
+    Args:
+        logits: (B, B).
+        ids: One number per row and column, equal for equal texts; None changes nothing.
+        positive: Each row's column of its positive, (B,).
+
+    Raises:
+        DataError: Unless there is one id per row.
+    """
     if ids is None:
         return logits
     if len(ids) != len(logits):

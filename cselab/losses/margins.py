@@ -72,14 +72,26 @@ def distance_hinge(
 ) -> Float[Tensor, ""]:
     """Triplet hinge: `max(0, cos(anchor, far) - cos(anchor, near) + margin)`, a mean over rows.
 
-    ArcCSE, https://aclanthology.org/2022.acl-long.336: `near` is the lightly masked sentence, `far`
-    the heavily masked one.
+    ArcCSE, https://aclanthology.org/2022.acl-long.336.
 
-    Raises DataError for wrong shapes.
+    Args:
+        anchor: Vectors of N sentences, (N, d).
+        near: Of the lightly masked sentences, (N, d).
+        far: Of the heavily masked sentences, (N, d).
+        margin: By how much the cosine with `near` must exceed that with `far`.
 
-    >>> sentences = torch.eye(4)
-    >>> distance_hinge(sentences, near=sentences.roll(1, 0), far=sentences, margin=0.5).item()
-    1.5
+    Returns:
+        The loss, a scalar.
+
+    Raises:
+        DataError: For wrong shapes.
+
+    Examples:
+        >>> import torch
+        >>> from cselab.losses import distance_hinge
+        >>> x = torch.eye(4)
+        >>> distance_hinge(x, near=x.roll(1, 0), far=x, margin=0.5).item()  # 1 - 0 + 0.5
+        1.5
     """
     check_shapes("N d", anchor=anchor, near=near, far=far)
     return F.relu(_cosine(anchor, far) - _cosine(anchor, near) + margin).mean()
@@ -99,11 +111,26 @@ def bidirectional_margin(
     `Δ = cos(anchor, soft_negative) - cos(anchor, positive)`, a mean over rows. It is 0 where the
     negation's cosine is below the positive's by at least `least` and at most `most`.
 
-    Raises DataError for wrong shapes, SettingsError unless 0 <= least <= most.
+    Args:
+        anchor: Vectors of N sentences, (N, d).
+        positive: Their other views, (N, d).
+        soft_negative: Their negations, (N, d).
+        least: Smallest difference of cosines without a loss.
+        most: Largest one.
 
-    >>> sentences = torch.eye(4)
-    >>> f"{bidirectional_margin(sentences, sentences, sentences).item():.1f}"  # no distance: least
-    '0.1'
+    Returns:
+        The loss, a scalar.
+
+    Raises:
+        DataError: For wrong shapes.
+        SettingsError: Unless 0 <= least <= most.
+
+    Examples:
+        >>> import torch
+        >>> from cselab.losses import bidirectional_margin
+        >>> x = torch.eye(4)
+        >>> f"{bidirectional_margin(x, x, x).item():.1f}"  # no difference: least
+        '0.1'
     """
     if not 0 <= least <= most:
         raise SettingsError(

@@ -19,10 +19,21 @@ def modulus_ratio(p: Float[Tensor, "N d"], q: Float[Tensor, "N d"]) -> Float[Ten
     TNCSE's l_TN, https://arxiv.org/abs/2503.12739. It is 0 where both rows are 0. Its gradient is
     taken as 0 at p = q and at 0, where a norm has none.
 
-    Raises DataError for wrong shapes.
+    Args:
+        p: N vectors, (N, d).
+        q: N vectors, (N, d).
 
-    >>> modulus_ratio(torch.tensor([[1.0, 0.0]]), torch.tensor([[3.0, 0.0]]))
-    tensor([0.5000])
+    Returns:
+        The ratios, (N,), from 0 to 1.
+
+    Raises:
+        DataError: For wrong shapes.
+
+    Examples:
+        >>> import torch
+        >>> from cselab.losses import modulus_ratio
+        >>> modulus_ratio(torch.tensor([[1.0, 0.0]]), torch.tensor([[3.0, 0.0]]))  # 2 / (1 + 3)
+        tensor([0.5000])
     """
     check_shapes("N d", p=p, q=q)
     p, q = at_least_float32(p), at_least_float32(q)
@@ -39,8 +50,18 @@ def modulus_surface(
     `sqrt(1 + k^2 - 2kt) / (1 + k)`, minimum 0 at k = t = 1 (TNCSE,
     https://arxiv.org/abs/2503.12739).
 
-    >>> modulus_surface(torch.tensor([1.0, 3.0]), torch.tensor([1.0, 1.0]))
-    tensor([0.0000, 0.5000])
+    Args:
+        k: `||q|| / ||p||`, above 0.
+        t: cos(p, q); its shape broadcasts with that of k.
+
+    Returns:
+        The ratio at each (k, t).
+
+    Examples:
+        >>> import torch
+        >>> from cselab.losses import modulus_surface
+        >>> modulus_surface(torch.tensor([1.0, 3.0]), torch.tensor([1.0, 1.0]))
+        tensor([0.0000, 0.5000])
     """
     return (1 + k**2 - 2 * k * t).clamp(min=0).sqrt() / (1 + k)
 
@@ -58,23 +79,38 @@ def ictm(
     TNCSE's L_ICTN, https://arxiv.org/abs/2503.12739; L_ICTM in JTCSE,
     https://arxiv.org/abs/2505.02366. A mean over the N sentences.
 
-    cls_i, cls_ii: [CLS] of the last layer, two views each.
-    pooled_i, pooled_ii: the pooler's output, two views each; the ratios are between these.
-    variant: "paper": `-log s * (ratio(p_i[0], p_ii[1]) + ratio(p_ii[0], p_i[1]))` with
-        `s = sim(cls_i[0], cls_ii[0])`, the same view of both towers. Below s = 0.05, -log continues
-        as its tangent, so that the loss falls with s everywhere. "released": s between view a of
-        one tower and view b of the other, 1e-4 where it is negative (which cuts the gradient
-        there; at exactly 0 the loss is infinite), and half the ratio.
-
     One tower alone, `-log sim(h, h+) * ratio(p, p+)` (TNCSE Table 5), is
     `ictm(h, h.flip(0), p, p) / 2`; "released", which pairs the views itself and halves the ratio,
     is `ictm(h, h, p, p, variant="released") / 2`.
 
-    Raises DataError for wrong shapes, SettingsError for an unknown variant.
+    Args:
+        cls_i: [CLS] of tower I's last layer, two views, (2, N, d).
+        cls_ii: Of tower II's, (2, N, d).
+        pooled_i: Tower I's pooler output, two views, (2, N, d); the ratios are between these.
+        pooled_ii: Tower II's, (2, N, d).
+        variant: "paper": `-log s * (ratio(p_i[0], p_ii[1]) + ratio(p_ii[0], p_i[1]))` with
+            `s = sim(cls_i[0], cls_ii[0])`, the same view of both towers. Below s = 0.05, -log
+            continues as its tangent, so that the loss falls with s everywhere. "released": s
+            between view a of one tower and view b of the other, 1e-4 where it is negative (which
+            cuts the gradient there; at exactly 0 the loss is infinite), and half the ratio.
 
-    >>> tower = torch.ones(2, 4, 8)
-    >>> ictm(tower, tower, tower, tower).item()  # equal towers
-    0.0
+    Returns:
+        The loss, a scalar.
+
+    Raises:
+        DataError: For wrong shapes.
+        SettingsError: For an unknown variant.
+
+    Examples:
+        >>> import torch
+        >>> from cselab.losses import ictm
+        >>> tower = torch.ones(2, 4, 8)
+        >>> ictm(tower, tower, tower, tower).item()  # equal towers
+        0.0
+        >>> cls = torch.tensor([[[1.0, 0.0]]]).expand(2, 1, 2)
+        >>> half = torch.tensor([[[0.6, 0.8]]]).expand(2, 1, 2)  # cosine 0.6
+        >>> f"{ictm(cls, half, cls, 3 * cls).item():.4f}"  # -log 0.6, times 2 ratios of 0.5
+        '0.5108'
     """
     check_choice("variant", variant, ("paper", "released"))
     check_shapes("2 N d", cls_i=cls_i, cls_ii=cls_ii, pooled_i=pooled_i, pooled_ii=pooled_ii)

@@ -27,21 +27,31 @@ def off_dropout_info_nce(
     `-log( e^p / (e^p + m sum_{j != i} e^(s(clean_i, clean_j))) )`, a mean over rows, with
     s = cosine / temperature.
 
-    a, b: the two dropout views; the positive is `p = positive_scale * s(a_i, b_i)`.
-    clean: the same sentences without dropout; the gradient flows through it.
-    negative_weight: the paper's m, 0.9; adds log m to the logit of every negative.
-    positive_scale: the released code's `pos_ratio` (0.9 in one script, 1 in the combined one);
-        scales the logit of the positive.
-    ids: as in `info_nce`: one number per sentence, equal for equal texts; duplicates of a sentence
-        are then not among its negatives.
+    Args:
+        a: One dropout view of N sentences, (N, d); the positive is
+            `p = positive_scale * s(a_i, b_i)`.
+        b: The other dropout view, (N, d).
+        clean: The same sentences without dropout, (N, d); the gradient flows through it.
+        temperature: What cosines are divided by.
+        negative_weight: The paper's m; adds log m to the logit of every negative.
+        positive_scale: The released code's `pos_ratio` (0.9 in one script, 1 in the combined one);
+            scales the logit of the positive.
+        ids: As in `info_nce`.
 
-    Raises DataError for wrong shapes or N < 2, SettingsError for a temperature or weight that is
-    not above 0.
+    Returns:
+        The loss, a scalar.
 
-    >>> x = torch.eye(4)
-    >>> loss = off_dropout_info_nce(x, x, x, temperature=1.0, negative_weight=1.0)
-    >>> f"{loss.item():.4f}"  # equal views: info_nce(x, x)
-    '0.7437'
+    Raises:
+        DataError: For wrong shapes, or N < 2.
+        SettingsError: For a temperature or `negative_weight` not above 0.
+
+    Examples:
+        >>> import torch
+        >>> from cselab.losses import off_dropout_info_nce
+        >>> x = torch.eye(4)
+        >>> loss = off_dropout_info_nce(x, x, x, temperature=1.0, negative_weight=1.0)
+        >>> f"{loss.item():.4f}"  # equal views: info_nce(x, x)
+        '0.7437'
     """
     check_shapes("N d", a=a, b=b, clean=clean)
     return split_info_nce(
@@ -65,15 +75,34 @@ def split_info_nce(
 ) -> Float[Tensor, ""]:
     """InfoNCE with one pair of views for the positives and another for the negatives.
 
-    SimCSE++ section 3.1, https://arxiv.org/abs/2305.13192, where the pairs differ in their noise:
-    the positive of row i is `s(positive_a_i, positive_b_i)`, its negatives are
-    `s(negative_a_i, negative_b_j)`, j != i. With two equal pairs it is `info_nce`, layout "cross".
+    SimCSE++ section 3.1, https://arxiv.org/abs/2305.13192, where the pairs differ in their noise.
+    With two equal pairs it is `info_nce`, layout "cross".
 
-    Other arguments and errors as `off_dropout_info_nce`, which compares the clean view with itself.
+    Args:
+        positive: Two views, (N, d) each; row i of the first and row i of the second are a positive.
+        negative: Two views, (N, d) each; row i of the first and row j != i of the second are a
+            negative.
+        temperature: What cosines are divided by.
+        negative_weight: As in `off_dropout_info_nce`.
+        positive_scale: As in `off_dropout_info_nce`.
+        ids: As in `info_nce`.
 
-    >>> x = torch.eye(4)
-    >>> f"{split_info_nce((x, x), (x, x), temperature=1.0).item():.4f}"
-    '0.7437'
+    Returns:
+        The loss, a scalar, a mean over rows.
+
+    Raises:
+        DataError: For wrong shapes, or N < 2.
+        SettingsError: For a temperature or `negative_weight` not above 0.
+
+    Examples:
+        >>> import torch
+        >>> from cselab.losses import split_info_nce
+        >>> x = torch.eye(4)
+        >>> f"{split_info_nce((x, x), (x, x), temperature=1.0).item():.4f}"  # info_nce(x, x)
+        '0.7437'
+        >>> loss = split_info_nce((x, x.roll(1, 0)), (x, x), temperature=1.0)
+        >>> f"{loss.item():.4f}"  # positives as far away as negatives: log 4
+        '1.3863'
     """
     check_temperature(temperature)
     if not negative_weight > 0:

@@ -20,12 +20,25 @@ def neighbour_lists(
 ) -> Float[Tensor, "N N-1"]:
     """Cosines of each row with the columns of the other sentences: RankCSE's S(x_i), j != i.
 
-    https://arxiv.org/abs/2305.16726. Raises DataError for wrong shapes or N < 2.
+    https://arxiv.org/abs/2305.16726.
 
-    >>> neighbour_lists(torch.eye(3), torch.eye(3).roll(1, 0))
-    tensor([[1., 0.],
-            [0., 1.],
-            [1., 0.]])
+    Args:
+        rows: Vectors of N sentences, (N, d).
+        columns: Vectors of the same sentences, such as their other views, (N, d).
+
+    Returns:
+        The cosines, (N, N - 1), in the sentences' order.
+
+    Raises:
+        DataError: For wrong shapes, or N < 2.
+
+    Examples:
+        >>> import torch
+        >>> from cselab.losses import neighbour_lists
+        >>> neighbour_lists(torch.eye(3), torch.eye(3).roll(1, 0))
+        tensor([[1., 0.],
+                [0., 1.],
+                [1., 0.]])
     """
     check_shapes("N d", rows=rows, columns=columns)
     check_negatives(len(rows))
@@ -39,15 +52,29 @@ def rank_consistency(
 ) -> Float[Tensor, ""]:
     """Ranking consistency: Jensen-Shannon divergence of two views' softmax over the neighbours.
 
-    RankCSE, https://arxiv.org/abs/2305.16726; a mean over sentences, 0 for equal lists and at most
-    log 2. (A popular re-implementation clamps log-probabilities from below at a small *positive*
-    number; its divergence is a constant.)
+    RankCSE, https://arxiv.org/abs/2305.16726; a mean over sentences. (A popular re-implementation
+    clamps log-probabilities from below at a small *positive* number; its divergence is a constant.)
 
-    Raises DataError for wrong shapes or N < 2, SettingsError for a temperature not above 0.
+    Args:
+        a: One view of N sentences, (N, d).
+        b: The other view, (N, d).
+        temperature: What cosines are divided by.
 
-    >>> x = torch.eye(4)
-    >>> rank_consistency(x, x).item()  # both views rank the neighbours alike
-    0.0
+    Returns:
+        The loss, a scalar, from 0 (equal lists) to log 2.
+
+    Raises:
+        DataError: For wrong shapes, or N < 2.
+        SettingsError: For a temperature not above 0.
+
+    Examples:
+        >>> import torch
+        >>> from cselab.losses import rank_consistency
+        >>> x = torch.eye(4)
+        >>> rank_consistency(x, x).item()  # both views rank the neighbours alike
+        0.0
+        >>> f"{rank_consistency(x, x.roll(1, 0)).item():.4f}"  # no neighbour in common: log 2
+        '0.6931'
     """
     check_temperature(temperature)
     p = F.log_softmax(neighbour_lists(a, b) / temperature, dim=1)
@@ -65,14 +92,26 @@ def list_net(
     RankCSE, https://arxiv.org/abs/2305.16726; ListNet, https://doi.org/10.1145/1273496.1273513. A
     mean over lists.
 
-    student, teacher: scores of N lists of M neighbours, as from `neighbour_lists`.
+    Args:
+        student: Scores of N lists of M neighbours, (N, M), as from `neighbour_lists`.
+        teacher: Scores of the same lists, (N, M).
+        student_temperature: What the student's scores are divided by.
+        teacher_temperature: What the teacher's scores are divided by.
 
-    Raises DataError for wrong shapes, SettingsError for a temperature not above 0.
+    Returns:
+        The loss, a scalar.
 
-    >>> even = torch.zeros(1, 4)
-    >>> loss = list_net(even, even, student_temperature=0.05, teacher_temperature=0.05)
-    >>> f"{loss.item():.4f}"  # entropy of four equal scores, log 4
-    '1.3863'
+    Raises:
+        DataError: For wrong shapes.
+        SettingsError: For a temperature not above 0.
+
+    Examples:
+        >>> import torch
+        >>> from cselab.losses import list_net
+        >>> even = torch.zeros(1, 4)
+        >>> loss = list_net(even, even, student_temperature=0.05, teacher_temperature=0.05)
+        >>> f"{loss.item():.4f}"  # entropy of four equal scores, log 4
+        '1.3863'
     """
     for temperature in (student_temperature, teacher_temperature):
         check_temperature(temperature)
@@ -88,13 +127,24 @@ def list_mle(student: Scores, teacher: Scores, *, temperature: float) -> Float[T
     RankCSE, https://arxiv.org/abs/2305.16726; ListMLE, https://doi.org/10.1145/1390156.1390306. A
     mean over lists.
 
-    student, teacher: scores of N lists of M neighbours, as from `neighbour_lists`.
+    Args:
+        student: Scores of N lists of M neighbours, (N, M), as from `neighbour_lists`.
+        teacher: Scores of the same lists, (N, M), of which only the order counts.
+        temperature: What the student's scores are divided by.
 
-    Raises DataError for wrong shapes, SettingsError for a temperature not above 0.
+    Returns:
+        The loss, a scalar.
 
-    >>> loss = list_mle(torch.zeros(1, 3), torch.tensor([[0.3, 0.1, 0.2]]), temperature=0.05)
-    >>> f"{loss.item():.4f}"  # equal scores: each of the 3! orders is as likely, log 6
-    '1.7918'
+    Raises:
+        DataError: For wrong shapes.
+        SettingsError: For a temperature not above 0.
+
+    Examples:
+        >>> import torch
+        >>> from cselab.losses import list_mle
+        >>> loss = list_mle(torch.zeros(1, 3), torch.tensor([[0.3, 0.1, 0.2]]), temperature=0.05)
+        >>> f"{loss.item():.4f}"  # equal scores: each of the 3! orders is as likely, log 6
+        '1.7918'
     """
     check_temperature(temperature)
     check_shapes("N M", student=student, teacher=teacher)
@@ -112,12 +162,24 @@ def cosent(
     labels_i > labels_j (https://kexue.fm/archives/8847). AnglE uses it with cosines and with
     `complex_agreement` (https://arxiv.org/abs/2309.12871).
 
-    Raises DataError unless scores and labels have one length, SettingsError for a temperature not
-    above 0.
+    Args:
+        scores: Similarities of P pairs of sentences, (P,).
+        labels: Their labels, (P,), higher for more similar; only their order counts.
+        temperature: What differences of scores are divided by.
 
-    >>> loss = cosent(torch.zeros(2), torch.tensor([1.0, 0.0]))
-    >>> f"{loss.item():.4f}"  # one pair, equal scores: log 2
-    '0.6931'
+    Returns:
+        The loss, a scalar.
+
+    Raises:
+        DataError: Unless scores and labels have one length.
+        SettingsError: For a temperature not above 0.
+
+    Examples:
+        >>> import torch
+        >>> from cselab.losses import cosent
+        >>> loss = cosent(torch.zeros(2), torch.tensor([1.0, 0.0]))
+        >>> f"{loss.item():.4f}"  # one pair, equal scores: log 2
+        '0.6931'
     """
     check_temperature(temperature)
     if scores.shape != labels.shape or scores.ndim != 1:
@@ -138,11 +200,22 @@ def complex_agreement(a: Float[Tensor, "N d"], b: Float[Tensor, "N d"]) -> Float
     is 1 for equal vectors and about 0 for unrelated ones, and the released code ranks it as a
     similarity, as is done here.
 
-    Raises DataError for wrong shapes or an odd d.
+    Args:
+        a: N vectors, (N, d).
+        b: N vectors, (N, d).
 
-    >>> x = torch.tensor([[0.6, 0.8]])
-    >>> f"{complex_agreement(x, x).item():.3f}"
-    '1.000'
+    Returns:
+        The similarity of each row of `a` to that of `b`, (N,).
+
+    Raises:
+        DataError: For wrong shapes, or an odd d.
+
+    Examples:
+        >>> import torch
+        >>> from cselab.losses import complex_agreement
+        >>> x = torch.tensor([[0.6, 0.8]])
+        >>> f"{complex_agreement(x, x).item():.3f}"  # equal vectors
+        '1.000'
     """
     check_shapes("N d", a=a, b=b)
     if a.shape[1] % 2:

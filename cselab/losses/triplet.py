@@ -21,11 +21,25 @@ def triplet_info_nce(
     SimCSE Eq. 5, https://arxiv.org/abs/2104.08821; BeLLM Eq. 6, https://arxiv.org/abs/2311.05296.
     The candidates are all positives and all hard negatives of the batch; a mean over anchors.
 
-    Raises DataError for wrong shapes or N < 2, SettingsError for a temperature not above 0.
+    Args:
+        anchor: Vectors of N sentences, (N, d).
+        positive: Of a positive for each, (N, d).
+        negative: Of a hard negative for each, (N, d).
+        temperature: What cosines are divided by.
 
-    >>> x = torch.eye(4)
-    >>> f"{triplet_info_nce(x, x, -x, temperature=1.0).item():.4f}"  # log(1 + 6/e + 1/e^2)
-    '1.2068'
+    Returns:
+        The loss, a scalar.
+
+    Raises:
+        DataError: For wrong shapes, or N < 2.
+        SettingsError: For a temperature not above 0.
+
+    Examples:
+        >>> import torch
+        >>> from cselab.losses import triplet_info_nce
+        >>> x = torch.eye(4)
+        >>> f"{triplet_info_nce(x, x, -x, temperature=1.0).item():.4f}"  # log(1 + 6/e + 1/e^2)
+        '1.2068'
     """
     check_temperature(temperature)
     check_shapes("N d", anchor=anchor, positive=positive, negative=negative)
