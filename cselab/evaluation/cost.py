@@ -21,15 +21,27 @@ MATRIX_PRODUCTS = ("aten.addmm", "aten.mm")
 class InferenceCost(NamedTuple):
     """GMACs of one sentence.
 
-    linear: of the linear layers only, as in the papers.
-    with_attention: with the products inside attention.
+    Attributes:
+        linear: Of the linear layers only, as in the papers.
+        with_attention: With the products inside attention.
+
+    Examples:
+        >>> from cselab.evaluation import InferenceCost
+        >>> InferenceCost(linear=5.0, with_attention=5.1).efficiency(score=80.0)
+        16.0
     """
 
     linear: float
     with_attention: float
 
     def efficiency(self, score: float) -> float:
-        """Score per GMAC of the linear layers, the eta of JTCSE Table VII."""
+        """Score per GMAC of the linear layers, the eta of JTCSE Table VII.
+
+        https://arxiv.org/abs/2505.02366.
+
+        Args:
+            score: Of the encoder, such as its average over STS7.
+        """
         return score / self.linear
 
 
@@ -38,6 +50,21 @@ def inference_cost(config: PreTrainedConfig, *, length: int = 64, towers: int = 
 
     Without the pooler, which inference does not read. The model is on torch's meta device, without
     weights.
+
+    Args:
+        config: Of the backbone.
+        length: Tokens of the sentence.
+        towers: Number of encoders.
+
+    Returns:
+        GMACs, with and without the products inside attention.
+
+    Examples:
+        >>> from transformers import BertConfig
+        >>> from cselab.evaluation import inference_cost
+        >>> twin = inference_cost(BertConfig(), towers=2)  # BERT-base; JTCSE prints 10.9
+        >>> f"{twin.linear:.2f} {twin.with_attention:.2f}"
+        '10.87 11.02'
     """
     with torch.device("meta"):
         tower = _count(_tower(config), length)
@@ -47,18 +74,27 @@ def inference_cost(config: PreTrainedConfig, *, length: int = 64, towers: int = 
 def encoder_cost(encoder: Encoder, *, length: int = 64) -> InferenceCost:
     """Cost of encoding one sentence of `length` tokens with an encoder, of all models it runs.
 
-    A single tower, a twin, or an ensemble, or a training's result with one inside. What is done
-    with the sentence's one vector (pooler, weights of a sum) is left out: of BERT-base, below
-    0.1 %. A prompt's tokens belong to `length`.
+    What is done with the sentence's one vector (pooler, weights of a sum) is left out: of
+    BERT-base, below 0.1 %.
 
-    Raises ModelError for an encoder that runs no transformers model, or does not show it.
+    Args:
+        encoder: A single tower, a twin, or an ensemble, or a training's result with one inside.
+        length: Tokens of the sentence, with those of a prompt.
 
-    >>> from cselab import load
-    >>> from cselab.models import Ensemble
-    >>> members = [load("tiny-bert"), load("plain-bert")]
-    >>> one, six = encoder_cost(members[0]), encoder_cost(Ensemble(3 * members))
-    >>> round(six.linear / one.linear)
-    6
+    Returns:
+        GMACs, with and without the products inside attention.
+
+    Raises:
+        ModelError: For an encoder that runs no transformers model, or does not show it.
+
+    Examples:
+        >>> from cselab import load
+        >>> from cselab.evaluation import encoder_cost
+        >>> from cselab.models import Ensemble
+        >>> members = [load("tiny-bert"), load("plain-bert")]
+        >>> one, six = encoder_cost(members[0]), encoder_cost(Ensemble(3 * members))
+        >>> round(six.linear / one.linear)
+        6
     """
     encoder = getattr(encoder, "encoder", encoder)
     if isinstance(encoder, Ensemble):
@@ -81,9 +117,23 @@ def _sum(costs: Iterable[InferenceCost]) -> InferenceCost:
 def twin_training_cost(
     config: PreTrainedConfig, *, length: int = 32
 ) -> Callable[[tuple[int, ...], str], InferenceCost]:
-    """A function of (cael, cross_stream): cost of one sentence's forward pass in training a twin.
+    """Cost of one sentence's forward pass in training a twin, as a function of its CAELs.
 
-    With cross streams, without poolers. The function raises the errors of `TwinEncoder`.
+    With cross streams, without poolers.
+
+    Args:
+        config: Of each tower.
+        length: Tokens of the sentence.
+
+    Returns:
+        A function of (cael, cross_stream), which raises the errors of `TwinEncoder`.
+
+    Examples:
+        >>> from transformers import BertConfig
+        >>> from cselab.evaluation import twin_training_cost
+        >>> cost = twin_training_cost(BertConfig())
+        >>> f"{cost(()).linear:.2f}, with a CAEL at layer 11 {cost((11,)).linear:.2f} GMACs"
+        '5.07, with a CAEL at layer 11 5.16 GMACs'
     """
     with torch.device("meta"):
         towers = _tower(config), _tower(config)
@@ -122,6 +172,21 @@ def sentences_per_second(
 
     Includes tokenising and batching, and waits for a GPU to finish. Compare only speeds of one run
     on one machine.
+
+    Args:
+        encode: List of n strings -> (n, d) tensor or array.
+        sentences: At least one.
+        repeats: Timed passes.
+
+    Returns:
+        Sentences a second.
+
+    Examples:
+        >>> from cselab import load
+        >>> from cselab.evaluation import sentences_per_second
+        >>> speed = sentences_per_second(load("tiny-bert").encode, 8 * ["A dog runs."], repeats=1)
+        >>> speed > 1
+        True
     """
     sentences, seconds = list(sentences), []
     for _ in range(1 + repeats):

@@ -17,20 +17,29 @@ TIE = 1e-6
 def evaluate_csts(
     encode: Callable[..., Any], data: ConditionalData, *, resamples: int = 1000
 ) -> TaskScore:
-    """Spearman x100 of `conditional_cosines` with the ratings (BeLLM, Table 2).
+    """Spearman x100 of `conditional_cosines` with the ratings.
 
-    `by_subset` is by the slot that the condition asks for, of synthetic pairs.
+    BeLLM, Table 2, https://arxiv.org/abs/2311.05296.
 
-    encode: as in `conditional_cosines`.
-    resamples: of the bootstrap interval over rows; 0 for none.
+    Args:
+        encode: As in `conditional_cosines`.
+        data: From `load_csts`.
+        resamples: Of the bootstrap interval over rows; 0 for none.
 
-    Raises DataError for ratings that are not public, and for bad vectors.
+    Returns:
+        The score; its `by_subset` is by the slot that the condition asks for, of synthetic pairs.
 
-    >>> from cselab.data import load_csts
-    >>> lengths = lambda sentences, conditions: [[len(sentence), 10] for sentence in sentences]
-    >>> score = evaluate_csts(lengths, load_csts("dev"), resamples=0)
-    >>> score.data.task, -100 <= score.spearman <= 100
-    ('Synthetic C-STS', True)
+    Raises:
+        DataError: For ratings that are not public, and for bad vectors.
+
+    Examples:
+        >>> from cselab.data import load_csts
+        >>> from cselab.evaluation import evaluate_csts
+        >>> def lengths(sentences, conditions):
+        ...     return [[len(sentence), 10] for sentence in sentences]
+        >>> score = evaluate_csts(lengths, load_csts("dev"), resamples=0)
+        >>> score.data.task, -100 <= score.spearman <= 100
+        ('Synthetic C-STS', True)
     """
     if np.isnan(data.scores).any():
         raise DataError(
@@ -42,11 +51,29 @@ def evaluate_csts(
 
 
 def conditional_cosines(encode: Callable[..., Any], data: ConditionalData) -> np.ndarray:
-    """Cosine of the two sentences of each row, both under the row's condition, (n,).
+    """Cosine of the two sentences of each row, both under the row's condition.
 
-    encode: called once, as `encode(sentences, conditions=…)` with the sentences of both sides, for
-        (2n, d): that of a SentenceEncoder whose prompt has a place for {condition}, or a function.
-        One that ignores the conditions is the baseline: it cannot tell two rows of a pair apart.
+    Args:
+        encode: Called once, as `encode(sentences, conditions=…)` with the sentences of both sides,
+            for (2n, d): that of a SentenceEncoder whose prompt has a place for {condition}, or a
+            function. One that ignores the conditions is the baseline: it cannot tell two rows of a
+            pair apart.
+        data: n rows, from `load_csts`.
+
+    Returns:
+        The cosines, (n,).
+
+    Raises:
+        DataError: For bad vectors.
+
+    Examples:
+        >>> from cselab.data import load_csts
+        >>> from cselab.evaluation import conditional_cosines
+        >>> def constant(sentences, conditions):
+        ...     return [[1.0, 0.0] for _ in sentences]
+        >>> cosines = conditional_cosines(constant, load_csts("dev"))
+        >>> cosines.shape, float(cosines.min())
+        ((600,), 1.0)
     """
     sentences = [*data.sentences1, *data.sentences2]
     unit = unit_rows(encode(sentences, conditions=data.conditions * 2), len(sentences))
@@ -57,10 +84,25 @@ def conditional_cosines(encode: Callable[..., Any], data: ConditionalData) -> np
 def follows_condition(score: TaskScore) -> float:
     """Percentage of sentence pairs whose cosine is higher under the condition rated higher.
 
-    Of the pairs that occur with two conditions of different ratings; equal cosines count half, so
-    that a model which ignores the condition has 50. Cosines within TIE are equal.
+    Of the pairs that occur with two conditions of different ratings. Equal cosines (within TIE)
+    count half, so that a model which ignores the condition has 50.
 
-    Raises DataError where no pair has two such conditions.
+    Args:
+        score: From `evaluate_csts`.
+
+    Returns:
+        A percentage, 0 to 100.
+
+    Raises:
+        DataError: Where no pair has two such conditions.
+
+    Examples:
+        >>> from cselab.data import load_csts
+        >>> from cselab.evaluation import evaluate_csts, follows_condition
+        >>> def lengths(sentences, conditions):  # ignores the conditions
+        ...     return [[len(sentence), 10] for sentence in sentences]
+        >>> follows_condition(evaluate_csts(lengths, load_csts("dev"), resamples=0))
+        50.0
     """
     rows: dict[tuple[str, str], list[int]] = {}
     for i, pair in enumerate(zip(score.data.sentences1, score.data.sentences2, strict=True)):

@@ -28,9 +28,25 @@ def compare_methods(rows: pandas.DataFrame, against: str) -> pandas.DataFrame:
     of seeds that a true difference of this size needs (`compare_seeds`). NaN with fewer than three
     common seeds.
 
-    rows: columns method, seed, average. Methods keep their order.
+    Args:
+        rows: Columns method, seed, average.
+        against: The method that the others are compared with.
 
-    Raises DataError if `against` has no rows.
+    Returns:
+        One row per method, in the order of `rows`; columns COLUMNS.
+
+    Raises:
+        DataError: If `against` has no rows.
+
+    Examples:
+        >>> import pandas
+        >>> from cselab.evaluation import compare_methods
+        >>> averages = {"simcse": [70.0, 71.0, 70.5], "tncse": [72.0, 72.5, 73.0]}
+        >>> rows = [(name, i, x) for name, xs in averages.items() for i, x in enumerate(xs)]
+        >>> runs = pandas.DataFrame(rows, columns=["method", "seed", "average"])
+        >>> table = compare_methods(runs, "simcse")
+        >>> table.loc["tncse", ["difference", "p_holm", "power"]].round(2).to_dict()
+        {'difference': 2.0, 'p_holm': 0.25, 'power': 0.91}
     """
     if against not in set(rows.method):
         raise DataError(
@@ -59,7 +75,14 @@ def compare_methods(rows: pandas.DataFrame, against: str) -> pandas.DataFrame:
 
 
 def holm(p: np.ndarray) -> np.ndarray:
-    """Holm's step-down correction of p values, (n,), which controls the family-wise error rate."""
+    """Holm's step-down correction of p values, which controls the family-wise error rate.
+
+    Args:
+        p: Uncorrected, (n,).
+
+    Returns:
+        Corrected, (n,), in the same order.
+    """
     order = np.argsort(p)
     steps = np.maximum.accumulate(p[order] * np.arange(len(p), 0, -1))
     corrected = np.empty_like(p)

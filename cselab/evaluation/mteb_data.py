@@ -42,8 +42,9 @@ ACTIONS = (
 class Feed(NamedTuple):
     """Where the data of a task is.
 
-    files: what each subset reads of a data folder; none for embedded text.
-    read: (subset, data folder) -> Splits.
+    Attributes:
+        files: What each subset reads of a data folder; none for embedded text.
+        read: (subset, data folder) -> Splits.
     """
 
     files: dict[str, tuple[str, ...]]

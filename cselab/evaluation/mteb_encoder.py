@@ -15,21 +15,24 @@ KEPT_TEXTS = 200_000
 
 
 class MtebEncoder(AbsEncoder):
-    """mteb's view of an object with `encode(list of n strings) -> (n, d)`; similarity is the
-    cosine.
+    """mteb's view of an encoder, `encode(list of n strings) -> (n, d)`; similarity is the cosine.
 
     mteb asks for one column of a task after the other, and for both sides of every pair of
     languages. Here a text that a task has shown is looked up, and the new ones go to the encoder
     in one call, which sorts them by length. mteb's instructions of a task are not put before its
     texts: the papers' encoders have none.
 
-    name: of the model in the result files, "owner/name" as on the hub.
-    revision: of the model, which mteb names its folder of results by.
+    Args:
+        encoder: The encoder.
+        name: Of the model in the result files, "owner/name" as on the hub.
+        revision: Of the model, which mteb names its folder of results by.
 
-    >>> from cselab import load
-    >>> encoder = MtebEncoder(load("tiny-bert"), "cselab/tiny", revision="1")
-    >>> encoder.mteb_model_meta.name
-    'cselab/tiny'
+    Examples:
+        >>> from cselab import load
+        >>> from cselab.evaluation.mteb_encoder import MtebEncoder
+        >>> encoder = MtebEncoder(load("tiny-bert"), "cselab/tiny", revision="1")
+        >>> encoder.mteb_model_meta.name
+        'cselab/tiny'
     """
 
     def __init__(self, encoder: Encoder, name: str, *, revision: str):
@@ -47,7 +50,12 @@ class MtebEncoder(AbsEncoder):
     def encode(self, inputs: Any, *, task_metadata: Any, **_: Any) -> np.ndarray:
         """Embeddings of the texts of mteb's loader, (n, d) float32.
 
-        Raises DataError for vectors that are not finite or not (n, d).
+        Args:
+            inputs: mteb's loader of n texts.
+            task_metadata: Of the task that asks; its texts are kept until another one asks.
+
+        Raises:
+            DataError: For vectors that are not finite or not (n, d).
         """
         texts = list(inputs.dataset["text"])
         new = list(dict.fromkeys(texts))

@@ -21,15 +21,22 @@ def feed(
 ) -> tuple[list[AbsTask], list[str]]:
     """Give tasks their data, without the hub; subsets that have none are left out.
 
-    folder: a data folder, CSELAB_DATA by default; without one, the tasks of synthetic text.
+    Args:
+        tasks: Of `find_tasks`.
+        folder: A data folder, CSELAB_DATA by default; without one, the tasks of synthetic text.
 
-    Returns the tasks that have data, and a line about each that lacks some: what it needs.
+    Returns:
+        The tasks that have data, and a line about each that lacks some: what it needs.
 
-    Raises DataError for a file that is damaged or malformed.
+    Raises:
+        DataError: For a file that is damaged or malformed.
 
-    >>> fed, lacking = feed(find_tasks(["SyntheticSTS", "SciFact"]))  # doctest: +SKIP
-    >>> lacking  # doctest: +SKIP
-    ['SciFact needs the hub (mteb/scifact): --hub']
+    Examples:
+        >>> from cselab.evaluation.mteb_feed import feed
+        >>> from cselab.evaluation.mteb_tasks import find_tasks
+        >>> fed, lacking = feed(find_tasks(["SyntheticSTS", "SciFact"]))
+        >>> lacking
+        ['SciFact needs the hub (mteb/scifact): --hub']
     """
     where, fed, lacking = data_folder(folder), [], []
     for task in tasks:

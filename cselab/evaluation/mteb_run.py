@@ -51,20 +51,33 @@ def run_mteb(
     A task, or a subset of one, that has a result of the same data in `results` is not computed
     again. A task that the hub cannot give is left out, with a line that says why.
 
-    results: a folder in mteb's layout: results/<owner>__<name>/<revision>/<task>.json. mteb reads
-        it with `mteb.cache.ResultCache(results).load_results()`.
-    name, revision: of the encoder; another encoder of the same name needs another revision, such as
-        the fingerprint of its folder, or it gets the results of the first.
-    say: gets one line per task.
+    Args:
+        encoder: The encoder.
+        tasks: Of `find_tasks`, or fed by `feed`.
+        results: A folder in mteb's layout: results/<owner>__<name>/<revision>/<task>.json. mteb
+            reads it with `mteb.cache.ResultCache(results).load_results()`.
+        name: Of the encoder.
+        revision: Of the encoder; another encoder of the same name needs another revision, such as
+            the fingerprint of its folder, or it gets the results of the first.
+        say: Called with one line per task.
 
-    Raises DataError, before anything is computed, for a damaged result file, and later for vectors
-    that are not finite.
+    Returns:
+        mteb's results, of tasks that were evaluated or have been before.
 
-    >>> tasks, _ = feed(find_tasks(["SyntheticSTS"]))  # doctest: +SKIP
-    >>> [result] = run_mteb(encoder, tasks, "mteb", name="tiny", revision="1")  # doctest: +SKIP
-    SyntheticSTS: cosine_spearman 61.20
-    >>> result.get_score()  # doctest: +SKIP
-    0.612
+    Raises:
+        DataError: Before anything is computed, for a damaged result file; later, for vectors that
+            are not finite.
+
+    Examples:
+        >>> import cselab
+        >>> from cselab.evaluation.mteb_feed import feed
+        >>> from cselab.evaluation.mteb_run import run_mteb
+        >>> from cselab.evaluation.mteb_tasks import find_tasks
+        >>> tasks, _ = feed(find_tasks(["SyntheticCaptionRetrieval"]))
+        >>> options = {"name": "plain", "revision": "1", "say": lambda line: None}
+        >>> [result] = run_mteb(cselab.load("plain-bert"), tasks, "results", **options)
+        >>> bool(0 < result.get_score() < 1)
+        True
     """
     Path(results).mkdir(parents=True, exist_ok=True)
     cache = AtomicCache(results)
@@ -91,7 +104,13 @@ def run_mteb(
 def kept_results(results: str | Path, *, name: str, revision: str) -> list[TaskResult]:
     """All results of an encoder, of this run and of earlier ones, by name and revision.
 
-    Raises DataError for a damaged result file.
+    Args:
+        results: As in `run_mteb`.
+        name: As in `run_mteb`.
+        revision: As in `run_mteb`.
+
+    Raises:
+        DataError: For a damaged result file.
     """
     cache = ResultCache(results)
     folder = cache.get_task_result_path("task", f"cselab/{name}", revision).parent

@@ -109,22 +109,27 @@ OWN_TASKS = {kind.metadata.name: kind for kind in _DEFINED}
 
 
 def find_tasks(names: Sequence[str], languages: Sequence[str] = ()) -> list[AbsTask]:
-    """Tasks of mteb and of ours by name, without their data; "STS17/en-en" is one subset of STS17.
+    """Tasks of mteb and of ours by name, without their data.
 
     A task that mteb evaluates on several splits, "test" among them, is evaluated on that alone, as
     the papers report one score. An aggregate (CQADupstackRetrieval) stands for its parts.
 
-    languages: ISO 639-3 codes as mteb's ("deu"), or two letters (LANGUAGES). Subsets without any of
-        them are left out, and tasks without such a subset; "de-en" has both, so "en" takes it as
-        well as "en-en". None: all.
+    Args:
+        names: Of tasks; "STS17/en-en" is one subset of STS17.
+        languages: ISO 639-3 codes as mteb's ("deu"), or two letters (LANGUAGES). Subsets without
+            any of them are left out, and tasks without such a subset; "de-en" has both, so "en"
+            takes it as well as "en-en". None: all.
 
-    Raises SettingsError, with the nearest name, for an unknown task or subset, for a task that does
-    not read text, and for a language that no task has.
+    Raises:
+        SettingsError: With the nearest name, for an unknown task or subset; for a task that does
+            not read text, and for a language that no task has.
 
-    >>> [task.metadata.name for task in find_tasks(["STS12", "MRClassification"])]
-    ['STS12', 'MRClassification']
-    >>> find_tasks(["STS17"], ["fr"])[0].hf_subsets
-    ['fr-en']
+    Examples:
+        >>> from cselab.evaluation.mteb_tasks import find_tasks
+        >>> [task.metadata.name for task in find_tasks(["STS12", "MRClassification"])]
+        ['STS12', 'MRClassification']
+        >>> find_tasks(["STS17"], ["fr"])[0].hf_subsets
+        ['fr-en']
     """
     subsets: dict[str, list[str]] = {}
     for name in names:
@@ -141,10 +146,14 @@ def find_tasks(names: Sequence[str], languages: Sequence[str] = ()) -> list[AbsT
 
 
 def in_languages(tasks: Sequence[AbsTask], languages: Sequence[str]) -> list[AbsTask]:
-    """The tasks that have some of the languages, with those of their subsets alone; see
-    `find_tasks`.
+    """The tasks that have some of the languages, with those of their subsets alone.
 
-    Raises SettingsError for a language that no task has.
+    Args:
+        tasks: Of `find_tasks`; their subsets are changed.
+        languages: As in `find_tasks`.
+
+    Raises:
+        SettingsError: For a language that no task has.
     """
     wanted = [LANGUAGES.get(code, code).split("-")[0] for code in languages]
     having = {code for task in tasks for codes in _codes(task).values() for code in codes}

@@ -10,11 +10,12 @@ from cselab.evaluation.sts import unit_rows
 
 
 class RetrievalScore(NamedTuple):
-    """Percentages of the scenes (0 to 100).
+    """Percentages of the scenes (0 to 100); see `caption_retrieval`.
 
-    accuracy_at_1: the nearest caption is of the same scene.
-    strict_accuracy: the k nearest captions are exactly the other captions of the scene.
-    k: number of captions per scene, minus the query.
+    Attributes:
+        accuracy_at_1: The nearest caption is of the same scene.
+        strict_accuracy: The k nearest captions are exactly the other captions of the scene.
+        k: Number of captions per scene, minus the query.
     """
 
     accuracy_at_1: float
@@ -32,11 +33,25 @@ def caption_retrieval(
     per scene, the strict score is BeLLM's strict accuracy in the top 4 (Li and Li 2024, section
     5.4, https://arxiv.org/abs/2311.05296). A tie with a caption of another scene is a miss.
 
-    encode: list of n strings -> (n, d); called once, with all captions in the order of `scenes`.
-    scenes: groups of equal size; the first caption of each group is the query.
+    Args:
+        encode: List of n strings -> (n, d); called once, with all captions in the order of
+            `scenes`.
+        scenes: Groups of equal size; the first caption of each group is the query.
 
-    Raises DataError for fewer than two scenes, groups of fewer than two captions or of different
-    sizes, and vectors that are not finite or not (n, d).
+    Returns:
+        Percentages of the scenes.
+
+    Raises:
+        DataError: For fewer than two scenes, groups of fewer than two captions or of different
+            sizes, and vectors that are not finite or not (n, d).
+
+    Examples:
+        >>> from cselab.evaluation import caption_retrieval
+        >>> scenes = [["a dog", "the dog", "one dog"], ["a cat", "the cat", "my big cat"]]
+        >>> letters = lambda captions: [[text.count(x) for x in "dog cat"] for text in captions]
+        >>> score = caption_retrieval(letters, scenes)
+        >>> score.accuracy_at_1, score.strict_accuracy, score.k
+        (100.0, 100.0, 2)
     """
     sizes = {len(scene) for scene in scenes}
     if len(scenes) < 2 or len(sizes) != 1 or min(sizes) < 2:

@@ -41,8 +41,12 @@ HELD_OUT = 0.05
 class Settings:
     """Settings of the classifier and of the cross-validation.
 
-    patience: failures to improve after which training stops at the next one.
-    epochs: passes over the training rows between two scores.
+    Attributes:
+        folds: Of the cross-validation.
+        optimizer: Of the classifier.
+        batch_size: Rows of a mini-batch.
+        patience: Failures to improve after which training stops at the next one.
+        epochs: Passes over the training rows between two scores.
     """
 
     folds: int
@@ -62,8 +66,10 @@ SETTINGS = {
 class Fits(NamedTuple):
     """Classifiers to train on the same number of rows.
 
-    train: rows to learn from, (k, n). dev: rows to stop by, (k, m), or None for a random
-    `HELD_OUT` part of `train`. penalty: of the squared weights, (k,).
+    Attributes:
+        train: Rows to learn from, (k, n).
+        dev: Rows to stop by, (k, m), or None for a random `HELD_OUT` part of `train`.
+        penalty: Of the squared weights, (k,).
     """
 
     train: np.ndarray
@@ -72,7 +78,13 @@ class Fits(NamedTuple):
 
 
 class Fitted(NamedTuple):
-    """Best classifiers, weight (k, c, d) and bias (k, c), and their accuracy on dev, (k,)."""
+    """Best classifiers and their accuracy.
+
+    Attributes:
+        weight: (k, c, d) of k classifiers of c classes.
+        bias: (k, c).
+        accuracy: On dev, (k,).
+    """
 
     weight: Tensor
     bias: Tensor
@@ -88,7 +100,11 @@ def senteval_accuracy(
 ) -> float:
     """Accuracy x100 of a task, rounded to two decimals.
 
-    x, y: features, (n, d), and labels, (n,), of each part, in SentEval's order (`sorted_rows`).
+    Args:
+        x: Features of each part, (n, d), in SentEval's order (`sorted_rows`).
+        y: Labels of each part, (n,).
+        settings: One of SETTINGS.
+        seed: Of the classifiers and, of tasks with parts, of the folds.
     """
     rows, start = {}, 0
     for part, labels in y.items():
@@ -110,7 +126,11 @@ def senteval_accuracy(
 
 
 def sorted_rows(parts: Mapping[str, LabelledText]) -> dict[str, LabelledText]:
-    """Rows of each part by number of words (of both texts of a pair), then by label."""
+    """Rows of each part by number of words (of both texts of a pair), then by label.
+
+    Args:
+        parts: As `load_transfer` returns them.
+    """
     found = {}
     for name, part in parts.items():
         lengths = zip(*([len(text.split()) for text in texts] for texts in part.texts), strict=True)

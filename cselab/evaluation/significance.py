@@ -19,16 +19,20 @@ FEWEST_SEEDS = 3
 
 @dataclass(frozen=True)
 class SeedComparison:
-    """Method a minus method b over n common seeds, in points.
+    """Method a minus method b over n common seeds, in points; printed as a sentence.
 
-    mean, sd: of the differences.
-    low, high: 95 % t interval of the mean difference.
-    p_permutation: two-sided sign-flip permutation test of the differences.
-    p_wilcoxon: signed-rank test.
-    effect: Cohen's d of paired differences (mean / sd).
-    power: probability that a paired t test at 5 % finds a true difference of the observed size with
-        n seeds; 0 where the scores are equal at every seed.
-    seeds_needed: the number of seeds for a power of 80 %.
+    Attributes:
+        n: Number of seeds.
+        mean: Of the differences.
+        sd: Of the differences.
+        low: Lower end of the 95 % t interval of the mean difference.
+        high: Its upper end.
+        p_permutation: Two-sided sign-flip permutation test of the differences.
+        p_wilcoxon: Signed-rank test.
+        effect: Cohen's d of paired differences (mean / sd).
+        power: Probability that a paired t test at 5 % finds a true difference of the observed size
+            with n seeds; 0 where the scores are equal at every seed.
+        seeds_needed: The number of seeds for a power of 80 %.
     """
 
     n: int
@@ -64,9 +68,23 @@ class SeedComparison:
 def compare_seeds(a: ArrayLike, b: ArrayLike) -> SeedComparison:
     """Compare two methods over seeds.
 
-    a, b: their scores; equal positions have equal seeds.
+    Args:
+        a: Scores of one method, one a seed, (n,).
+        b: Scores of the other, (n,); equal positions have equal seeds.
 
-    Raises DataError for different lengths, fewer than three seeds, or values that are not finite.
+    Returns:
+        The difference a - b with its interval, tests and power.
+
+    Raises:
+        DataError: For different lengths, fewer than three seeds, or values that are not finite.
+
+    Examples:
+        >>> from cselab.evaluation import compare_seeds
+        >>> result = compare_seeds([72.0, 72.5, 73.0, 72.4], [70.9, 71.6, 72.2, 71.0])
+        >>> f"{result.mean:.2f} [{result.low:.2f}, {result.high:.2f}]"
+        '1.05 [0.63, 1.47]'
+        >>> result.p_permutation, result.seeds_needed
+        (0.125, 3)
     """
     a, b = np.asarray(a, np.float64), np.asarray(b, np.float64)
     if a.shape != b.shape or a.ndim != 1 or len(a) < FEWEST_SEEDS or not np.isfinite([a, b]).all():
@@ -100,7 +118,21 @@ def compare_seeds(a: ArrayLike, b: ArrayLike) -> SeedComparison:
 
 
 def paired_t_power(effect: float, n: int, *, level: float = 0.05) -> float:
-    """Power of the two-sided paired t test for a true effect size d and n seeds (noncentral t)."""
+    """Power of the two-sided paired t test (noncentral t).
+
+    Args:
+        effect: True effect size d: mean of the paired differences / their standard deviation.
+        n: Number of seeds.
+        level: Of significance.
+
+    Returns:
+        A probability.
+
+    Examples:
+        >>> from cselab.evaluation import paired_t_power
+        >>> f"{paired_t_power(1.0, 5):.2f}, {paired_t_power(1.0, 10):.2f}"
+        '0.40, 0.80'
+    """
     critical = scipy.stats.t.ppf(1 - level / 2, n - 1)
     shift = abs(effect) * math.sqrt(n)
     power = scipy.stats.nct.sf(critical, n - 1, shift) + scipy.stats.nct.cdf(
@@ -110,7 +142,21 @@ def paired_t_power(effect: float, n: int, *, level: float = 0.05) -> float:
 
 
 def seeds_needed(effect: float, *, power: float = 0.8, most: int = 100_000) -> int:
-    """Smallest number of seeds, from 3 to `most`, for which `paired_t_power` reaches `power`."""
+    """Smallest number of seeds for which `paired_t_power` reaches `power`.
+
+    Args:
+        effect: True effect size d, as in `paired_t_power`.
+        power: To reach.
+        most: What is returned where more would be needed.
+
+    Returns:
+        A number of seeds, from 3 to `most`.
+
+    Examples:
+        >>> from cselab.evaluation import seeds_needed
+        >>> seeds_needed(1.0), seeds_needed(0.5)
+        (10, 34)
+    """
     if paired_t_power(effect, most) < power:
         return most
     low, high = 2, 4
@@ -123,11 +169,20 @@ def seeds_needed(effect: float, *, power: float = 0.8, most: int = 100_000) -> i
 
 
 def seeds_for_width(sd: float, half_width: float, *, most: int = 10_000) -> int:
-    """Smallest number of seeds, from 3 to `most`, whose 95 % t interval reaches no further than
-    `half_width` to either side of the mean, if the paired differences have this deviation.
+    """Smallest number of seeds whose 95 % t interval has at most this half width.
 
-    >>> seeds_for_width(0.3, 0.2)
-    12
+    Args:
+        sd: Standard deviation of the paired differences.
+        half_width: Distance from the mean to either end of the interval, in the unit of `sd`.
+        most: What is returned where more would be needed.
+
+    Returns:
+        A number of seeds, from 3 to `most`.
+
+    Examples:
+        >>> from cselab.evaluation import seeds_for_width
+        >>> seeds_for_width(0.3, 0.2)
+        12
     """
 
     def reaches(n: int) -> bool:
@@ -152,8 +207,11 @@ def _sign_flips(difference: np.ndarray) -> float:
 class PairComparison:
     """Spearman x100 of model a minus that of model b, with a paired bootstrap over test pairs.
 
-    low, high: 95 % bootstrap interval.
-    p_bootstrap: two-sided; from the share of resampled differences on the other side of 0.
+    Attributes:
+        difference: On the test pairs themselves.
+        low: Lower end of the 95 % bootstrap interval.
+        high: Its upper end.
+        p_bootstrap: Two-sided; from the share of resampled differences on the other side of 0.
     """
 
     difference: float
@@ -169,7 +227,27 @@ def compare_pairs(
 
     Says nothing about other seeds.
 
-    Raises DataError unless both scores are of the same pairs.
+    Args:
+        a: Score of one model.
+        b: Score of the other.
+        resamples: Bootstrap resamples.
+        seed: Of the resamples.
+
+    Returns:
+        The difference a - b with its interval and p.
+
+    Raises:
+        DataError: Unless both scores are of the same pairs.
+
+    Examples:
+        >>> from cselab.data import load_sts
+        >>> from cselab.evaluation import compare_pairs, score_pairs
+        >>> data = load_sts("Synthetic")
+        >>> exact = score_pairs(data, data.scores, resamples=0)
+        >>> coarse = score_pairs(data, data.scores // 2, resamples=0)
+        >>> found = compare_pairs(exact, coarse, resamples=100)
+        >>> 0 < found.low < found.difference < found.high, found.p_bootstrap
+        (True, 0.02)
     """
     random = np.random.default_rng(seed)
     return _compared(a.spearman - b.spearman, _differences(a, b, resamples, random))
@@ -182,7 +260,26 @@ def compare_averages(
 
     The pairs of each test are resampled by themselves. Of one test it is `compare_pairs`.
 
-    Raises DataError unless both reports are of the same pairs.
+    Args:
+        a: Report of one model.
+        b: Report of the other, of the same tests in the same order.
+        resamples: Bootstrap resamples.
+        seed: Of the resamples.
+
+    Returns:
+        The difference a - b of the averages with its interval and p.
+
+    Raises:
+        DataError: Unless both reports are of the same pairs.
+
+    Examples:
+        >>> from cselab.evaluation import compare_averages, evaluate_sts
+        >>> letters = lambda texts: [[t.count(c) for c in "aeiou"] for t in texts]
+        >>> lengths = lambda texts: [[len(t), 10] for t in texts]
+        >>> reports = [evaluate_sts(e, "Synthetic", resamples=0) for e in (letters, lengths)]
+        >>> found = compare_averages(*reports, resamples=100)
+        >>> found.difference > 0, found.p_bootstrap
+        (True, 0.02)
     """
     if list(a.tasks) != list(b.tasks):
         raise DataError(

@@ -2,7 +2,7 @@
 
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -17,15 +17,20 @@ from cselab.errors import DataError
 class TaskScore:
     """Correlations of one task, x100.
 
-    spearman: over the pairs of all subsets together, the "all" setting of the papers' tables.
-    mean, wmean: mean of the subsets' Spearman, unweighted and weighted by their numbers of pairs.
-    by_subset: Spearman of each subset.
-    low, high: 95 % bootstrap interval of `spearman` over test pairs, NaN without resamples. It does
-        not include the variation over seeds.
-    similarities: the cosines, (n,), for a paired comparison of two models.
-
     A model with the same cosine for every pair scores 0, with a warning. A subset whose gold
     ratings are all equal has no score (NaN) and is left out of the means.
+
+    Attributes:
+        data: The pairs and their ratings.
+        spearman: Over the pairs of all subsets together, the "all" setting of the papers' tables.
+        pearson: Pearson's correlation over the same pairs.
+        mean: Unweighted mean of the subsets' Spearman.
+        wmean: Their mean weighted by the numbers of pairs.
+        by_subset: Spearman of each subset.
+        low: Lower end of the 95 % bootstrap interval of `spearman` over test pairs, NaN without
+            resamples. It does not include the variation over seeds.
+        high: Its upper end.
+        similarities: The cosines, (n,), for a paired comparison of two models.
     """
 
     data: StsData
@@ -36,14 +41,31 @@ class TaskScore:
     by_subset: dict[str, float]
     low: float
     high: float
-    similarities: np.ndarray
+    similarities: np.ndarray = field(repr=False)
 
 
 @dataclass(frozen=True)
 class StsReport:
-    """Scores by task, in the order of the tasks."""
+    """Scores by task, in the order of the tasks; prints as a table.
+
+    Attributes:
+        tasks: The scores by name of the task.
+
+    Examples:
+        >>> import cselab
+        >>> from cselab.evaluation import evaluate_sts
+        >>> report = evaluate_sts(cselab.load("tiny-bert").encode, "Synthetic", resamples=0)
+        >>> report.average == report.scores["Synthetic"]
+        True
+        >>> report.to_frame()["n"].to_dict()
+        {'Synthetic': 1500}
+    """
 
     tasks: dict[str, TaskScore]
+
+    def __repr__(self) -> str:
+        scores = ", ".join(f"{task} {score:.2f}" for task, score in self.scores.items())
+        return f"StsReport({scores}; average {self.average:.2f})"
 
     @property
     def scores(self) -> dict[str, float]:
@@ -122,21 +144,29 @@ def evaluate_sts(
 ) -> StsReport:
     """Spearman x100 of the cosine similarity with the gold ratings, per task, without training.
 
-    encode: list of n strings -> (n, d) array or tensor; called once, with the distinct sentences of
-        all tasks.
-    split: of all tasks, or by task with "test" for the others: `{"SICK-R": "all"}`.
-    folder, hub: as in `load_sts`.
-    text: "raw", or "senteval" for STS12 to STS16; the other tasks have one form only.
-    resamples: number of bootstrap resamples of each interval; 0 for no interval.
+    Args:
+        encode: List of n strings -> (n, d) array or tensor; called once, with the distinct
+            sentences of all tasks.
+        tasks: Names as in `load_sts`.
+        split: Of all tasks, or by task with "test" for the others: `{"SICK-R": "all"}`.
+        folder: As in `load_sts`.
+        text: "raw", or "senteval" for STS12 to STS16; the other tasks have one form only.
+        hub: As in `load_sts`.
+        resamples: Number of bootstrap resamples of each interval; 0 for no interval.
 
-    Raises DataError as `load_sts`, and if `encode` returns another number of rows or values that
-    are not finite.
+    Returns:
+        The scores by task.
 
-    >>> from cselab.evaluation import evaluate_sts
-    >>> encode = lambda sentences: [[len(sentence), 10.0] for sentence in sentences]
-    >>> report = evaluate_sts(encode, "Synthetic", resamples=0)
-    >>> len(report.tasks["Synthetic"].data), sorted(report.scores)
-    (1500, ['Synthetic'])
+    Raises:
+        DataError: As `load_sts`; for splits of other tasks; and if `encode` returns another number
+            of rows or values that are not finite.
+
+    Examples:
+        >>> from cselab.evaluation import evaluate_sts
+        >>> encode = lambda sentences: [[len(sentence), 10.0] for sentence in sentences]
+        >>> report = evaluate_sts(encode, "Synthetic", resamples=0)
+        >>> len(report.tasks["Synthetic"].data), sorted(report.scores)
+        (1500, ['Synthetic'])
     """
     tasks = (tasks,) if isinstance(tasks, str) else tasks
     splits = dict.fromkeys(tasks, split if isinstance(split, str) else "test")
@@ -157,7 +187,24 @@ def evaluate_sts(
 def score_data(
     encode: Callable[[list[str]], Any], loaded: Sequence[StsData], *, resamples: int = 1000
 ) -> StsReport:
-    """`evaluate_sts` on pairs that are loaded already. Raises DataError for bad vectors."""
+    """`evaluate_sts` on pairs that are loaded already.
+
+    Args:
+        encode: As in `evaluate_sts`.
+        loaded: From `load_sts`.
+        resamples: As in `evaluate_sts`.
+
+    Raises:
+        DataError: For bad vectors.
+
+    Examples:
+        >>> from cselab.data import load_sts
+        >>> from cselab.evaluation import score_data
+        >>> lengths = lambda sentences: [[len(sentence), 10.0] for sentence in sentences]
+        >>> report = score_data(lengths, [load_sts("Synthetic", "dev")], resamples=0)
+        >>> report.tasks["Synthetic"].data.split
+        'dev'
+    """
     sentences = list(
         dict.fromkeys(s for data in loaded for s in (*data.sentences1, *data.sentences2))
     )
@@ -172,7 +219,21 @@ def score_data(
 
 
 def score_pairs(data: StsData, similarities: np.ndarray, *, resamples: int = 1000) -> TaskScore:
-    """All correlations of one task from the similarities of its pairs, (n,)."""
+    """All correlations of one task from the similarities of its pairs.
+
+    Args:
+        data: n pairs with their ratings.
+        similarities: One a pair, (n,).
+        resamples: As in `evaluate_sts`.
+
+    Examples:
+        >>> from cselab.data import load_sts
+        >>> from cselab.evaluation import score_pairs
+        >>> data = load_sts("Synthetic")
+        >>> score = score_pairs(data, data.scores**2, resamples=0)  # the same ranks, another curve
+        >>> f"{score.spearman:.1f} {score.pearson:.1f}"
+        '100.0 96.9'
+    """
     # rounded, so that pairs of equal sentences tie
     similarities = similarities.round(12)
     if np.ptp(similarities) == 0:
@@ -236,7 +297,13 @@ def resampled(
 ) -> np.ndarray:
     """Spearman x100 of k models on bootstrap resamples of the pairs, (resamples, k).
 
-    All models have the same resamples. similarities: k arrays of n; gold: (n,).
+    All models have the same resamples.
+
+    Args:
+        similarities: k arrays of n.
+        gold: Ratings, (n,).
+        resamples: Their number.
+        random: Draws them.
     """
     n = len(gold)
     *models, gold = (np.unique(x, return_inverse=True)[1] for x in (*similarities, gold))
@@ -259,7 +326,12 @@ def _centred_ranks(values: np.ndarray) -> np.ndarray:
 def finite_rows(vectors: Any, n: int) -> np.ndarray:
     """Embeddings of n sentences as (n, d) float64.
 
-    Raises DataError for another shape, NaN or infinity.
+    Args:
+        vectors: What an encoder returned: tensor, array or nested lists.
+        n: Number of rows expected.
+
+    Raises:
+        DataError: For another shape, NaN or infinity.
     """
     try:
         if hasattr(vectors, "detach"):

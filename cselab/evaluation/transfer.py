@@ -45,16 +45,26 @@ def evaluate_transfer(
 ) -> dict[str, float]:
     """Accuracy x100 of each transfer task.
 
-    encode: list of n strings -> (n, d); called once per task, with its distinct sentences.
-    limit: training rows of SST2, whose 67,349 phrases take most of the time; None for all, as in
-        the papers.
-    protocol: "standardised": scikit-learn on standardised features. "senteval": the papers'
-        classifier, on features as they are; published scores are of this protocol.
-        "senteval-fast": the same with fewer folds and epochs.
-    seed: of folds and classifiers; None is 0, and SentEval's 1111 for its protocol.
+    Needs a data folder with the tasks' official files:
+    `evaluate_transfer(cselab.load("tiny-bert").encode, ["TREC"], folder="data")["TREC"]`.
 
-    Raises SettingsError for an unknown protocol, DataError as `load_transfer`, and for bad vectors
-    as `evaluate_sts`.
+    Args:
+        encode: List of n strings -> (n, d); called once per task, with its distinct sentences.
+        tasks: Names of TRANSFER7.
+        folder: As in `load_transfer`.
+        limit: Training rows of SST2, whose 67,349 phrases take most of the time; None for all, as
+            in the papers.
+        protocol: "standardised": scikit-learn on standardised features. "senteval": the papers'
+            classifier, on features as they are; published scores are of this protocol.
+            "senteval-fast": the same with fewer folds and epochs.
+        seed: Of folds and classifiers; None is 0, and SentEval's 1111 for its protocol.
+
+    Returns:
+        Accuracy, 0 to 100, by task.
+
+    Raises:
+        SettingsError: For an unknown protocol.
+        DataError: As `load_transfer`, and for bad vectors as `evaluate_sts`.
     """
     if protocol not in PROTOCOLS:
         raise SettingsError(f"unknown protocol {protocol!r}; {suggest(protocol, PROTOCOLS)}")
@@ -94,7 +104,12 @@ def _accuracy(
 def features(
     encode: Callable[[list[str]], Any], parts: dict[str, LabelledText]
 ) -> dict[str, np.ndarray]:
-    """Features of each part: embeddings, (n, d), or for pairs |u - v| and u * v, (n, 2d)."""
+    """Features of each part: embeddings, (n, d), or for pairs |u - v| and u * v, (n, 2d).
+
+    Args:
+        encode: As in `evaluate_transfer`.
+        parts: As `load_transfer` returns them.
+    """
     sentences = list(
         dict.fromkeys(s for part in parts.values() for texts in part.texts for s in texts)
     )
