@@ -24,10 +24,13 @@ class Trace(NamedTuple):
 
     n layers, B sentences, h heads, L tokens, d features, e = d / h.
 
-    attention: softmax(Q K^T / sqrt(d_head)), queries by keys; padding receives 0.
-    values: the value vectors of each head.
-    context: attention-weighted values, heads concatenated, before the output projection.
-    states: hidden states; index 0 is the embedding layer.
+    Attributes:
+        attention: softmax(Q K^T / sqrt(d_head)), queries by keys, (n, B, h, L, L); padding receives
+            0.
+        values: The value vectors of each head, (n, B, h, L, e).
+        context: Attention-weighted values, heads concatenated, before the output projection,
+            (n, B, L, d).
+        states: Hidden states, (n+1, B, L, d); index 0 is the embedding layer.
     """
 
     attention: Float[Tensor, "n B h L L"]
@@ -45,6 +48,20 @@ def trace(
 
     The maps are computed from the layers' projections, so that the tower may have been loaded with
     any attention implementation: scaled-dot-product attention returns no maps.
+
+    Args:
+        tower: A BERT or RoBERTa of transformers.
+        input_ids: Tokens of B sentences, (B, L).
+        attention_mask: 1 for tokens, 0 for padding, (B, L); None: no padding.
+
+    Examples:
+        >>> import cselab
+        >>> from cselab.analysis import trace
+        >>> encoder = cselab.load("tiny-bert")
+        >>> batch = encoder.tokenizer(["A dog runs."], return_tensors="pt")
+        >>> found = trace(encoder.backbone, batch["input_ids"])
+        >>> found.attention.shape, found.states.shape
+        (torch.Size([6, 1, 3, 6, 6]), torch.Size([7, 1, 6, 192]))
     """
     keys = torch.ones_like(input_ids) if attention_mask is None else attention_mask
     padding = (1.0 - keys[:, None, None, :].float()) * torch.finfo(torch.float32).min
@@ -75,6 +92,22 @@ def read_lengths(
     Kobayashi et al. 2020, https://arxiv.org/abs/2004.10102: a large weight on a short value reads
     little. With one tower's attention and the other's values, this is what a cross-attention layer
     reads.
+
+    Args:
+        attention: Of a `Trace`, (n, B, h, L, L).
+        values: Of a `Trace`, (n, B, h, L, e).
+
+    Returns:
+        Lengths, queries by keys, (n, B, h, L, L).
+
+    Examples:
+        >>> import torch
+        >>> from cselab.analysis import read_lengths
+        >>> attention = torch.full((1, 1, 1, 2, 2), 0.5)
+        >>> values = torch.tensor([[3.0, 4.0], [0.0, 1.0]]).view(1, 1, 1, 2, 2)
+        >>> read_lengths(attention, values).squeeze()
+        tensor([[2.5000, 0.5000],
+                [2.5000, 0.5000]])
     """
     return attention * values.norm(dim=-1)[..., None, :]
 
@@ -87,6 +120,21 @@ def cls_energy(
     JTCSE Eq. 6, https://arxiv.org/abs/2505.02366. h_cls is the row of [CLS], H the rows of all
     other tokens without padding. The energy falls with the length of a sentence (H has more rows),
     so compare models on the same sentences only.
+
+    Args:
+        tower: A BERT or RoBERTa of transformers.
+        tokenizer: The tower's.
+        sentences: At least one.
+
+    Returns:
+        The energy of each of n layers, (n,).
+
+    Examples:
+        >>> import cselab
+        >>> from cselab.analysis import cls_energy
+        >>> encoder = cselab.load("tiny-bert")
+        >>> cls_energy(encoder.backbone, encoder.tokenizer, ["A dog runs.", "It rains."]).shape
+        torch.Size([6])
     """
     energies = []
     for batch in token_batches(tokenizer, sentences, tower.device):
@@ -97,7 +145,24 @@ def cls_energy(
 def context_energy(
     context: Float[Tensor, "n B L d"], mask: Int[Tensor, "B L"]
 ) -> Float[Tensor, "n B"]:
-    """Energy of [CLS] of each layer and sentence, from the context of a `Trace`."""
+    """Energy of [CLS] of each layer and sentence, from the context of a `Trace`.
+
+    JTCSE Eq. 6, https://arxiv.org/abs/2505.02366; see `cls_energy`.
+
+    Args:
+        context: Of a `Trace`, (n, B, L, d).
+        mask: 1 for tokens, 0 for padding, (B, L).
+
+    Returns:
+        Energies, (n, B).
+
+    Examples:
+        >>> import torch
+        >>> from cselab.analysis import context_energy
+        >>> context = torch.ones(1, 1, 5, 8)  # [CLS] and four other tokens of the same length
+        >>> context_energy(context, torch.ones(1, 5, dtype=torch.long)).item()
+        0.5
+    """
     squares = context.square().sum(-1) * mask
     return (squares[..., 0] / squares[..., 1:].sum(-1)).sqrt()
 
@@ -107,8 +172,25 @@ def attention_sink(
 ) -> Float[Tensor, "n 4"]:
     """Share of attention that each of CLASSES receives, by layer; rows sum to 1.
 
-    A mean over heads, query tokens and sentences. Final punctuation is the token before the last
-    [SEP], if it has no letter and no digit.
+    A mean over heads, query tokens and sentences; JTCSE section III-A,
+    https://arxiv.org/abs/2505.02366. Final punctuation is the token before the last [SEP], if it
+    has no letter and no digit.
+
+    Args:
+        tower: A BERT or RoBERTa of transformers.
+        tokenizer: The tower's.
+        sentences: At least one.
+
+    Returns:
+        Shares, (n, 4).
+
+    Examples:
+        >>> import cselab
+        >>> from cselab.analysis import CLASSES, attention_sink
+        >>> encoder = cselab.load("tiny-bert")
+        >>> shares = attention_sink(encoder.backbone, encoder.tokenizer, ["A dog runs."])
+        >>> CLASSES, shares.shape
+        (('[CLS]', '[SEP]', 'final punctuation', 'other tokens'), torch.Size([6, 4]))
     """
     shares = []
     for batch in token_batches(tokenizer, sentences, tower.device):
@@ -127,6 +209,20 @@ def received_attention(
     """Attention that each token receives; sums to 1 over tokens.
 
     A mean over heads and over queries that are not padding.
+
+    Args:
+        attention: Of a `Trace`, (n, B, h, L, L).
+        mask: 1 for tokens, 0 for padding, (B, L).
+
+    Returns:
+        Shares, (n, B, L).
+
+    Examples:
+        >>> import torch
+        >>> from cselab.analysis import received_attention
+        >>> attention = torch.tensor([[0.9, 0.1], [0.7, 0.3]]).view(1, 1, 1, 2, 2)
+        >>> received_attention(attention, torch.ones(1, 2, dtype=torch.long)).squeeze()
+        tensor([0.8000, 0.2000])
     """
     weights = mask.to(attention) / mask.sum(-1, keepdim=True)
     return torch.einsum("n b h q k, b q -> n b k", attention, weights) / attention.shape[2]
@@ -135,7 +231,25 @@ def received_attention(
 def token_classes(
     tokenizer: PreTrainedTokenizerBase, ids: Int[Tensor, " L"], mask: Int[Tensor, " L"]
 ) -> Int[Tensor, " L"]:
-    """Index into CLASSES of each token of one sentence, -1 for padding."""
+    """Index into CLASSES of each token of one sentence, -1 for padding.
+
+    Args:
+        tokenizer: That made the tokens.
+        ids: Tokens, (L,).
+        mask: 1 for tokens, 0 for padding, (L,).
+
+    Returns:
+        Indices, (L,).
+
+    Examples:
+        >>> import cselab
+        >>> from cselab.analysis import CLASSES, token_classes
+        >>> tokenizer = cselab.load("tiny-bert").tokenizer
+        >>> batch = tokenizer(["A dog runs."], return_tensors="pt")
+        >>> classes = token_classes(tokenizer, batch["input_ids"][0], batch["attention_mask"][0])
+        >>> [CLASSES[i] for i in classes]
+        ['[CLS]', 'other tokens', 'other tokens', 'other tokens', 'final punctuation', '[SEP]']
+    """
     classes = torch.full_like(ids, CLASSES.index("other tokens"))
     classes[mask == 0] = -1
     places = mask.nonzero().flatten()

@@ -16,7 +16,14 @@ def token_batches(
     *,
     max_length: int | None = None,
 ) -> Iterator[dict[str, Tensor]]:
-    """`input_ids` and `attention_mask` of 64 sentences at a time, in order, truncated."""
+    """`input_ids` and `attention_mask` of 64 sentences at a time, in order, truncated.
+
+    Args:
+        tokenizer: The model's.
+        sentences: In any number.
+        device: Of the batches.
+        max_length: Tokens of a sentence; None: the tokenizer's.
+    """
     for start in range(0, len(sentences), BATCH):
         batch = tokenizer(
             list(sentences[start : start + BATCH]),

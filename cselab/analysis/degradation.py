@@ -25,11 +25,31 @@ def layer_scores(
 ) -> list[float]:
     """Spearman x100 of the cosines with `scores`, for the encoder cut after layer 0, 1, …, n.
 
-    Layer 0 is the embedding layer. A cut model keeps the final norm of the model, if it has one,
-    and the encoder's pooling and prompt; one pass gives all cuts. NaN where all cosines are equal:
-    the last token of a prompt has the same embedding for all sentences.
+    BeLLM section 3.1, https://arxiv.org/abs/2311.05296. Layer 0 is the embedding layer. A cut model
+    keeps the final norm of the model, if it has one, and the encoder's pooling and prompt; one pass
+    gives all cuts.
 
-    Raises DataError for lists of different lengths.
+    Args:
+        encoder: A single tower.
+        sentences1: First sentences of the pairs.
+        sentences2: Second sentences.
+        scores: Gold ratings.
+
+    Returns:
+        n + 1 scores. NaN where all cosines are equal: the last token of a prompt has the same
+        embedding for all sentences.
+
+    Raises:
+        DataError: For lists of different lengths.
+
+    Examples:
+        >>> import cselab
+        >>> from cselab.analysis import layer_scores
+        >>> from cselab.data import load_sts
+        >>> pairs = load_sts("Synthetic", "dev").subsample(50)
+        >>> given = pairs.sentences1, pairs.sentences2, pairs.scores.tolist()
+        >>> len(layer_scores(cselab.load("tiny-bert"), *given))  # it has six layers
+        7
     """
     if not len(sentences1) == len(sentences2) == len(scores):
         raise DataError(

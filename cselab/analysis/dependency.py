@@ -22,13 +22,27 @@ def token_dependency(
 ) -> list[Float[Tensor, " n"]]:
     """Spearman correlation, over d features, of the turning point's state with each other token's.
 
-    Returns one tensor per sentence, in token order. Near 1, the two states are almost the same.
+    BeLLM section 2, https://arxiv.org/abs/2311.05296. Near 1, the two states are almost the same.
 
-    mask: 1 for tokens, 0 for padding, on either side.
-    turning_point: "cls" (first token, for BERT) or "last_token" (for decoders).
+    Args:
+        states: Hidden states, (B, L, d).
+        mask: 1 for tokens, 0 for padding, on either side, (B, L).
+        turning_point: "cls" (first token, for BERT) or "last_token" (for decoders).
 
-    Raises SettingsError for an unknown turning point, DataError for a sentence of fewer than two
-    tokens.
+    Returns:
+        One tensor per sentence, in token order.
+
+    Raises:
+        SettingsError: For an unknown turning point.
+        DataError: For a sentence of fewer than two tokens.
+
+    Examples:
+        >>> import torch
+        >>> from cselab.analysis import token_dependency
+        >>> states = torch.tensor([[[1.0, 2.0, 3.0], [2.0, 4.0, 9.0], [3.0, 2.0, 1.0]]])
+        >>> [found] = token_dependency(states, torch.ones(1, 3, dtype=torch.long))
+        >>> [round(correlation, 6) for correlation in found.tolist()]
+        [1.0, -1.0]
     """
     if turning_point not in TURNING_POINTS:
         raise SettingsError(
@@ -54,7 +68,26 @@ def sentence_dependency(
 ) -> Float[Tensor, " n"]:
     """Mean of `token_dependency` over the tokens of each sentence, in the last layer.
 
-    encoder: a SentenceEncoder with its tokenizer. The sentences stand alone, without its prompt.
+    Args:
+        encoder: A SentenceEncoder with its tokenizer. The sentences stand alone, without its
+            prompt.
+        sentences: n of them.
+        turning_point: As in `token_dependency`.
+
+    Returns:
+        Correlations, (n,).
+
+    Raises:
+        SettingsError: As `token_dependency`.
+        DataError: As `token_dependency`.
+
+    Examples:
+        >>> import cselab
+        >>> from cselab.analysis import sentence_dependency
+        >>> encoder = cselab.load("tiny-llama")
+        >>> sentences = ["A dog runs.", "It rains."]
+        >>> sentence_dependency(encoder, sentences, turning_point="last_token").shape
+        torch.Size([2])
     """
     means = []
     with evaluating(encoder), torch.inference_mode():

@@ -18,8 +18,9 @@ from cselab.models import evaluating
 class Norms(NamedTuple):
     """Euclidean norms of the vectors of n sentences.
 
-    cls: of [CLS] in the last layer, h^L.
-    pooled: of the pooler's output, h^P; None without a pooler.
+    Attributes:
+        cls: Of [CLS] in the last layer, h^L, (n,).
+        pooled: Of the pooler's output, h^P, (n,); None without a pooler.
     """
 
     cls: Float[Tensor, " n"]
@@ -29,7 +30,21 @@ class Norms(NamedTuple):
 def vector_norms(
     tower: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, sentences: Sequence[str]
 ) -> Norms:
-    """Norms of the vectors of each sentence, in order, with the tower in evaluation mode."""
+    """Norms of the vectors of each sentence, in order, with the tower in evaluation mode.
+
+    Args:
+        tower: A BERT or RoBERTa of transformers.
+        tokenizer: The tower's.
+        sentences: At least one.
+
+    Examples:
+        >>> import cselab
+        >>> from cselab.analysis import vector_norms
+        >>> encoder = cselab.load("tiny-bert")
+        >>> norms = vector_norms(encoder.backbone, encoder.tokenizer, ["A dog runs.", "It rains."])
+        >>> norms.cls.shape, norms.pooled.shape
+        (torch.Size([2]), torch.Size([2]))
+    """
     cls, pooled = [], []
     with evaluating(tower), torch.inference_mode():
         for batch in token_batches(tokenizer, sentences, tower.device):

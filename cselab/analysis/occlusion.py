@@ -12,9 +12,11 @@ from cselab.models import SentenceEncoder, TwinEncoder, evaluating
 class CosineByToken(NamedTuple):
     """Cosine of two sentences, and by how much it falls without each token.
 
-    cosine: of the whole sentences.
-    first, second: `cosine - cosine without the token`, one for each token of a sentence; NaN for
-        the first and last one, [CLS] and [SEP].
+    Attributes:
+        cosine: Of the whole sentences.
+        first: `cosine - cosine without the token` for each token of the first sentence, (L,); NaN
+            for [CLS] and [SEP].
+        second: The same for the second sentence, (M,).
     """
 
     cosine: float
@@ -28,12 +30,25 @@ def cosine_by_token(
     """Hide one token after the other from both attention and pooling, and take the cosine again.
 
     Occlusion, as in Zeiler and Fergus 2014 (https://arxiv.org/abs/1311.2901, section 4.2). The
-    other tokens keep their positions. A positive number: the token makes the sentences more alike.
+    other tokens keep their positions.
 
-    >>> from cselab.models import SentenceEncoder
-    >>> encoder = SentenceEncoder.from_pretrained("data/backbones/tiny-bert")  # doctest: +SKIP
-    >>> cosine_by_token(encoder, "a dog runs", "a dog sleeps").cosine  # doctest: +SKIP
-    0.87
+    Args:
+        encoder: A single tower or a twin.
+        first: A sentence.
+        second: A sentence.
+        max_length: Tokens at which a sentence is cut.
+
+    Returns:
+        The cosine and its fall for each token. A positive number: the token makes the sentences
+        more alike.
+
+    Examples:
+        >>> import cselab
+        >>> from cselab.analysis import cosine_by_token
+        >>> found = cosine_by_token(cselab.load("tiny-bert"), "A dog runs", "A dog sleeps")
+        >>> falls = found.first[1:-1].tolist()  # of "a", "dog", "runs"
+        >>> falls[1] > falls[2]  # the word that both have makes them alike
+        True
     """
     vectors = [_without_each_token(encoder, text, max_length) for text in (first, second)]
     whole = [rows[0] for rows in vectors]

@@ -20,10 +20,27 @@ def correlation_rank(
 ) -> int:
     """Rank of the cross-correlation matrix (d, d) of two views.
 
-    Barlow Twins pulls this matrix towards the identity. The rank is at most N - 1 with
-    centred features and N without; below d, the identity cannot be reached. `artificial_rows`
-    Gaussian rows, the same in both views, raise it by their number (Table 2). Errors as
-    `cselab.losses.cross_correlation`.
+    Barlow Twins pulls this matrix towards the identity. The rank is at most N - 1 with centred
+    features and N without; below d, the identity cannot be reached (ImSimCSE section 4.2,
+    https://arxiv.org/abs/2305.13192).
+
+    Args:
+        a: One view of N sentences, (N, d).
+        b: The other view, (N, d).
+        artificial_rows: Number of Gaussian rows, the same in both views; they raise the rank by
+            their number (Table 2).
+        centre: Whether features are centred first.
+        seed: Of the artificial rows.
+
+    Raises:
+        DataError: As `cselab.losses.cross_correlation`.
+
+    Examples:
+        >>> import torch
+        >>> from cselab.analysis import correlation_rank
+        >>> views = torch.randn(2, 5, 8, generator=torch.Generator().manual_seed(0))
+        >>> correlation_rank(*views), correlation_rank(*views, artificial_rows=3)
+        (4, 7)
     """
     random = torch.Generator().manual_seed(seed)
     matrix = cross_correlation(

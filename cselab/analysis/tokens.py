@@ -15,10 +15,19 @@ def token_labels(tokenizer: PreTrainedTokenizerBase, ids: Sequence[int]) -> list
 
     A character that is several tokens ("é" as two bytes) is the label of each of them.
 
-    >>> from cselab.models import load_tokenizer
-    >>> tokenizer = load_tokenizer("data/backbones/tiny-roberta")  # doctest: +SKIP
-    >>> token_labels(tokenizer, tokenizer("A dog.")["input_ids"])  # doctest: +SKIP
-    ['<s>', 'A', 'dog', '.', '</s>']
+    Args:
+        tokenizer: That made the tokens.
+        ids: L tokens of one sentence.
+
+    Returns:
+        L labels.
+
+    Examples:
+        >>> import cselab
+        >>> from cselab.analysis import token_labels
+        >>> tokenizer = cselab.load("tiny-llama").tokenizer
+        >>> token_labels(tokenizer, tokenizer("A dog runs.")["input_ids"])
+        ['[CLS]', 'a', 'dog', 'runs', '.', '[SEP]']
     """
     written = tokenizer.convert_ids_to_tokens(list(ids))
     decode = tokenizer.convert_tokens_to_string

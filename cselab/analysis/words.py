@@ -23,9 +23,20 @@ BATCH = 256
 def load_head(folder: str | Path) -> Float[Tensor, "V d"]:
     """The language-model head of a stock decoder, which `load_decoder` leaves out, in float32.
 
-    folder: of the decoder before training: an encoder that was trained has no head of its own.
+    Args:
+        folder: Of the decoder before training: an encoder that was trained has no head of its own.
 
-    Raises ModelError for a folder without a decoder, and for weights without a head.
+    Returns:
+        The head, (V, d): V tokens, d features.
+
+    Raises:
+        ModelError: For a folder without a decoder, and for weights without a head.
+
+    Examples:
+        >>> from cselab.analysis import load_head
+        >>> from cselab.data.hub import model_folder
+        >>> load_head(model_folder("tiny-llama")).shape
+        torch.Size([8000, 192])
     """
     try:
         with quiet_loading():
@@ -58,12 +69,30 @@ def representative_words(
 ) -> list[str]:
     """The word that each sentence's vector predicts: the token of the head's largest logit.
 
-    encoder: a decoder with `pooling="last_token"`, usually with a prompt that asks for one word.
-    head: see `load_head`.
-    words_only: of the tokens that are letters alone; False: of all, as if it went on writing. Of a
-        word of several tokens it is the first.
+    BeLLM, appendix A, https://arxiv.org/abs/2311.05296.
 
-    Raises ModelError for another pooling, and for a head of another size.
+    Args:
+        encoder: A decoder with `pooling="last_token"`, usually with a prompt that asks for one
+            word.
+        sentences: n of them.
+        head: Of the decoder, (V, d); see `load_head`.
+        words_only: Of the tokens that are letters alone; False: of all, as if it went on writing.
+            Of a word of several tokens it is the first.
+
+    Returns:
+        n words, in lower case.
+
+    Raises:
+        ModelError: For another pooling, and for a head of another size.
+
+    Examples:
+        >>> import cselab
+        >>> from cselab.analysis import load_head, representative_words
+        >>> from cselab.data.hub import model_folder
+        >>> decoder = cselab.load("tiny-llama", pooling="last_token")
+        >>> head = load_head(model_folder("tiny-llama"))
+        >>> representative_words(decoder, ["A man plays the"], head)
+        ['and']
     """
     if encoder.pooling != "last_token":
         raise ModelError(
@@ -88,9 +117,22 @@ def representative_words(
 def frequent_words(
     sentences: Iterable[str], tokenizer: PreTrainedTokenizerBase, count: int
 ) -> list[str]:
-    """The `count` most frequent words of a text, most frequent first: tokens of letters alone.
+    """The most frequent words of a text, most frequent first: tokens of letters alone.
 
-    Raises DataError for a text without a word.
+    Args:
+        sentences: The text.
+        tokenizer: That cuts it into tokens.
+        count: Number of words.
+
+    Raises:
+        DataError: For a text without a word.
+
+    Examples:
+        >>> import cselab
+        >>> from cselab.analysis import frequent_words
+        >>> text = ["A dog runs.", "A dog sleeps.", "The dog barks."]
+        >>> frequent_words(text, cselab.load("tiny-bert").tokenizer, 2)
+        ['dog', 'a']
     """
     texts = _texts(tokenizer)
     ids = tokenizer(list(sentences), add_special_tokens=False)["input_ids"]
