@@ -24,7 +24,7 @@ def check_shapes(axes: str, **tensors: Tensor) -> None:
 
     Args:
         axes: As in "2 N d"; a number is a fixed size, a letter is any size above 0.
-        tensors: By their names in the message.
+        **tensors: By their names in the message.
 
     Raises:
         DataError: For other shapes, with all of them.

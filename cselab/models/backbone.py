@@ -38,19 +38,33 @@ def load_backbone(
 ) -> PreTrainedModel:
     """Load a stock encoder in float32 and evaluation mode, whatever precision its file has.
 
-    pooler: "if_present": `model.pooler` is None when the checkpoint has none. "required" (for the
-        modulus loss, which reads it): a checkpoint without one is an error. "fresh": draw new
-        weights where the checkpoint has none.
-    dropout: probability for hidden states and attention; None keeps the checkpoint's.
-    attn_implementation: "eager" where attentions are read; the default is faster.
-    pickled: read a pytorch_model.bin instead, tensors only (torch.load's `weights_only`).
-
     LayerNorms that `remove_layer_norms` removed before saving stay removed. The random state moves
     only if a new pooler is drawn.
 
-    Raises ModelError for a missing path, a decoder, an unsupported architecture, weights that are
-    missing, damaged, not safetensors, not finite, or of another shape than the config says, a
-    dropout outside [0, 1) and an unknown `pooler`.
+    Args:
+        name_or_path: A folder with config.json and weights, or a name on the hub.
+        pooler: "if_present": `model.pooler` is None when the checkpoint has none. "required" (for
+            the modulus loss, which reads it): a checkpoint without one is an error. "fresh": draw
+            new weights where the checkpoint has none.
+        dropout: Probability for hidden states and attention; None keeps the checkpoint's.
+        attn_implementation: "eager" where attentions are read; the default is faster.
+        pickled: Read a pytorch_model.bin instead, tensors only (torch.load's `weights_only`).
+
+    Returns:
+        The model, without a head.
+
+    Raises:
+        ModelError: For a missing path, a decoder, an unsupported architecture, weights that are
+            missing, damaged, not safetensors, not finite, or of another shape than the config says,
+            a dropout outside [0, 1), and an unknown `pooler`.
+
+    Examples:
+        >>> from cselab.data.hub import model_folder
+        >>> from cselab.models import load_backbone
+        >>> model = load_backbone(model_folder("tiny-bert"), dropout=0.2)
+        >>> config = model.config
+        >>> config.num_hidden_layers, config.hidden_size, config.hidden_dropout_prob
+        (6, 192, 0.2)
     """
     if pooler not in POOLERS:  # a typo would otherwise keep a random pooler
         raise ModelError(f"unknown pooler {pooler!r}; {suggest(pooler, POOLERS)}")
@@ -170,7 +184,11 @@ def _is_encoder_config(config) -> bool:
 
 
 def is_encoder(folder: str | Path) -> bool:
-    """Whether `load_backbone` can load a saved folder. Raises ModelError if it has no config."""
+    """Whether `load_backbone` can load a saved folder.
+
+    Raises:
+        ModelError: If it has no config.
+    """
     try:
         return _is_encoder_config(AutoConfig.from_pretrained(folder, trust_remote_code=False))
     except (OSError, ValueError) as error:
@@ -183,7 +201,17 @@ def is_encoder(folder: str | Path) -> bool:
 def load_tokenizer(name_or_path: str | Path) -> PreTrainedTokenizerBase:
     """Load the backbone's tokenizer.
 
-    Raises ModelError if there is none, or if it maps plain words to the unknown token.
+    Args:
+        name_or_path: A folder with tokenizer.json, or a name on the hub.
+
+    Raises:
+        ModelError: If there is none, or if it maps plain words to the unknown token.
+
+    Examples:
+        >>> from cselab.data.hub import model_folder
+        >>> from cselab.models import load_tokenizer
+        >>> load_tokenizer(model_folder("tiny-bert")).tokenize("A man plays an accordion.")
+        ['a', 'man', 'plays', 'an', 'accord', '##ion', '.']
     """
     try:
         tokenizer = AutoTokenizer.from_pretrained(name_or_path, trust_remote_code=False)
@@ -208,10 +236,16 @@ def load_tokenizer(name_or_path: str | Path) -> PreTrainedTokenizerBase:
 
 
 def longest_input(model: PreTrainedModel) -> int:
-    """Largest number of tokens in a sentence.
+    """Largest number of tokens in a sentence, special tokens included.
 
     Fewer than the position embeddings for the RoBERTa family, whose positions start after the
     padding index.
+
+    Examples:
+        >>> from cselab.data.hub import model_folder
+        >>> from cselab.models import load_backbone, longest_input
+        >>> longest_input(load_backbone(model_folder("tiny-bert")))
+        128
     """
     config = model.config
     from_padding_id = config.model_type in ("roberta", "xlm-roberta", "camembert")

@@ -12,9 +12,21 @@ from cselab.models.layers import States, context, feed_forward
 
 
 def cael_positions(num_layers: int, every: int) -> tuple[int, ...]:
-    """Layers that are CAELs, counted from 1: {i : i mod every = 0} (JTCSE Eq. 7).
+    """Layers that are CAELs, counted from 1: {i : i mod every = 0}.
 
-    Raises ModelError, listing what is possible, when `every` does not divide the depth.
+    JTCSE Eq. 7, https://arxiv.org/abs/2505.02366.
+
+    Args:
+        num_layers: Depth of a tower.
+        every: A divisor of it.
+
+    Raises:
+        ModelError: With what is possible, when `every` does not divide the depth.
+
+    Examples:
+        >>> from cselab.models import cael_positions
+        >>> cael_positions(12, every=2)
+        (2, 4, 6, 8, 10, 12)
     """
     if every < 1 or num_layers % every:
         divisors = [n for n in range(1, num_layers + 1) if num_layers % n == 0]
@@ -35,11 +47,20 @@ def cross_stream(
 ) -> Float[Tensor, "B d"]:
     """[CLS] of the running cross stream of `tower` at the last CAEL ("parallel").
 
-    inputs, other_inputs: HD^{j-1} of both towers at each CAEL j.
-
     The residual of the first CAEL is the tower's input; that of a later CAEL is the stream itself.
     Between CAELs, the stream passes through the tower's ordinary layers. At the last CAEL nothing
     but [CLS] is computed.
+
+    Args:
+        tower: Whose queries, keys and feed-forward layers are used.
+        other: Whose values are used.
+        cael: Layers that are CAELs, counted from 1.
+        inputs: HD^{j-1} of `tower` at each CAEL j, (B, L, d).
+        other_inputs: The same of `other`.
+        mask: As the tower's attention takes it.
+
+    Returns:
+        The vectors, (B, d).
     """
     stream = inputs[cael[0]]
     for number in range(cael[0], cael[-1] + 1):

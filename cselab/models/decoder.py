@@ -29,17 +29,32 @@ def load_decoder(
 ) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
     """Load a decoder without its language-model head, in evaluation mode, and its tokenizer.
 
-    Any stock model whose layers have causal `self_attn`: Llama, Mistral, Qwen2, Qwen3, Gemma.
+    Any stock model whose layers have causal `self_attn`: Llama, Mistral, Qwen2, Qwen3, Gemma. A
+    tokenizer without a padding token pads with its end token, as is usual for LLaMA.
 
-    bidirectional, padding: see `make_bidirectional`; None keeps the layers that the folder was
-        saved with, and what they do with padding.
-    dropout: of the attention; Llama has no other.
-    dtype: of the weights; bfloat16 for large models that only LoRA trains.
+    Args:
+        name_or_path: A folder with config.json and safetensors, or a name on the hub.
+        bidirectional: As `how` in `make_bidirectional`; None keeps the layers that the folder was
+            saved with, and what they do with padding.
+        padding: As in `make_bidirectional`.
+        dropout: Of the attention; Llama has no other. None keeps the checkpoint's.
+        dtype: Of the weights; bfloat16 for large models that only LoRA trains.
+        attn_implementation: "eager" where attentions are read; the default is faster.
 
-    A tokenizer without a padding token pads with its end token, as is usual for LLaMA.
+    Returns:
+        The model and its tokenizer.
 
-    Raises ModelError for a missing path, an encoder, and weights that do not load or are
-    incomplete.
+    Raises:
+        ModelError: For a missing path, an encoder, weights that do not load or are incomplete, and
+            as `make_bidirectional`.
+
+    Examples:
+        >>> from cselab.data.hub import model_folder
+        >>> from cselab.models import SentenceEncoder, load_decoder
+        >>> model, tokenizer = load_decoder(model_folder("tiny-llama"), bidirectional="last")
+        >>> encoder = SentenceEncoder(model, tokenizer, pooling="last_token", prompt="summarize")
+        >>> encoder.encode(["A dog sleeps."]).shape
+        torch.Size([1, 192])
     """
     try:
         config = AutoConfig.from_pretrained(name_or_path, trust_remote_code=False)
@@ -97,14 +112,24 @@ def make_bidirectional(model: PreTrainedModel, how: str, *, padding: str = "mask
     removed with the causal mask. The layers are recorded in the config, so that a saved model loads
     with them.
 
-    how: "last": the last layer (BeLLM). "none": no layer. "all": every layer. "addition": a copy of
-        the last layer, added on top.
-    padding: "masked" in these layers, as in all others; or "unmasked", as in the authors' billm
-        0.1.3, which replaces the whole mask by zeros: a sentence's states then depend on how many
-        padding tokens its batch gives it.
+    Args:
+        model: A decoder from `load_decoder`.
+        how: "last": the last layer (BeLLM). "none": no layer. "all": every layer. "addition": a
+            copy of the last layer, added on top.
+        padding: "masked" in these layers, as in all others; or "unmasked", as in the authors' billm
+            0.1.3, which replaces the whole mask by zeros: a sentence's states then depend on how
+            many padding tokens its batch gives it.
 
-    Raises ModelError for an unknown `how` or `padding`, and for a model that has such layers
-    already.
+    Raises:
+        ModelError: For an unknown `how` or `padding`, and for a model that has such layers already.
+
+    Examples:
+        >>> from cselab.data.hub import model_folder
+        >>> from cselab.models import load_decoder, make_bidirectional
+        >>> model, _ = load_decoder(model_folder("tiny-llama"))
+        >>> make_bidirectional(model, "last")
+        >>> len(model.layers), model.config.bidirectional_layers
+        (6, [6])
     """
     if how not in BIDIRECTIONAL:
         raise ModelError(f"unknown way {how!r} to be bidirectional; {suggest(how, BIDIRECTIONAL)}")
@@ -159,7 +184,22 @@ def _no_mask(layer: nn.Module, args: tuple, kwargs: dict) -> tuple[tuple, dict]:
 def add_lora(model: PreTrainedModel, *, rank: int, alpha: float, dropout: float) -> None:
     """Add low-rank adapters (peft) to every linear layer, in place; nothing else is trained.
 
-    BeLLM section 4: rank 32, alpha 32, dropout 0.1. LoRA, https://arxiv.org/abs/2106.09685.
+    LoRA, https://arxiv.org/abs/2106.09685. BeLLM section 4 (https://arxiv.org/abs/2311.05296) has
+    rank 32, alpha 32, dropout 0.1.
+
+    Args:
+        model: A decoder from `load_decoder`.
+        rank: Of an adapter's two matrices.
+        alpha: An adapter's output is scaled by alpha / rank.
+        dropout: Of an adapter's input.
+
+    Examples:
+        >>> from cselab.data.hub import model_folder
+        >>> from cselab.models import add_lora, load_decoder
+        >>> model, _ = load_decoder(model_folder("tiny-llama"))
+        >>> add_lora(model, rank=4, alpha=4.0, dropout=0.1)
+        >>> sum(p.numel() for p in model.parameters() if p.requires_grad)  # of 3.3 million
+        69120
     """
     config = LoraConfig(
         r=rank, lora_alpha=alpha, lora_dropout=dropout, target_modules="all-linear", bias="none"
@@ -171,7 +211,17 @@ def add_lora(model: PreTrainedModel, *, rank: int, alpha: float, dropout: float)
 
 
 def merge_lora(model: PreTrainedModel) -> None:
-    """Merge adapters into the weights they belong to, in place; does nothing without adapters."""
+    """Merge adapters into the weights they belong to, in place; does nothing without adapters.
+
+    Examples:
+        >>> from cselab.data.hub import model_folder
+        >>> from cselab.models import add_lora, load_decoder, merge_lora
+        >>> model, _ = load_decoder(model_folder("tiny-llama"))
+        >>> add_lora(model, rank=4, alpha=4.0, dropout=0.1)
+        >>> merge_lora(model)
+        >>> type(model.layers[0].self_attn.q_proj)
+        <class 'torch.nn.modules.linear.Linear'>
+    """
     for name, module in list(model.named_modules()):
         if isinstance(module, LoraLayer):
             module.merge()

@@ -60,9 +60,19 @@ def attention(
     scaling: float,
     **kwargs,
 ) -> tuple[Tensor, None]:
-    """Scaled-dot-product attention with `fast_dropout`: (B, h, L, e) each to (B, L, h, e).
+    """Scaled-dot-product attention with `fast_dropout`.
 
-    attention_mask: True where a key is read; None: all are.
+    Args:
+        module: The attention layer.
+        query: (B, h, L, e).
+        key: (B, h, L, e).
+        value: (B, h, L, e).
+        attention_mask: True where a key is read; None: all are.
+        dropout: Probability, for the attention weights.
+        scaling: What the scores are multiplied by.
+
+    Returns:
+        The context, (B, L, h, e), and None.
     """
     not_causal = attention_mask is not None or not module.is_causal
     if not (dropout and not_causal and query.device.type == "cpu") or torch.compiler.is_compiling():

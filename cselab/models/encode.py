@@ -29,16 +29,31 @@ def encode(
 ) -> Float[Tensor, "n d"]:
     """Embeddings of `sentences` in their order, float32 on the CPU.
 
-    encoder: has `embed(batch) -> (B, d)`, `tokenizer` and `backbones`. It runs in evaluation mode;
-        afterwards each module is in its previous mode. No random number is drawn.
-    max_length: longer sentences are truncated; None is the backbone's maximum.
-    tokens_per_batch: padded tokens per batch, which bounds the memory; None: 8192 on a GPU, and on
-        a processor 2048, whose states stay in its cache.
-
     The result has no gradient; a loss may use it as a constant (a teacher's vectors).
 
-    Raises DataError for a single string, an entry that is not a string, or a max_length that the
-    special tokens alone fill.
+    Args:
+        encoder: Has `embed(batch) -> (B, d)`, `tokenizer` and `backbones`. It runs in evaluation
+            mode; afterwards each module is in its previous mode. No random number is drawn.
+        sentences: n strings.
+        max_length: Tokens; longer sentences are truncated. None is the backbone's maximum.
+        tokens_per_batch: Padded tokens per batch, which bounds the memory; None: 8192 on a GPU, and
+            on a processor 2048, whose states stay in its cache.
+
+    Returns:
+        The embeddings, (n, d).
+
+    Raises:
+        DataError: For a single string, an entry that is not a string, an encoder without a
+            tokenizer, or a max_length that the special tokens alone fill.
+
+    Examples:
+        >>> import torch
+        >>> from cselab import load
+        >>> from cselab.models import encode
+        >>> encoder = load("tiny-bert")
+        >>> vectors = encode(encoder, ["A dog sleeps.", "A dog sleeps.", "Gold is expensive."])
+        >>> torch.cosine_similarity(vectors[:1], vectors) > 0.9
+        tensor([ True,  True, False])
     """
     if isinstance(sentences, str):
         raise DataError(
@@ -87,6 +102,16 @@ def evaluating(module: nn.Module) -> Iterator[None]:
     """Put `module` into evaluation mode until the block ends.
 
     Restores the mode of every part: a frozen part may have been in evaluation mode before.
+
+    Examples:
+        >>> from cselab import load
+        >>> from cselab.models import evaluating
+        >>> encoder = load("tiny-bert").train()
+        >>> with evaluating(encoder):
+        ...     print(encoder.training)
+        False
+        >>> encoder.training
+        True
     """
     modes = [(part, part.training) for part in module.modules()]
     module.eval()

@@ -19,14 +19,20 @@ class Ensemble(nn.Module):
     EDFSE is the unweighted sum of k towers, each trained on round trips through another pivot
     language; `uc` weighs a twin and a third encoder. Distillation turns an ensemble into one tower.
 
-    Raises ModelError for no members, another number of weights than members, members of another
-    kind (word vectors, a whitened encoder), and widths that differ.
+    Args:
+        members: Single towers, twins and ensembles of one width; each keeps its own tokenizer.
+        weights: One per member; None: all 1.
 
-    >>> from cselab import load
-    >>> from cselab.models import Ensemble
-    >>> members = [load("tiny-bert"), load("plain-bert")]
-    >>> Ensemble(members, [0.3, 0.7]).encode(["A dog sleeps."]).shape
-    torch.Size([1, 192])
+    Raises:
+        ModelError: For no members, another number of weights than members, members of another kind
+            (word vectors, a whitened encoder), and widths that differ.
+
+    Examples:
+        >>> from cselab import load
+        >>> from cselab.models import Ensemble
+        >>> members = [load("tiny-bert"), load("plain-bert")]
+        >>> Ensemble(members, [0.3, 0.7]).encode(["A dog sleeps."]).shape
+        torch.Size([1, 192])
     """
 
     def __init__(
@@ -62,11 +68,15 @@ class Ensemble(nn.Module):
         *,
         weight: float = 0.7,
     ) -> "Ensemble":
-        """The "+UC" ensemble `(1 - w) first + w other`; the released JTCSE has w = 0.7.
+        """The "+UC" ensemble `(1 - w) first + w other` (JTCSE, https://arxiv.org/abs/2505.02366).
 
-        first: a twin; in RankCSE+UC a single tower. other: the papers' InfoCSE.
+        Args:
+            first: A twin; in RankCSE+UC a single tower.
+            other: The papers' is InfoCSE.
+            weight: w, from 0 to 1; the released JTCSE has 0.7.
 
-        Raises ModelError for a weight outside 0..1.
+        Raises:
+            ModelError: For a weight outside 0..1.
         """
         if not 0 <= weight <= 1:
             raise ModelError(
@@ -89,8 +99,9 @@ class Ensemble(nn.Module):
         return torch.stack(parts).sum(0)
 
     def save_pretrained(self, folder: str | Path) -> None:
-        """Save each member to a folder of its own, `member_1` to `member_k`, and cselab.json with
-        the weights, atomically. `cselab.load` opens it.
+        """Save each member to a folder of its own, `member_1` to `member_k`, and cselab.json.
+
+        Atomically; cselab.json has the weights. `cselab.load` opens the folder.
         """
         with new_folder(folder) as target:
             for name, member in zip(_member_names(len(self.members)), self.members, strict=True):
@@ -99,7 +110,11 @@ class Ensemble(nn.Module):
 
     @classmethod
     def from_pretrained(cls, folder: str | Path) -> "Ensemble":
-        """Load a saved ensemble. Raises ModelError for another folder, or a damaged member."""
+        """Load a saved ensemble.
+
+        Raises:
+            ModelError: For another folder, or a damaged member.
+        """
         (weights,) = read_card(folder, "ensemble", "Ensemble", "weights")
         members = [open_saved(Path(folder) / name) for name in _member_names(len(weights))]
         return cls(members, weights)
@@ -108,7 +123,8 @@ class Ensemble(nn.Module):
 def open_saved(folder: str | Path) -> SentenceEncoder | TwinEncoder | Ensemble:
     """Open a folder with a card (cselab.json) as the kind of encoder that the card names.
 
-    Raises ModelError if the folder has no card, a damaged one, or that of no encoder.
+    Raises:
+        ModelError: If the folder has no card, a damaged one, or that of no encoder.
     """
     kinds = {"sentence": SentenceEncoder, "twin": TwinEncoder, "ensemble": Ensemble}
     kind = open_card(folder, "save_pretrained or `cselab export`")["kind"]

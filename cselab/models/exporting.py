@@ -22,8 +22,20 @@ def export(encoder: SentenceEncoder | TwinEncoder | Ensemble, folder: str | Path
     module, which is copied into the folder, so open it with
     `SentenceTransformer(folder, trust_remote_code=True)`.
 
-    Raises ModelError for an encoder without tokenizer, a pooling or prompt that stock modules do
-    not have, a fused twin, and an ensemble.
+    Args:
+        encoder: A single tower or a twin.
+        folder: A new folder, an empty one, or a saved encoder, which is replaced.
+
+    Raises:
+        ModelError: For an encoder without tokenizer, a pooling or prompt that stock modules do not
+            have, a fused twin, an ensemble, and a folder that holds something else.
+
+    Examples:
+        >>> from cselab import load
+        >>> from cselab.models import export
+        >>> export(load("tiny-bert", pooling="mean"), "exported")
+        >>> load("exported").pooling
+        'mean'
     """
     if isinstance(encoder, Ensemble):
         raise ModelError(

@@ -20,7 +20,8 @@ def new_folder(folder: str | Path) -> Iterator[Path]:
 
     It replaces an empty folder or a saved encoder of that name.
 
-    Raises ModelError, before anything is changed, if `folder` holds something else.
+    Raises:
+        ModelError: Before anything is changed, if `folder` holds something else.
     """
     final = Path(folder)
     exists = final.exists() and not (final.is_dir() and not any(final.iterdir()))
@@ -54,7 +55,14 @@ def write_card(folder: Path, kind: str, **fields: Any) -> None:
 def read_card(folder: str | Path, kind: str, writer: str, *fields: str) -> list[Any]:
     """Values of `fields` in the card of a folder.
 
-    Raises ModelError if the folder holds no card, a damaged one, or that of another kind.
+    Args:
+        folder: Where the card is.
+        kind: The kind of encoder that it must be.
+        writer: The class whose save_pretrained should have written the folder, for the error.
+        *fields: Names of values in the card.
+
+    Raises:
+        ModelError: If the folder holds no card, a damaged one, or that of another kind.
     """
     card = open_card(folder, f"{writer}.save_pretrained")
     if card["kind"] != kind:
@@ -71,9 +79,12 @@ def read_card(folder: str | Path, kind: str, writer: str, *fields: str) -> list[
 def open_card(folder: str | Path, writer: str) -> dict[str, Any]:
     """The whole card of a folder, with its `kind`.
 
-    writer: the function that should have written the folder, for the error.
+    Args:
+        folder: Where the card is.
+        writer: The function that should have written the folder, for the error.
 
-    Raises ModelError if there is no card, or a damaged one.
+    Raises:
+        ModelError: If there is no card, or a damaged one.
     """
     path = Path(folder) / CARD
     if not path.is_file():

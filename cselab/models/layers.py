@@ -43,7 +43,16 @@ def context(
     Q and K are of `layer` on `states`, V' of `other` on `other_states`. With `other is layer` and
     the same states it is the layer's usual context, CT; else the cross context, CACT.
 
-    first_only: of the first token alone, (B, 1, d).
+    Args:
+        layer: The layer of queries and keys.
+        other: The layer of values.
+        states: Inputs of `layer`, (B, L, d).
+        other_states: Inputs of `other`, (B, L, d).
+        mask: As `embed_tokens` returns it.
+        first_only: Compute it for the first token alone.
+
+    Returns:
+        The context, (B, L, d), or (B, 1, d) of the first token.
     """
     attention = layer.attention.self
 
@@ -74,8 +83,10 @@ def feed_forward(layer: Layer, context: Rows, residual: Rows) -> Rows:
 
 
 def first_row(layer: Layer, states: States, mask: Tensor | None) -> Rows:
-    """A layer's output of the first token alone, (B, 1, d): every token is attended to, and nothing
-    else is computed for the others."""
+    """A layer's output of the first token alone, (B, 1, d).
+
+    Every token is attended to, and nothing else is computed for the others.
+    """
     found = context(layer, layer, states, states, mask, first_only=True)
     return feed_forward(layer, found, states[:, :1])
 
@@ -87,9 +98,19 @@ def run_tower(
     *,
     keep: tuple[int, ...] = (),
 ) -> tuple[Float[Tensor, "B d"], dict[int, States], Tensor | None]:
-    """[CLS] of a tower's last layer, the inputs HD^{j-1} of the layers j in `keep`, and the mask.
+    """Run a tower; of its last layer, only [CLS] is computed.
 
-    Of the last layer only [CLS] is computed: with six layers, a seventh of a step.
+    With six layers, this saves a seventh of a step.
+
+    Args:
+        tower: A BERT-like encoder of n layers.
+        input_ids: Token ids, (B, L).
+        attention_mask: 1 for tokens, 0 for padding, (B, L); None: all are tokens.
+        keep: Layers j, counted from 1, whose inputs HD^{j-1} are returned.
+
+    Returns:
+        [CLS] of the last layer, (B, d); the kept inputs by layer, (B, L, d) each; and the mask as
+        the tower's attention takes it.
     """
     states, mask = embed_tokens(tower, input_ids, attention_mask)
     inputs, layers = {}, tower.encoder.layer

@@ -31,22 +31,27 @@ def load(
     sentence-transformers made of Transformer, Pooling and, if any, the pooler as Dense; a stock
     BERT-like encoder or Llama-like decoder of transformers.
 
-    pooling: one of POOLINGS or "pooler" (see `with_pooling`); None is the one the folder was saved
-        with, and for a stock model "cls" of an encoder, "last_token" of a decoder.
-
     Weights are safetensors. Of a stock encoder or sentence-transformers model without them, a
-    pytorch_model.bin is read, of which nothing but tensors is unpickled.
+    pytorch_model.bin is read, of which nothing but tensors is unpickled. Of a sentence-transformers
+    model, `max_seq_length` is not read: sentences are truncated where the backbone's positions end.
 
-    Of a sentence-transformers model, `max_seq_length` is not read: sentences are truncated where
-    the backbone's positions end.
+    Args:
+        folder: Where the encoder is; `cselab.load` also takes shipped names and names on the hub.
+        pooling: One of POOLINGS or "pooler" (see `with_pooling`); None is the one the folder was
+            saved with, and for a stock model "cls" of an encoder, "last_token" of a decoder.
 
-    Raises ModelError for a folder without an encoder, a damaged one, modules and architectures that
-    are not supported, and a pooling that the encoder does not have.
+    Returns:
+        The encoder.
 
-    >>> from cselab.data.hub import model_folder
-    >>> from cselab.models import load
-    >>> load(model_folder("tiny-bert"), pooling="mean").encode(["A dog sleeps."]).shape
-    torch.Size([1, 192])
+    Raises:
+        ModelError: For a folder without an encoder, a damaged one, modules and architectures that
+            are not supported, and a pooling that the encoder does not have.
+
+    Examples:
+        >>> from cselab.data.hub import model_folder
+        >>> from cselab.models import load
+        >>> load(model_folder("tiny-bert"), pooling="mean").encode(["A dog sleeps."]).shape
+        torch.Size([1, 192])
     """
     folder = Path(folder)
     if not folder.is_dir():

@@ -20,7 +20,8 @@ degradation experiment, "conditional" for C-STS."""
 def prompt_template(prompt: str) -> str:
     """The template of a name in PROMPTS, or `prompt` itself.
 
-    Raises SettingsError for a template without {sentence}.
+    Raises:
+        SettingsError: For a template without {sentence}.
     """
     text = PROMPTS.get(prompt, prompt)
     if "{sentence}" not in text:
@@ -44,10 +45,19 @@ def fill_prompt(
 
     The prompt itself must stay complete: a decoder's representative word is read at its end.
 
-    conditions: one per sentence, for a prompt with {condition}; they are not truncated.
+    Args:
+        prompt: A name in PROMPTS, or a template with {sentence}.
+        sentences: n strings.
+        tokenizer: What counts the tokens.
+        max_length: In tokens, special tokens included.
+        conditions: One per sentence, for a prompt with {condition}; they are not truncated.
 
-    Raises SettingsError unless there are as many conditions as sentences where the prompt has
-    {condition}, and none elsewhere; and for a prompt that leaves no tokens for a sentence.
+    Returns:
+        The filled templates, n strings.
+
+    Raises:
+        SettingsError: Unless there are as many conditions as sentences where the prompt has
+            {condition}, and none elsewhere; and for a prompt that leaves no tokens for a sentence.
     """
     text = prompt_template(prompt)
     number = len(conditions or sentences)

@@ -15,16 +15,24 @@ def with_pooling(encoder: Encoder, pooling: str) -> SentenceEncoder | TwinEncode
     members'. JTCSE Table XI and TNCSE's supplement II score finished checkpoints this way,
     https://arxiv.org/abs/2505.02366, https://arxiv.org/abs/2503.12739.
 
-    pooling: one of POOLINGS or "pooler"; "mask" where the prompt has a mask token.
+    Args:
+        encoder: A single tower, a twin or an ensemble of them.
+        pooling: One of POOLINGS or "pooler"; "mask" where the prompt has a mask token.
 
-    Raises ModelError for an unknown pooling, "pooler" where a backbone has none, a fused twin
-    (whose towers do not run alone), "cls" of a decoder, and an encoder of another kind.
+    Returns:
+        A new encoder; a twin itself for "cls".
 
-    >>> from cselab import load
-    >>> from cselab.models import with_pooling
-    >>> encoder = load("tiny-bert")
-    >>> with_pooling(encoder, "first_last").backbone is encoder.backbone
-    True
+    Raises:
+        ModelError: For an unknown pooling, "pooler" where a backbone has none, a fused twin (whose
+            towers do not run alone), "cls" of a decoder, and an encoder of another kind.
+
+    Examples:
+        >>> from cselab import load
+        >>> from cselab.models import with_pooling
+        >>> encoder = load("tiny-bert")
+        >>> by_mean = with_pooling(encoder, "mean")
+        >>> encoder.pooling, by_mean.pooling, by_mean.backbone is encoder.backbone
+        ('cls', 'mean', True)
     """
     if isinstance(encoder, Ensemble):
         return Ensemble([with_pooling(one, pooling) for one in encoder.members], encoder.weights)

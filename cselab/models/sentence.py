@@ -31,21 +31,27 @@ class SentenceEncoder(nn.Module):
 
     Pooling and prompt are saved with the model.
 
-    backbone: a BERT-like encoder or a Llama-like decoder (`load_backbone`, `load_decoder`).
-    pooling: one of POOLINGS (see `pool`); "pooler": the backbone's dense layer and tanh on [CLS];
-        or "mask": the state at the [MASK] of the prompt (PromptBERT).
-    prompt: the template that `encode` puts every sentence into, or its name in
-        `cselab.models.prompts`; "" for the sentence alone.
+    Args:
+        backbone: A BERT-like encoder or a Llama-like decoder (`load_backbone`, `load_decoder`).
+        tokenizer: The backbone's; None for an encoder that only gets token batches.
+        pooling: One of POOLINGS (see `pool`); "pooler": the backbone's dense layer and tanh on
+            [CLS]; or "mask": the state at the [MASK] of the prompt (PromptBERT,
+            https://arxiv.org/abs/2201.04337).
+        prompt: The template that `encode` puts every sentence into, or its name in
+            `cselab.models.prompts`; "" for the sentence alone.
 
-    Raises ModelError for an unknown pooling, and for "pooler" where the backbone has none,
-    SettingsError for a bad prompt.
+    Raises:
+        ModelError: For an unknown pooling, "pooler" where the backbone has none, "mask" without a
+            mask token in the prompt, and a tokenizer of another backbone.
+        SettingsError: For a bad prompt.
 
-    >>> from cselab.models import SentenceEncoder, load_backbone, load_tokenizer
-    >>> from cselab.data.hub import model_folder
-    >>> folder = model_folder("tiny-bert")
-    >>> encoder = SentenceEncoder(load_backbone(folder), load_tokenizer(folder), pooling="mean")
-    >>> encoder.encode(["A man plays a guitar.", "A dog sleeps."]).shape
-    torch.Size([2, 192])
+    Examples:
+        >>> from cselab.data.hub import model_folder
+        >>> from cselab.models import SentenceEncoder, load_backbone, load_tokenizer
+        >>> folder = model_folder("tiny-bert")
+        >>> encoder = SentenceEncoder(load_backbone(folder), load_tokenizer(folder), pooling="mean")
+        >>> encoder.encode(["A man plays a guitar.", "A dog sleeps."]).shape
+        torch.Size([2, 192])
     """
 
     def __init__(
@@ -89,9 +95,17 @@ class SentenceEncoder(nn.Module):
     def forward(
         self, input_ids: Int[Tensor, "B L"], attention_mask: Int[Tensor, "B L"] | None = None
     ) -> Float[Tensor, "B d"]:
-        """Pooled states of a batch; without a mask, all tokens are read.
+        """Pooled states of a batch.
 
-        Raises ModelError for a batch wider than the backbone has positions.
+        Args:
+            input_ids: Token ids, (B, L).
+            attention_mask: 1 for tokens, 0 for padding, (B, L); None: all are tokens.
+
+        Returns:
+            The vectors, (B, d).
+
+        Raises:
+            ModelError: For a batch wider than the backbone has positions.
         """
         check_length(self.backbone, input_ids.shape[1])
         if attention_mask is None:
@@ -115,7 +129,15 @@ class SentenceEncoder(nn.Module):
     def at_mask(
         self, states: Float[Tensor, "B L d"], ids: Int[Tensor, "B L"]
     ) -> Float[Tensor, "B d"]:
-        """The state at the last mask token of each row. Raises ModelError for a row without one."""
+        """The state at the last mask token of each row.
+
+        Args:
+            states: Of the last layer, (B, L, d).
+            ids: Token ids, (B, L).
+
+        Raises:
+            ModelError: For a row without a mask token.
+        """
         is_mask = ids == self.tokenizer.mask_token_id
         if not is_mask.any(1).all():
             raise ModelError(
@@ -130,9 +152,16 @@ class SentenceEncoder(nn.Module):
     ) -> Float[Tensor, "n d"]:
         """Embeddings of sentences, in their order; options as in `cselab.models.encode`.
 
-        conditions: one per sentence, for a prompt with {condition} (C-STS).
+        Args:
+            sentences: n strings.
+            conditions: One per sentence, for a prompt with {condition} (C-STS).
 
-        Raises SettingsError for conditions without a prompt, and as `fill_prompt`.
+        Returns:
+            The embeddings, (n, d), float32 on the CPU.
+
+        Raises:
+            SettingsError: For conditions without a prompt, and as `fill_prompt`.
+            DataError: As `cselab.models.encode`.
         """
         if conditions is not None and not self.prompt:
             raise SettingsError(
@@ -162,10 +191,11 @@ class SentenceEncoder(nn.Module):
     def from_pretrained(cls, folder: str | Path, **options) -> "SentenceEncoder":
         """Load a saved encoder, with its pooling and prompt.
 
-        options: as in `load_backbone` or `load_decoder`.
+        Options are those of `load_backbone` or `load_decoder`.
 
-        Raises ModelError for pooling "pooler" where the weights have no pooler, unless
-        `pooler="fresh"`.
+        Raises:
+            ModelError: For another folder, and for pooling "pooler" where the weights have no
+                pooler, unless `pooler="fresh"`.
         """
         pooling, prompt = read_card(folder, "sentence", "SentenceEncoder", "pooling", "prompt")
         if not is_encoder(folder):

@@ -14,7 +14,20 @@ def remove_layer_norms(model: PreTrainedModel, last: int) -> None:
     which `load_backbone` reads. (`AutoModel.from_pretrained` does not: it puts new LayerNorms back,
     with only a load report.)
 
-    Raises ModelError if `last` is negative or more than there are layers.
+    Args:
+        model: A BERT-like encoder.
+        last: Number of layers.
+
+    Raises:
+        ModelError: If `last` is negative or more than there are layers.
+
+    Examples:
+        >>> from cselab.data.hub import model_folder
+        >>> from cselab.models import load_backbone, remove_layer_norms
+        >>> model = load_backbone(model_folder("tiny-bert"))
+        >>> remove_layer_norms(model, last=2)
+        >>> [type(layer.output.LayerNorm).__name__ for layer in model.encoder.layer[-3:]]
+        ['LayerNorm', 'Identity', 'Identity']
     """
     layers = model.encoder.layer
     if not 0 <= last <= len(layers):

@@ -27,9 +27,13 @@ Vectors = Float[Tensor, "B d"]
 class TwinOutput(NamedTuple):
     """Outputs of both towers, (B, d) each.
 
-    cls_i, cls_ii: [CLS] of the last layer.
-    pooled_i, pooled_ii: the pooler's output; None without a pooler.
-    cross_i, cross_ii: [CLS] of the cross stream; None without CAELs.
+    Attributes:
+        cls_i: [CLS] of tower I's last layer.
+        cls_ii: Of tower II's.
+        pooled_i: Tower I's pooler output; None without a pooler.
+        pooled_ii: Tower II's.
+        cross_i: [CLS] of tower I's cross stream; None without CAELs, and of a fused twin.
+        cross_ii: Of tower II's.
     """
 
     cls_i: Tensor
@@ -45,22 +49,34 @@ class TwinEncoder(nn.Module):
 
     TNCSE, https://arxiv.org/abs/2503.12739; JTCSE, https://arxiv.org/abs/2505.02366.
 
-    cael: layers, counted from 1, with cross attention (see `cael_positions`); empty for none.
-    cross_stream: "parallel": each tower has a running cross stream beside it; the towers themselves
-        do not change. "last_only": the output of the last CAEL only, without a running stream.
-        "fused": the cross context is added to each tower's context, so that both towers must run
-        together at inference too. The paper does not say which.
+    Args:
+        tower_i: The first encoder, from `load_backbone`.
+        tower_ii: The second, of the same type, width, depth, heads and vocabulary.
+        cael: Layers, counted from 1, with cross attention (see `cael_positions`); empty for none.
+        cross_stream: "parallel": each tower has a running cross stream beside it; the towers
+            themselves do not change. "last_only": the output of the last CAEL only, without a
+            running stream. "fused": the cross context is added to each tower's context, so that
+            both towers must run together at inference too. The paper does not say which.
+        tokenizer: The towers'; None for a twin that only gets token batches.
 
-    Raises ModelError for towers that differ in type, width, depth, heads or vocabulary, for a
-    decoder, for CAELs outside the depth, and for a tokenizer that does not belong to the towers.
+    Raises:
+        ModelError: For towers that differ in type, width, depth, heads or vocabulary, for a
+            decoder, for an unknown cross stream, for CAELs outside the depth, and for a tokenizer
+            that does not belong to the towers.
 
-    >>> from cselab.models import TwinEncoder, load_backbone, load_tokenizer
-    >>> from cselab.data.hub import model_folder
-    >>> folder = model_folder("tiny-bert")
-    >>> towers = [load_backbone(folder), load_backbone(folder)]
-    >>> twin = TwinEncoder(*towers, cael=(2, 4, 6), tokenizer=load_tokenizer(folder))
-    >>> twin.encode(["A man plays a guitar."]).shape
-    torch.Size([1, 192])
+    Examples:
+        >>> from cselab.data.hub import model_folder
+        >>> from cselab.models import TwinEncoder, cael_positions, load_backbone, load_tokenizer
+        >>> folder = model_folder("tiny-bert")
+        >>> towers = [load_backbone(folder), load_backbone(folder)]
+        >>> tokenizer = load_tokenizer(folder)
+        >>> twin = TwinEncoder(*towers, cael=cael_positions(6, every=2), tokenizer=tokenizer)
+        >>> twin.encode(["A man plays a guitar."]).shape
+        torch.Size([1, 192])
+        >>> batch = tokenizer(["A man plays a guitar."], return_tensors="pt")
+        >>> out = twin(batch["input_ids"])
+        >>> out.cls_i.shape, out.cross_i.shape
+        (torch.Size([1, 192]), torch.Size([1, 192]))
     """
 
     def __init__(
@@ -104,12 +120,17 @@ class TwinEncoder(nn.Module):
     def forward(
         self, input_ids: Int[Tensor, "B L"], attention_mask: Int[Tensor, "B L"] | None = None
     ) -> TwinOutput:
-        """Run both towers on the same batch; without a mask, all tokens are read.
+        """Run both towers on the same batch.
 
         The cross stream draws its dropout after both towers have drawn theirs, so that the towers
         compute the same with and without it, bit for bit.
 
-        Raises ModelError for a batch wider than the towers have positions.
+        Args:
+            input_ids: Token ids, (B, L).
+            attention_mask: 1 for tokens, 0 for padding, (B, L); None: all are tokens.
+
+        Raises:
+            ModelError: For a batch wider than the towers have positions.
         """
         for tower in self.backbones:
             check_length(tower, input_ids.shape[1])
@@ -183,7 +204,11 @@ class TwinEncoder(nn.Module):
 
     @classmethod
     def from_pretrained(cls, folder: str | Path, **options) -> "TwinEncoder":
-        """Load a saved twin; options as in `load_backbone`."""
+        """Load a saved twin; options as in `load_backbone`.
+
+        Raises:
+            ModelError: For another folder, and as `load_backbone`.
+        """
         cael, cross_stream = read_card(folder, "twin", "TwinEncoder", "cael", "cross_stream")
         towers = [load_backbone(Path(folder) / name, **options) for name in ("tower_i", "tower_ii")]
         has_tokenizer = (Path(folder) / "tower_i" / "tokenizer.json").is_file()

@@ -16,7 +16,24 @@ class Whitened:
     Su et al. 2021, https://arxiv.org/abs/2103.15316. `U Lambda U^T` is the covariance of the
     vectors of a text.
 
-    Raises DataError for a text of fewer sentences than dimensions: its covariance has no inverse.
+    Args:
+        encode: The encoder e, a function from n sentences to (n, d).
+        text: Sentences of which mean and covariance are taken, more than d.
+        dimensions: Number of directions of largest variance to keep; None keeps all.
+
+    Raises:
+        DataError: For a text that does not have more sentences than dimensions: its covariance has
+            no inverse.
+
+    Examples:
+        >>> import torch
+        >>> from cselab.models import Whitened
+        >>> def letters_and_words(sentences):
+        ...     return torch.tensor([[len(s), len(s.split())] for s in sentences])
+        >>> text = ["A dog.", "A dog sleeps.", "A small dog sleeps.", "Dogs", "Dogs sleep soundly."]
+        >>> vectors = Whitened(letters_and_words, text).encode(text)
+        >>> torch.allclose(torch.cov(vectors.T), torch.eye(2), atol=1e-5)
+        True
     """
 
     def __init__(
@@ -26,7 +43,6 @@ class Whitened:
         *,
         dimensions: int | None = None,
     ):
-        """dimensions: the number of directions of largest variance to keep; None keeps all."""
         vectors = torch.as_tensor(encode(list(text))).double()
         if len(vectors) <= vectors.shape[1]:
             raise DataError(
