@@ -16,13 +16,27 @@ from cselab.training.distributed import rank_and_world
 
 
 def check(runs: Sequence[RunConfig], session: Session | None = None) -> None:
-    """Find and open all that training and measuring `runs`, of one `data`, will read.
+    """Find and open all that training and measuring `runs` will read, before the first step.
 
     Text, tests and dev pairs are read; the methods are built from start to end (backbones, poolers,
     terms, cross-attention layers, triplets, translators, teachers) with no step of training. Says
     in one line which data was found.
 
-    Raises what the run itself would have raised hours later: SettingsError, DataError, ModelError.
+    Args:
+        runs: Of one `data`.
+        session: Whose data has been read already; None: a new one.
+
+    Raises:
+        SettingsError: What the run itself would have raised hours later, as the others.
+        DataError: For text, tests or translations that are missing or malformed.
+        ModelError: For a model that does not load, or does not fit the method.
+
+    Examples:
+        >>> from cselab.experiments import check, configure
+        >>> small = {"sentences": 200, "batch_size": 32}
+        >>> check([configure("simcse", changes=small)])  # doctest: +NORMALIZE_WHITESPACE
+        checked: 200 sentences (embedded (synthetic text)); dev Synthetic, tests Synthetic (embedded);
+        simcse can be built
     """
     if session is None:
         session = Session(Workspace(runs[0].machine), runs[0].data)

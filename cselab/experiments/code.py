@@ -18,8 +18,14 @@ TRAINING = (
 
 
 def code_of(kind: type) -> str:
-    """Sixteen hex digits of the code that a method runs: the modules of the library that its class
-    imports, directly or through others, and those that train; and what a user wrote of it."""
+    """Sixteen hex digits of the code that a method runs.
+
+    That is the modules of the library that its class imports, directly or through others, and those
+    that train; and what a user wrote of it.
+
+    Args:
+        kind: The class of the method.
+    """
     from cselab.experiments.own_code import own_code
 
     own, modules = own_code(kind)
@@ -41,7 +47,11 @@ def library_hash() -> str:
 
 
 def imported(module: str) -> set[str]:
-    """The module and all modules of the library that it imports, directly or through others."""
+    """The module and all modules of the library that it imports, directly or through others.
+
+    Args:
+        module: Its dotted name.
+    """
     found, left = set(), [module]
     while left:
         name = left.pop()

@@ -19,7 +19,13 @@ PRESETS = ("paper", "released")
 
 
 class Machine(Config):
-    """Where a run is computed and kept: nothing here changes a number."""
+    """Where a run is computed and kept: nothing here changes a number.
+
+    Examples:
+        >>> from cselab.experiments import configure
+        >>> configure("simcse", changes={"device": "cpu"}).machine.device
+        'cpu'
+    """
 
     device: Literal["auto", "cpu", "cuda", "mps"] = "auto"
     outputs: Path = Path("outputs")
@@ -44,8 +50,15 @@ class RunConfig(Config):
     machine: Machine = Machine()
 
     def flattened(self, changes: Mapping[str, Any], before: tuple[str, ...] = ()) -> dict[str, Any]:
-        """Also a method's name in the place of a node: `teacher="tncse"` is `teacher.method`, and a
-        list of them is those of its members."""
+        """Changes by full dotted path.
+
+        Also a method's name in the place of a node: `teacher="tncse"` is `teacher.method`, and a
+        list of them is those of its members.
+
+        Args:
+            changes: Values by dotted path, or nested.
+            before: The path that they are in.
+        """
         flat: dict[str, Any] = {}
         for path, value in super().flattened(changes, before).items():
             members = self._members(path) if isinstance(value, (str, list, tuple)) else []
@@ -64,10 +77,15 @@ class RunConfig(Config):
         return found if any(isinstance(n, MethodConfig) for some in found for n in some) else []
 
     def fitting(self, changes: Mapping[str, Any]) -> dict[str, Any]:
-        """Those of `changes` that fit, by full path: where one fits several settings equally well
-        (the steps of both members of "uc"), each of them. Where two of them mean the same setting,
-        the longer path counts: "towers.steps" against the "steps" of a sum. A hyperparameter is of
-        a term that is there: it adds none."""
+        """Those of `changes` that fit, by full path.
+
+        Where one fits several settings equally well (the steps of both members of "uc"), each of
+        them. Where two of them mean the same setting, the longer path counts: "towers.steps"
+        against the "steps" of a sum. A hyperparameter is of a term that is there: it adds none.
+
+        Args:
+            changes: Values by dotted path.
+        """
         by_length = sorted(self.flattened(changes).items(), key=lambda item: item[0].count("."))
         found: dict[str, Any] = {}
         for path, value in by_length:
@@ -80,7 +98,12 @@ class RunConfig(Config):
         return found
 
     def with_value(self, place: tuple[str, ...], value: Any) -> "RunConfig":
-        """A new seed is that of the whole tree."""
+        """The run with another value of one setting; a new seed is that of the whole tree.
+
+        Args:
+            place: Full path of the setting.
+            value: The new value.
+        """
         run = super().with_value(place, value)
         if place != ("seed",):
             return run
@@ -96,15 +119,32 @@ def configure(
     usual: Mapping[str, Any] | None = None,
     changes: Mapping[str, Any] | None = None,
 ) -> RunConfig:
-    """The run of a method: the paper's configuration, at the size of a profile, with the released
-    code's differences if asked for, then `usual` settings where they fit, then `changes`.
+    """The run of a method: the paper's configuration, at the size of a profile.
 
-    method: a registered name, or a configuration, which is taken as it is but for changes.
-    usual: settings by dotted path, for many methods alike; those that do not fit this method are
-        left out. changes: settings that have to fit.
+    Then come the released code's differences if asked for, `usual` settings where they fit, and
+    `changes`.
 
-    Raises SettingsError, naming the nearest valid name, for an unknown method, profile, preset or
-    setting, and for a bad value.
+    Args:
+        method: A registered name, or a configuration, which is taken as it is but for changes.
+        profile: "tiny", "small" or "paper".
+        seed: Of the whole tree; None: 42.
+        preset: "paper", or "released" for the differences of the methods' released code; None:
+            "paper".
+        usual: Settings by dotted path, for many methods alike; those that do not fit this method
+            are left out.
+        changes: Settings by dotted path that have to fit.
+
+    Raises:
+        SettingsError: Naming the nearest valid name, for an unknown method, profile, preset or
+            setting, and for a bad value.
+
+    Examples:
+        >>> from cselab.experiments import configure
+        >>> paper = configure("simcse", "paper").method
+        >>> paper.backbone, paper.schedule.batch_size, paper.temperature
+        ('google-bert/bert-base-uncased', 64, 0.05)
+        >>> configure("simcse", changes={"temperature": 0.1}).method.temperature
+        0.1
     """
     if profile not in PROFILES:
         raise SettingsError(f"unknown profile {profile!r}; {suggest(profile, PROFILES)}")
@@ -194,8 +234,16 @@ def _models(node: MethodConfig) -> Iterator[str]:
 
 
 def check_settings(settings: Mapping[str, Any], profile: str = "tiny") -> None:
-    """Raises SettingsError for a setting that fits no method, with the nearest name, and for a
-    value that all methods which have the setting refuse."""
+    """Check settings against all methods.
+
+    Args:
+        settings: Values by dotted path.
+        profile: Name of a profile.
+
+    Raises:
+        SettingsError: For a setting that fits no method, with the nearest name, and for a value
+            that all methods which have the setting refuse.
+    """
     runs = _runs(profile, settings)
     for path, value in settings.items():
         fitting = [run for run in runs if run.takes(path)]
@@ -219,8 +267,15 @@ def _refusal(run: RunConfig, path: str, value: Any) -> SettingsError | None:
 
 
 def known_settings(settings: Mapping[str, Any], profile: str = "tiny") -> set[str]:
-    """Those dotted paths of `settings` that fit any method, also one that `settings` put in the
-    place of another."""
+    """Those of `settings` that fit any method, also one that they put in the place of another.
+
+    Args:
+        settings: Values by dotted path.
+        profile: Name of a profile.
+
+    Returns:
+        Dotted paths.
+    """
     runs = _runs(profile, settings)
     return {path for path in settings if any(run.takes(path) for run in runs)}
 

@@ -25,8 +25,14 @@ PIECES = {
 
 
 class Finding(NamedTuple):
-    """subject: of the check. state: "ok", "missing" (something optional) or "broken". fix: what to
-    do, "" for ok."""
+    """What a check of `cselab doctor` found.
+
+    Attributes:
+        subject: Of the check.
+        state: "ok", "missing" (something optional) or "broken".
+        found: In words.
+        fix: What to do, "" for ok.
+    """
 
     subject: str
     state: str
@@ -35,7 +41,11 @@ class Finding(NamedTuple):
 
 
 def examine(outputs: Path) -> Iterator[Finding]:
-    """All findings, in order; a check that raises is a finding too."""
+    """All findings, in order; a check that raises is a finding too.
+
+    Args:
+        outputs: The folder that runs are kept in.
+    """
     for check in (_python, _packages, _devices, _compiler, _disk, _embedded, _data, _hub, _browser):
         try:
             yield from check(outputs)

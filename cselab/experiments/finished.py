@@ -15,8 +15,13 @@ from cselab.models import load
 
 
 class FinishedRun(NamedTuple):
-    """history: `FitResult.history`. report: scores on the tests. phenomena: Spearman x100 by what
-    was changed in the synthetic pairs."""
+    """A training that is on disk, with its scores.
+
+    Attributes:
+        history: `FitResult.history`.
+        report: Scores on the tests.
+        phenomena: Spearman x100 by what was changed in the synthetic pairs.
+    """
 
     history: Sequence[Mapping[str, float]]
     report: StsReport
@@ -24,11 +29,16 @@ class FinishedRun(NamedTuple):
 
 
 def finished_runs(session: Session) -> dict[str, Callable[[], FinishedRun]]:
-    """What opens each finished training of the present code, newest first: loads its encoder and
-    scores it.
+    """What opens each finished training of the present code, newest first.
 
     Names say method, seed, best dev score and the beginning of the step's key; settings are in its
     `step.json`.
+
+    Args:
+        session: Whose workspace is searched.
+
+    Returns:
+        By name, a function without arguments that loads the encoder and scores it.
     """
     found = {}
     paths = session.workspace.steps_dir.glob("*/fit.json")

@@ -13,8 +13,15 @@ from cselab.methods.config import MODEL, TrainedConfig
 
 
 def key_inputs(session: Session, node: MethodConfig) -> dict[str, Any]:
-    """All that the result of a node depends on: its settings, the content of the data and models it
-    reads, the code it runs, and the keys of the nodes before it."""
+    """All that the result of a node depends on.
+
+    Its settings, the content of the data and models it reads, the code it runs, and the keys of the
+    nodes before it.
+
+    Args:
+        session: Whose data it reads.
+        node: A part of a run's tree.
+    """
     kind, own, fields = registered(node.method), {}, type(node).model_fields
     for name, value in node:
         if MODEL in fields[name].metadata:

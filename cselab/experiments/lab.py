@@ -40,7 +40,25 @@ class Lab:
     """A profile, a seed and settings that every method of a notebook shares, where they fit it.
 
     `train(method, **changes)` gives a trained encoder, `evaluate(encoders)` scores and records
-    them, `check(*methods)` finds everything that they will read before the first step.
+    them, `check(*methods)` finds everything that they will read before the first step. `open_lab`
+    makes one.
+
+    Args:
+        notebook: Its name in recorded rows.
+        profile: "tiny", "small" or "paper".
+        seed: Of every run.
+        preset: "paper", "released" or None, as in `configure`.
+        settings: Values by dotted path, for the methods that have them.
+        workspace: Where runs are kept; None: that of the settings.
+
+    Examples:
+        >>> from cselab.experiments import open_lab
+        >>> lab = open_lab("x", caels=2, synthetic_pairs=20)
+        >>> lab.config("jtcse").caels, lab.config("jtcse", caels=1).caels
+        (2, 1)
+        >>> reports = lab.evaluate({"untrained": lab.untrained()})
+        >>> {task: len(score.data) for task, score in reports["untrained"].tasks.items()}
+        {'Synthetic': 20}
     """
 
     def __init__(
@@ -60,9 +78,15 @@ class Lab:
         self.device, self.run_dir = self.workspace.device, self.workspace.run_dir
 
     def run(self, method: str | MethodConfig, **changes: Any) -> RunConfig:
-        """The run of a method with this lab's settings, and `changes`, which have to fit it.
+        """The run of a method with this lab's settings, and `changes`.
 
-        Dotted paths are written in a mapping: `lab.run("jtcse", **{"towers.temperature": 0.1})`.
+        Args:
+            method: A registered name, or a configuration, which takes `changes` only.
+            **changes: Settings that have to fit the method, and profile, seed or preset. Dotted
+                paths are written in a mapping: `lab.run("jtcse", **{"towers.temperature": 0.1})`.
+
+        Raises:
+            SettingsError: As `configure`.
         """
         given = {"profile": self.profile, "seed": self.seed, "preset": self.preset, **changes}
         profile, seed, preset = (given.pop(name) for name in ("profile", "seed", "preset"))
@@ -70,20 +94,39 @@ class Lab:
         return configure(method, profile, seed=seed, preset=preset, usual=usual, changes=given)
 
     def config(self, method: str | MethodConfig, **changes: Any) -> Any:
-        """The configuration of a method: the tree that would be trained."""
+        """The configuration of a method: the tree that would be trained.
+
+        Args:
+            method: As in `run`.
+            **changes: As in `run`.
+        """
         return self.run(method, **changes).method
 
     def train(self, method: str | MethodConfig, **changes: Any) -> Trained:
         """Train a method, by name or configuration, or find it trained.
 
-        >>> lab.train("jtcse", caels=3).fit["best_dev"]  # doctest: +SKIP
-        67.4
+        Args:
+            method: As in `run`.
+            **changes: As in `run`.
+
+        Examples:
+            >>> from cselab.experiments import open_lab
+            >>> lab = open_lab("x", steps=2, batch_size=8, sentences=50, dev_pairs=20)
+            >>> trained = lab.train("simcse", round_trips=None)  # doctest: +ELLIPSIS
+            simcse: computed in ... s, kept as simcse-...
+            >>> trained.fit["best_step"] in (0, 2)
+            True
         """
         run = self.run(method, **changes)
         return train(run, Session(self.workspace, run.data))  # its files may have changed
 
     def towers(self, method: str = "sum", **changes: Any) -> list[Trained]:
-        """The trained towers that a sum or a twin starts from, in order."""
+        """The trained towers that a sum or a twin starts from, in order.
+
+        Args:
+            method: A method with towers, as in `run`.
+            **changes: As in `run`.
+        """
         run = self.workspace.with_fast_precision(self.run(method, **changes))
         session = Session(self.workspace, run.data)
         return train_nodes(session, run.method.towers)
@@ -97,14 +140,21 @@ class Lab:
     ) -> dict[str, Encoder]:
         """Finished encoders, by the last part of their names, or by the whole where two share it.
 
-        names: folders (`cselab.load`), shipped backbones, or, with hub=True, names on the hub; a
-            list, or one string with commas, as a command line gives it.
-        pooling: as in `cselab.load`.
+        Args:
+            names: Folders (`cselab.load`), shipped backbones, or, with hub=True, names on the hub
+                such as "princeton-nlp/unsup-simcse-bert-base-uncased"; a list, or one string with
+                commas, as a command line gives it.
+            pooling: As in `cselab.load`.
 
-        Raises SettingsError for a name that is none of these, DataError for what the hub does not
-        have, ModelError as `cselab.load`.
+        Raises:
+            SettingsError: For a name that is none of these.
+            DataError: For what the hub does not have.
+            ModelError: As `cselab.load`.
 
-        >>> lab.checkpoints(["princeton-nlp/unsup-simcse-bert-base-uncased"])  # doctest: +SKIP
+        Examples:
+            >>> from cselab.experiments import open_lab
+            >>> list(open_lab("x").checkpoints("tiny-bert, plain-bert"))
+            ['tiny-bert', 'plain-bert']
         """
         if isinstance(names, str):
             names = [name.strip() for name in names.split(",") if name.strip()]
@@ -117,14 +167,25 @@ class Lab:
         return found
 
     def create(self, method: str | MethodConfig, **changes: Any) -> Method:
-        """A method before its training, from its backbone or its trained towers, on the device."""
+        """A method before its training, from its backbone or its trained towers, on the device.
+
+        Args:
+            method: As in `run`.
+            **changes: As in `run`.
+        """
         run = self.workspace.with_fast_precision(self.run(method, **changes))
         config, session = run.method, Session(self.workspace, run.data)
         return create(config, folders=start_folders(session, config)).to(self.device)
 
     def batches(self, method: str | MethodConfig, **changes: Any) -> Iterator[Batch]:
-        """The batches that a training of the method sees, in their order, on the device, without
-        end: epoch after epoch."""
+        """The batches that a training of the method sees, in their order, on the device.
+
+        Without end: epoch after epoch.
+
+        Args:
+            method: As in `run`.
+            **changes: As in `run`.
+        """
         run = self.workspace.with_fast_precision(self.run(method, **changes))
         config, session = run.method, Session(self.workspace, run.data)
         tokenizer = load_tokenizer(start_folders(session, config)[0])
@@ -142,7 +203,11 @@ class Lab:
         check([self.run(method) for method in methods], self.session)
 
     def evaluate(self, encoders: Mapping[str, Encoder]) -> dict[str, StsReport]:
-        """Scores of encoders on the tests, recorded as rows of the run under their names."""
+        """Scores of encoders on the tests, recorded as rows of the run under their names.
+
+        Args:
+            encoders: By name; `Trained` or any encoder.
+        """
         reports = {}
         for name, encoder in encoders.items():
             reports[name] = report = scores.score(self.session, encoder)
@@ -161,9 +226,13 @@ class Lab:
     ) -> pandas.DataFrame:
         """Average test score of each method (columns) trained with each seed (rows).
 
-        build: trains, or finds, the method in the lab of a seed; trainings are kept, so an
-            interrupted run goes on. known: reports of the lab's own seed, which are not computed
-            again. Scores of other seeds are recorded; the row of the own one is `evaluate`'s.
+        Trainings are kept, so an interrupted run goes on. Scores of other seeds are recorded; the
+        row of the lab's own one is `evaluate`'s.
+
+        Args:
+            build: By name of the method, a function that trains, or finds, it in the lab of a seed.
+            seeds: The seeds.
+            known: Reports of the lab's own seed, which are not computed again.
         """
         seeds, known = list(seeds), known or {}
         table: dict[int, dict[str, float]] = {}
@@ -210,7 +279,12 @@ class Lab:
         return dev_score(self.session, encoder)
 
     def phenomena(self, encoder: Encoder, report: StsReport | None = None) -> Mapping[str, float]:
-        """Spearman x100 within each phenomenon of the synthetic test pairs."""
+        """Spearman x100 within each phenomenon of the synthetic test pairs.
+
+        Args:
+            encoder: The encoder.
+            report: Its scores, if they are known.
+        """
         return scores.phenomena(self.session, encoder, report)
 
     def geometry(self, encoder: Encoder) -> tuple[float, float]:
@@ -218,8 +292,14 @@ class Lab:
         return scores.geometry(self.session, encoder)
 
     def energy(self, encoder: Encoder) -> float | None:
-        """Energy of [CLS], a mean over layers, towers and 100 sentences; None without BERT-like
-        towers. A training's result or an encoder."""
+        """Energy of [CLS], a mean over layers, towers and 100 sentences.
+
+        Args:
+            encoder: A training's result or an encoder.
+
+        Returns:
+            The energy, or None without BERT-like towers.
+        """
         return scores.energy(self.session, getattr(encoder, "encoder", encoder))
 
     def pair_cosines(self, encoder: Encoder) -> tuple[torch.Tensor, torch.Tensor]:
@@ -243,8 +323,13 @@ class Lab:
         return finished.finished_runs(self.session)
 
     def record(self, rows: Iterable[dict[str, Any]]) -> None:
-        """Append result rows (method, task, score, n, ...) with settings, seed and environment to
-        results.jsonl; of several processes the first does."""
+        """Append result rows to results.jsonl, with settings, seed and environment.
+
+        Of several processes the first does.
+
+        Args:
+            rows: With method, task, score, n, …
+        """
         if rank_and_world()[0]:
             return
         settings = {**self.settings, **({"preset": self.preset} if self.preset else {})}
@@ -285,12 +370,26 @@ class Lab:
 
 
 def open_lab(notebook: str, **parameters: Any) -> Lab:
-    """Set up a notebook: profile, seed and settings from `parameters`, seeds, device.
+    """Set up a notebook: profile, seed and settings, seeds of the libraries, device.
 
-    None is "as the profile has it".
+    Args:
+        notebook: Its name in recorded rows.
+        **parameters: profile, seed, preset, and settings as in `Lab`; None is "as the profile has
+            it".
 
-    Raises SettingsError with the nearest valid name for an unknown profile or setting, and for a
-    bad value.
+    Raises:
+        SettingsError: With the nearest valid name for an unknown profile or setting, and for a bad
+            value.
+
+    Examples:
+        >>> from cselab.experiments import open_lab
+        >>> lab = open_lab("x", temperature=0.05)
+        >>> lab.profile, lab.config("simcse").temperature, lab.config("scd").temperature
+        ('tiny', 0.05, 0.05)
+        >>> open_lab("x", temprature=0.05)
+        Traceback (most recent call last):
+            ...
+        cselab.errors.SettingsError: unknown setting 'temprature'; did you mean 'temperature'?
     """
     given = {name: value for name, value in parameters.items() if value is not None}
     profile, preset = given.pop("profile", "tiny"), given.pop("preset", None)

@@ -20,12 +20,17 @@ LIBRARY = "library:"
 
 
 def own_code(kind: type) -> tuple[str, set[str]]:
-    """The source of a class and of all it uses that a user wrote, and the modules of cselab that it
-    names: bases, properties, attributes, helper functions, constants and modules, found through
-    the names that its functions read. Comments and docstrings are left out. ("", none) for a class
-    of the library.
+    """The source of a class and of all that it uses, as far as a user wrote it.
 
-    What is looked up by a string (`getattr(module, name)`) is not found.
+    Bases, properties, attributes, helper functions, constants and modules, found through the names
+    that its functions read. Comments and docstrings are left out. What is looked up by a string
+    (`getattr(module, name)`) is not found.
+
+    Args:
+        kind: The class.
+
+    Returns:
+        The source, and the modules of cselab that it names; ("", none) for a class of the library.
     """
     parts: dict[str, str] = {}
     _collect(kind, parts)

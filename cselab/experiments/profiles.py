@@ -16,9 +16,15 @@ from cselab.methods import MethodConfig
 
 
 class Profile(NamedTuple):
-    """data: of the run. everywhere: values of paths wherever they end one in a tree. roles: changes
-    of a node by its role, or by the name of its method, which goes first; members of a tuple are
-    "tower_i", the second "tower_ii". roberta: more of them for a RoBERTa."""
+    """How a method's paper configuration becomes a run of one size.
+
+    Attributes:
+        data: Of the run.
+        everywhere: Values of paths wherever they end one in a tree.
+        roles: Changes of a node by its role, or by the name of its method, which goes first;
+            members of a tuple are "tower_i", the second "tower_ii".
+        roberta: More of them for a RoBERTa.
+    """
 
     data: DataConfig
     everywhere: Mapping[str, Any]
@@ -26,7 +32,12 @@ class Profile(NamedTuple):
     roberta: Mapping[str, Mapping[str, Any]] = MappingProxyType({})
 
     def apply(self, node: MethodConfig, role: str | None = None) -> MethodConfig:
-        """The tree of a method at this profile's size."""
+        """The tree of a method at this profile's size.
+
+        Args:
+            node: Its root.
+            role: In the place of the node's own.
+        """
         node = node.with_parts(self._part)
         values: dict[str, Any] = {}
         for name in (role,) if role else (node.role, node.method):

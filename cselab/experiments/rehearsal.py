@@ -24,12 +24,24 @@ Teacher = Callable[[list[str]], Tensor]
 def rehearsed(
     session: Session, name: str, method: Method, starts: list[str], teacher: Teacher | None
 ) -> Path:
-    """What training would leave, of the weights it would start from, so that all that follows can
-    be built before any training.
+    """What training would leave, of the weights it would start from.
 
-    Raises DataError for less text than a batch, SettingsError for more tokens than the backbone
-    reads and for a term of a user's own that fails; building `method` has raised whatever else is
-    wrong with it.
+    So that all that follows can be built before any training.
+
+    Args:
+        session: A rehearsal's.
+        name: Of the step.
+        method: Built, so that whatever else is wrong with it has been raised.
+        starts: Folders that it was built from.
+        teacher: Gives sentences their teachers' vectors; None without one.
+
+    Returns:
+        A folder with "encoder" and "fit.json".
+
+    Raises:
+        DataError: For less text than a batch.
+        SettingsError: For more tokens than the backbone reads, and for a term of a user's own that
+            fails.
     """
     node = method.settings
     triplets = method.reads == "triplets"
@@ -89,8 +101,15 @@ def _try_terms(session: Session, method: Method, teacher: Teacher | None) -> Non
 
 
 def example_batch(session: Session, method: Method, count: int) -> Batch:
-    """The first `count` sentences or triplets of the session as a batch of `method`, on the
-    processor and without teachers' vectors."""
+    """The first sentences or triplets of the session as a batch of `method`.
+
+    On the processor and without teachers' vectors.
+
+    Args:
+        session: Whose text is read.
+        method: Whose tokenizer, views and prompt are used.
+        count: Of sentences or triplets.
+    """
     tokenizer = method.encoder.tokenizer
     if method.reads == "triplets":
         triplets = session.triplets[:count]

@@ -25,9 +25,15 @@ def text_rows(
 ) -> datasets.Dataset:
     """Tokenised rows of the text alone, or with its round trips as `mode` says.
 
-    trips: the file of round trips, a line a sentence, looked up only by a mode that needs it.
-    widen: gives the rows of sentences, the text's and those of round trips that join it, further
-        columns.
+    Args:
+        text: The sentences.
+        tokenizer: The model's.
+        max_length: Tokens at which a sentence is cut.
+        cache_dir: Where tokens are kept.
+        mode: "none"; "twice": every sentence twice; or as in `combine`.
+        trips: The file of round trips, a line a sentence, looked up only by a mode that needs it.
+        widen: Gives the rows of sentences, the text's and those of round trips that join it,
+            further columns.
     """
 
     def tokenised(corpus: Corpus) -> datasets.Dataset:
@@ -46,7 +52,15 @@ def text_rows(
 def triplet_rows(
     triplets: Sequence[Triplet], tokenizer, *, max_length: int, path: Path, prompt: str = ""
 ) -> datasets.Dataset:
-    """Tokenised triplets, each side in the prompt if there is one; kept in the file `path`."""
+    """Tokenised triplets, each side in the prompt if there is one; kept in the file `path`.
+
+    Args:
+        triplets: The triplets.
+        tokenizer: The model's.
+        max_length: Tokens at which a side is cut.
+        path: An .arrow file.
+        prompt: Around each side; "" for none.
+    """
 
     def add_prompt(side) -> list[str]:
         return fill_prompt(prompt, side, tokenizer, max_length) if prompt else list(side)
@@ -60,8 +74,14 @@ def triplet_rows(
 def combine(
     rows: datasets.Dataset, trips: datasets.Dataset, mode: Literal["append", "replace", "pair"]
 ) -> datasets.Dataset:
-    """`append`: both are sentences; `replace`: only the round trips; `pair`: the round trip is the
-    second view."""
+    """Rows of sentences and of their round trips as one data set.
+
+    Args:
+        rows: Of the sentences.
+        trips: Of their round trips, in the same order.
+        mode: "append": both are sentences; "replace": only the round trips; "pair": the round trip
+            is the second view.
+    """
     if mode == "append":
         return datasets.concatenate_datasets([rows, trips])
     if mode == "replace":

@@ -17,7 +17,21 @@ from cselab.models.encode import Encoder
 
 
 def evaluate(run: RunConfig, session: Session | None = None) -> StsReport:
-    """Scores of a run on its tests; the run is trained first, or found trained."""
+    """Scores of a run on its tests; the run is trained first, or found trained.
+
+    Args:
+        run: From `configure`.
+        session: Whose data has been read already; None: a new one.
+
+    Raises:
+        CselabError: As `train`.
+
+    Examples:
+        >>> from cselab.experiments import configure, evaluate
+        >>> run = configure("untrained", changes={"synthetic_pairs": 20})
+        >>> list(evaluate(run).scores)
+        ['Synthetic']
+    """
     if session is None:
         session = Session(Workspace(run.machine), run.data)
     return score(session, train(run, session))
@@ -29,7 +43,21 @@ def score(session: Session, encoder: Encoder) -> StsReport:
 
 
 def comparison(reports: Mapping[str, StsReport]) -> pandas.DataFrame:
-    """Methods by tasks: score and 95 % bootstrap interval over pairs."""
+    """Methods by tasks: score and 95 % bootstrap interval over pairs, as text.
+
+    Args:
+        reports: By name of the method, all of the same tasks.
+
+    Examples:
+        >>> import cselab
+        >>> from cselab.evaluation import evaluate_sts
+        >>> from cselab.experiments import comparison
+        >>> lengths = lambda sentences: [[len(sentence), 10.0] for sentence in sentences]
+        >>> report = evaluate_sts(lengths, "Synthetic", resamples=50)
+        >>> comparison({"lengths": report})
+                          Synthetic
+        lengths  19.8  [15.3, 25.8]
+    """
     table = {}
     for name, report in reports.items():
         cells = {
@@ -44,8 +72,13 @@ def comparison(reports: Mapping[str, StsReport]) -> pandas.DataFrame:
 def phenomena(
     session: Session, encoder: Encoder, report: StsReport | None = None
 ) -> Mapping[str, float]:
-    """Spearman x100 within each phenomenon of the synthetic test pairs; read off the encoder's
-    `report` if it has them."""
+    """Spearman x100 within each phenomenon of the synthetic test pairs.
+
+    Args:
+        session: Whose pairs are read.
+        encoder: The encoder.
+        report: Its scores, read off if they have the synthetic pairs.
+    """
     if report is None or "Synthetic" not in report.tasks:
         report = score_data(encoder.encode, [session.synthetic_pairs])
     return report.tasks["Synthetic"].by_subset
@@ -59,8 +92,14 @@ def pair_cosines(session: Session, encoder: Encoder) -> tuple[torch.Tensor, torc
 
 
 def geometry(session: Session, encoder: Encoder) -> tuple[float, float]:
-    """(uniformity, alignment) on the dev split: alignment over pairs rated above 4, uniformity over
-    all its sentences."""
+    """(uniformity, alignment) on the dev split.
+
+    Alignment over pairs rated above 4, uniformity over all its sentences.
+
+    Args:
+        session: Whose dev pairs are read.
+        encoder: The encoder.
+    """
     pairs = session.dev_pairs
     a, b = encoder.encode(pairs.sentences1), encoder.encode(pairs.sentences2)
     close = torch.as_tensor(pairs.scores) > 4
@@ -68,8 +107,17 @@ def geometry(session: Session, encoder: Encoder) -> tuple[float, float]:
 
 
 def energy(session: Session, encoder: Encoder) -> float | None:
-    """Energy of [CLS] (JTCSE Eq. 6), a mean over layers, towers and the text's first hundred
-    sentences; None of an encoder without BERT-like towers."""
+    """Energy of [CLS], a mean over layers, towers and the text's first hundred sentences.
+
+    JTCSE Eq. 6, https://arxiv.org/abs/2505.02366; see `cselab.analysis.cls_energy`.
+
+    Args:
+        session: Whose text is read.
+        encoder: The encoder.
+
+    Returns:
+        The energy; None of an encoder without BERT-like towers.
+    """
     text = session.first_sentences(100)
     values = [cls_energy(*tower, text).mean().item() for tower in _towers(encoder)]
     return sum(values) / len(values) if values else None

@@ -31,7 +31,18 @@ from cselab.methods import MethodConfig
 class Session:
     """Text, tests, triplets and translators of a `DataConfig`, and the workspace of its runs.
 
-    rehearsal: a folder while `check` builds what a run will train without training it; else None.
+    Args:
+        workspace: Where runs are computed and kept.
+        data: What is read; each once, when it is first asked for.
+        rehearsal: A folder while `check` builds what a run will train without training it; else
+            None.
+
+    Examples:
+        >>> from cselab.experiments import Session, Workspace, configure
+        >>> run = configure("simcse", changes={"sentences": 100, "dev_pairs": 20})
+        >>> session = Session(Workspace(run.machine), run.data)
+        >>> session.test_tasks, len(session.text), len(session.dev_pairs)
+        (('Synthetic',), 100, 20)
     """
 
     def __init__(self, workspace: Workspace, data: DataConfig, rehearsal: Path | None = None):
@@ -68,8 +79,11 @@ class Session:
 
     @cached_property
     def test_data(self) -> list[StsData]:
-        """The pairs of `test_tasks`. Raises DataError for two tests of one name, and for a file of
-        dev pairs that is also a test."""
+        """The pairs of `test_tasks`.
+
+        Raises:
+            DataError: For two tests of one name, and for a file of dev pairs that is also a test.
+        """
         data = self.data
         dev_file = _file(self.dev_task)
         if dev_file and dev_file in [_file(task) for task in data.tasks]:
@@ -92,8 +106,13 @@ class Session:
 
     @cached_property
     def text(self) -> Corpus:
-        """The unlabelled training text. The sample does not depend on the seed, so that seeds are
-        paired."""
+        """The unlabelled training text.
+
+        The sample does not depend on the seed, so that seeds are paired.
+
+        Raises:
+            DataError: For "nli" beside other names, and as `load_corpus`.
+        """
         data = self.data
         if "nli" in data.corpus:
             if len(data.corpus) > 1:
@@ -107,8 +126,11 @@ class Session:
         )
 
     def nli_text(self, limit: int) -> Corpus:
-        """Premises and hypotheses without their labels, at most `limit`: of the files named `nli`,
-        else of where `triplets` come from."""
+        """Premises and hypotheses without their labels.
+
+        Args:
+            limit: At most so many, of the files named `nli`, else of where `triplets` come from.
+        """
         data = self.data
         if limit not in self._nli_texts:
             place = {"folder": data.data_dir, "hub": data.hub}
@@ -132,8 +154,11 @@ class Session:
 
     @cached_property
     def triplets(self) -> list[Triplet]:
-        """What supervised methods learn from, not drawn by the seed: the files named `nli`; with
-        `hub`, SimCSE's triplets; the folder's NLI; or synthetic triplets."""
+        """What supervised methods learn from, not drawn by the seed.
+
+        The files named `nli`; with `hub`, SimCSE's triplets; the folder's NLI; or synthetic
+        triplets.
+        """
         data = self.data
         if data.hub and not data.nli:
             return load_simcse_triplets()[: data.triplets]
@@ -148,7 +173,16 @@ class Session:
         return hashlib.sha256(repr(self.triplets).encode()).hexdigest()[:16]
 
     def model_folder(self, name: str, *, setting: str = "backbone") -> Path:
-        """Local folder of a backbone or decoder, as `cselab.data.hub.model_folder` finds it."""
+        """Local folder of a backbone or decoder, as `cselab.data.hub.model_folder` finds it.
+
+        Args:
+            name: As there.
+            setting: What has the name, for the message.
+
+        Raises:
+            SettingsError: As there.
+            DataError: As there.
+        """
         return model_folder(name, hub=self.data.hub, setting=setting)
 
     def model_hash(self, name: str) -> str:

@@ -30,8 +30,20 @@ from cselab.training.distributed import rank_and_world
 
 @dataclass(frozen=True)
 class Trained:
-    """An encoder, the node it is of, and what its training did (`FitResult` as a dict; {} where
-    nothing was trained). folder: of the finished step, or None."""
+    """An encoder, the node it is of, and what its training did; see `train`.
+
+    Attributes:
+        encoder: In evaluation mode.
+        config: The node.
+        fit: `FitResult` as a dict; {} where nothing was trained.
+        folder: Of the finished step, or None.
+
+    Examples:
+        >>> from cselab.experiments import configure, train
+        >>> trained = train(configure("untrained"))
+        >>> trained.encode(["A dog runs."]).shape, trained.fit, trained.precision
+        (torch.Size([1, 192]), {}, 'float32')
+    """
 
     encoder: Encoder
     config: MethodConfig
@@ -39,7 +51,12 @@ class Trained:
     folder: Path | None = None
 
     def encode(self, sentences: list[str], **options: Any) -> Any:
-        """The encoder's vectors, (n, d)."""
+        """The encoder's vectors, (n, d).
+
+        Args:
+            sentences: n of them.
+            **options: As in the encoder's `encode`.
+        """
         return self.encoder.encode(sentences, **options)
 
     @property
@@ -53,11 +70,22 @@ class Trained:
 def train(run: RunConfig, session: Session | None = None) -> Trained:
     """Train a run, or find it trained: the nodes that it starts from first.
 
-    Raises CselabError for bad input (`cselab.experiments.check` finds it before the first step),
-    DivergenceError for a training that went wrong.
+    Args:
+        run: From `configure`.
+        session: Whose data has been read already; None: a new one.
 
-    >>> train(configure("jtcse", "tiny", changes={"caels": 2})).fit["best_dev"]  # doctest: +SKIP
-    67.4
+    Raises:
+        CselabError: For bad input (`cselab.experiments.check` finds it before the first step).
+        DivergenceError: For a training that went wrong.
+
+    Examples:
+        >>> from cselab.experiments import configure, train
+        >>> small = {"steps": 2, "batch_size": 8, "sentences": 50, "dev_pairs": 20}
+        >>> run = configure("simcse", changes={**small, "round_trips": None})
+        >>> trained = train(run)  # doctest: +ELLIPSIS
+        simcse: computed in ... s, kept as simcse-...
+        >>> [row["step"] for row in trained.fit["history"]]
+        [0, 2]
     """
     if session is None:
         session = Session(Workspace(run.machine), run.data)
@@ -74,8 +102,15 @@ def train_node(session: Session, node: MethodConfig) -> Trained:
 
 
 def train_nodes(session: Session, nodes: Sequence[MethodConfig]) -> list[Trained]:
-    """Several nodes, trained or found, in their order. Those that another process is training come
-    last: while it trains tower I, this one trains tower II."""
+    """Several nodes, trained or found, in their order.
+
+    Those that another process is training come last: while it trains tower I, this one trains
+    tower II.
+
+    Args:
+        session: Whose data is read.
+        nodes: Parts of a run's tree.
+    """
     found = {}
     for place in sorted(range(len(nodes)), key=lambda i: _is_trained_elsewhere(session, nodes[i])):
         found[place] = train_node(session, nodes[place])
@@ -140,7 +175,12 @@ def _folder(session: Session, node: TrainedConfig) -> Path:
 def start_folders(session: Session, node: TrainedConfig) -> list[str]:
     """The folders that a method is built from: its towers, trained or found, or its model.
 
-    Raises SettingsError for a tower that is not trained.
+    Args:
+        session: Whose models are read.
+        node: The method's.
+
+    Raises:
+        SettingsError: For a tower that is not trained.
     """
     towers = getattr(node, "towers", ())
     if alone := [tower.method for tower in towers if not isinstance(tower, TrainedConfig)]:

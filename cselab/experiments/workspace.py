@@ -32,14 +32,23 @@ from cselab.training.watch import Listener
 
 
 class Workspace:
-    """`device`, `environment`, and the folders of a machine: `run_dir` for what one run leaves,
-    `steps_dir` for finished steps, `cache_dir` for tokens and translations.
+    """Where runs are computed and kept: device, environment and folders of a machine.
 
-    listener: follows each training, such as `widgets.LiveTraining`.
+    `run_dir` is for what one run leaves, `steps_dir` for finished steps, `cache_dir` for tokens and
+    translations; `listener` follows each training, such as `widgets.LiveTraining`. The variables
+    CSELAB_OUTPUTS and CSELAB_RUN_DIR, which the headless runner sets, come first.
 
-    The variables CSELAB_OUTPUTS and CSELAB_RUN_DIR, which the headless runner sets, come first.
+    Args:
+        machine: Device and outputs.
 
-    Raises SettingsError for a device that is not there, and outputs that cannot be written.
+    Raises:
+        SettingsError: For a device that is not there, and outputs that cannot be written.
+
+    Examples:
+        >>> from cselab.experiments import Machine, Workspace
+        >>> workspace = Workspace(Machine(device="cpu"))
+        >>> workspace.device, workspace.steps_dir.name
+        (device(type='cpu'), 'steps')
     """
 
     def __init__(self, machine: Machine):
@@ -70,11 +79,17 @@ class Workspace:
     ) -> Path:
         """The folder of a finished step, computed once and shared by all runs.
 
-        `compute(folder)` fills an empty folder; it runs only if no folder with the same `inputs`
-        (any JSON-able values) exists. The folder appears under its name only when complete.
-        resumable: a training: the work folder of an interrupted `compute` is kept, and the next
-        call finds it as it was left. Of several processes (accelerate) all compute it together;
-        everything else is computed by the first, and the others wait.
+        The folder appears under its name only when complete. Of several processes (accelerate) all
+        compute a resumable step together; everything else is computed by the first, and the others
+        wait.
+
+        Args:
+            name: Of the step.
+            inputs: Any JSON-able values that its content depends on.
+            compute: `compute(folder)` fills an empty folder; it runs only if no folder with the
+                same `inputs` exists.
+            resumable: Of a training: the work folder of an interrupted `compute` is kept, and the
+                next call finds it as it was left.
         """
         final, first = self._place(name, inputs), rank_and_world()[0] == 0
         with FileLock(f"{final}.lock") if first else nullcontext():
@@ -98,8 +113,14 @@ class Workspace:
         return final
 
     def is_computing(self, name: str, inputs: dict[str, Any]) -> bool:
-        """Whether another process computes this step at the moment; never to the processes of one
-        training, which have to keep one order."""
+        """Whether another process computes this step at the moment.
+
+        Never to the processes of one training, which have to keep one order.
+
+        Args:
+            name: As in `step`.
+            inputs: As in `step`.
+        """
         if rank_and_world()[1] > 1:
             return False
         try:
