@@ -35,8 +35,8 @@ def check(runs: Sequence[RunConfig], session: Session | None = None) -> None:
         >>> from cselab.experiments import check, configure
         >>> small = {"sentences": 200, "batch_size": 32}
         >>> check([configure("simcse", changes=small)])  # doctest: +NORMALIZE_WHITESPACE
-        checked: 200 sentences (embedded (synthetic text)); dev Synthetic, tests Synthetic (embedded);
-        simcse can be built
+        checked: 200 sentences (embedded (synthetic text)); dev Synthetic,
+        tests Synthetic (embedded); simcse can be built
     """
     if session is None:
         session = Session(Workspace(runs[0].machine), runs[0].data)
