@@ -53,7 +53,11 @@ class Tokens:
 
     @classmethod
     def of(cls, tokenizer: PreTrainedTokenizerBase) -> "Tokens":
-        """The ids in a vocabulary. Raises DataError without a padding or mask token."""
+        """The ids in a vocabulary.
+
+        Raises:
+            DataError: Without a padding or mask token.
+        """
         if tokenizer.pad_token_id is None or tokenizer.mask_token_id is None:
             raise DataError(
                 "views of a sentence need a tokenizer with a padding and a mask token, as BERT's "
@@ -100,9 +104,9 @@ def shuffle(batch: Batch, tokens: Tokens) -> Batch:
 
 
 def repeat(batch: Batch, tokens: Tokens, share: float = 0.32) -> Batch:
-    """Repeat some tokens, so that positives differ in length (ESimCSE).
+    """Repeat some tokens, so that positives differ in length.
 
-    https://arxiv.org/abs/2109.04380: the number is uniform in 0 … max(2, share · length).
+    ESimCSE, https://arxiv.org/abs/2109.04380: the number is uniform in 0 … max(2, share · length).
     """
     words = _is_word(batch, tokens)
     most = torch.clamp((share * words.sum(1)).long(), min=2)
@@ -119,21 +123,31 @@ def delete(batch: Batch, tokens: Tokens, share: float = 0.1) -> Batch:
 
 
 def cutoff(batch: Batch, tokens: Tokens, share: float = 0.15) -> Batch:
-    """Hide some words from attention, without moving the others (ConSERT's token cutoff)."""
+    """Hide some words from attention, without moving the others.
+
+    ConSERT's token cutoff, https://arxiv.org/abs/2105.11741.
+    """
     words = _is_word(batch, tokens)
     hidden = _random_positions(words, (share * words.sum(1)).round().long())
     return {**batch, "attention_mask": batch["attention_mask"].masked_fill(hidden, 0)}
 
 
 def mask(batch: Batch, tokens: Tokens, share: float = 0.3) -> Batch:
-    """Replace some words by [MASK], at least one (DiffCSE, InfoCSE: 30 %)."""
+    """Replace some words by [MASK], at least one.
+
+    30 % in DiffCSE, https://arxiv.org/abs/2204.10298, and InfoCSE,
+    https://arxiv.org/abs/2210.06432.
+    """
     words = _is_word(batch, tokens)
     hidden = _random_positions(words, torch.clamp((share * words.sum(1)).round().long(), min=1))
     return {**batch, "input_ids": batch["input_ids"].masked_fill(hidden, tokens.mask)}
 
 
 def mask_span(batch: Batch, tokens: Tokens, share: float = 0.2) -> Batch:
-    """Replace a run of neighbouring words by [MASK] (ArcCSE: 20 % lightly, 40 % heavily)."""
+    """Replace a run of neighbouring words by [MASK].
+
+    ArcCSE, https://aclanthology.org/2022.acl-long.336: 20 % lightly, 40 % heavily.
+    """
     words = _is_word(batch, tokens)
     place = words.cumsum(1) - 1  # of a token among its row's words
     count = words.sum(1, keepdim=True)
@@ -178,7 +192,8 @@ VIEWS: dict[str, View] = {
 def check_view_names(names: tuple[str, ...], views: int) -> tuple[str, ...]:
     """Return `names` if they are one per view, or none.
 
-    Raises SettingsError for an unknown name, with the nearest, and for another number of names.
+    Raises:
+        SettingsError: For an unknown name, with the nearest, and for another number of names.
     """
     for name in names:
         if name not in VIEWS:
@@ -192,7 +207,13 @@ def check_view_names(names: tuple[str, ...], views: int) -> tuple[str, ...]:
 
 
 def augment(batch: Batch, names: tuple[str, ...], tokens: Tokens) -> Batch:
-    """Apply a view function to each view of a view-major batch; pads to the widest result."""
+    """Apply a view function to each view of a view-major batch; pads to the widest result.
+
+    Args:
+        batch: `input_ids` and `attention_mask`, (views * N, L) each; other columns stay.
+        names: A name of VIEWS for each view.
+        tokens: The ids that views need.
+    """
     texts = {key: batch[key] for key in ("input_ids", "attention_mask")}
     views = zip(names, *(rows.chunk(len(names)) for rows in texts.values()), strict=True)
     parts = [

@@ -22,13 +22,24 @@ class BucketedBatchSampler(Sampler[list[int]]):
     again. The order depends on (seed, epoch) only, so a resumed run sees the same batches, whatever
     else draws random numbers.
 
-    lengths: tokens per row, (n,).
-    drop_last: leave out a last batch that is short. With False it is kept if it has at least two
-        rows (a single sentence has no negatives) and one row per process.
-    part: (rank, processes); yields the rows of one process. The batches do not depend on the number
-        of processes.
+    Args:
+        lengths: Tokens per row, (n,).
+        batch_size: Rows per batch.
+        seed: Of the shuffles.
+        drop_last: Leave out a last batch that is short. With False it is kept if it has at least
+            two rows (a single sentence has no negatives) and one row per process.
+        part: (rank, processes); yields the rows of one process. The batches do not depend on the
+            number of processes.
 
-    Raises DataError for a batch size below 2, or above the number of rows.
+    Raises:
+        DataError: For a batch size below 2, below the number of processes, or above the number of
+            rows.
+
+    Examples:
+        >>> from cselab.data import BucketedBatchSampler
+        >>> sampler = BucketedBatchSampler([9, 3, 4, 8, 3, 5], batch_size=2, seed=0)
+        >>> list(sampler)  # rows of 3 tokens, of 4 and 5, of 9 and 8
+        [[4, 1], [2, 5], [3, 0]]
     """
 
     def __init__(
@@ -85,13 +96,27 @@ class BucketedBatchSampler(Sampler[list[int]]):
 class ViewCollator:
     """Collate N rows into a view-major batch of views * N: all first views, then all second, ….
 
-    views: the number of views. The first is `input_ids`; the second is `input_ids_b`, or the same
-        text where the row has none (dropout makes it differ); the third, a hard negative, is
-        `input_ids_c`.
-    multiple_of: pad to a multiple of this length; 8 suits the tensor cores of a GPU.
+    Args:
+        tokenizer: Its padding token is used.
+        views: Their number. The first is `input_ids`; the second is `input_ids_b`, or the same text
+            where the row has none (dropout makes it differ); the third, a hard negative, is
+            `input_ids_c`.
+        multiple_of: Pad to a multiple of this length; 8 suits the tensor cores of a GPU.
 
-    Raises DataError if the tokenizer has no padding token, and for three views of rows that have no
-    `input_ids_c`.
+    Raises:
+        DataError: If the tokenizer has no padding token, and for three views of rows that have no
+            `input_ids_c`.
+
+    Examples:
+        >>> from cselab.data import ViewCollator
+        >>> from cselab.data.hub import model_folder
+        >>> from cselab.models import load_tokenizer
+        >>> collate = ViewCollator(load_tokenizer(model_folder("tiny-bert")))
+        >>> collate([{"input_ids": [2, 38, 3]}, {"input_ids": [2, 38, 599, 3]}])["input_ids"]
+        tensor([[  2,  38,   3,   0],
+                [  2,  38, 599,   3],
+                [  2,  38,   3,   0],
+                [  2,  38, 599,   3]])
     """
 
     def __init__(self, tokenizer: PreTrainedTokenizerBase, *, views: int = 2, multiple_of: int = 1):

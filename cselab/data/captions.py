@@ -7,14 +7,28 @@ from cselab.errors import DataError
 
 
 def load_captions(path: str | Path, *, of_each: int = 5) -> list[tuple[str, ...]]:
-    """Load the first `of_each` captions of every scene that has that many.
+    r"""Load the first `of_each` captions of every scene that has that many.
 
-    path: a file or a folder of files that end in .tsv, .txt, .token or one of them with .gz. A line
-        is `scene<TAB>caption`; a first line of these two words is a header. A number after the
-        scene's name, `#0` as in Flickr's files, is removed. Scenes keep their order.
+    Args:
+        path: A file or a folder of files that end in .tsv, .txt, .token or one of them with .gz. A
+            line is `scene<TAB>caption`; a first line of these two words is a header. A number after
+            the scene's name, `#0` as in Flickr's files, is removed.
+        of_each: Captions per scene.
 
-    Raises DataError for a folder without files, a line without a tab, and no scene with `of_each`
-    captions.
+    Returns:
+        The captions of each scene, in the order of the scenes.
+
+    Raises:
+        DataError: For a folder without files, a line without a tab, and no scene with `of_each`
+            captions.
+
+    Examples:
+        >>> from pathlib import Path
+        >>> from cselab.data import load_captions
+        >>> lines = ["beach#0\tA dog runs.", "beach#1\tA wet dog.", "park#0\tTwo men sit."]
+        >>> _ = Path("captions.token").write_text("\n".join(lines))
+        >>> load_captions("captions.token", of_each=2)
+        [('A dog runs.', 'A wet dog.')]
     """
     path = Path(path).expanduser()
     kinds = (".tsv", ".txt", ".token")

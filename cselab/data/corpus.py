@@ -47,8 +47,20 @@ class Corpus:
 
     Only synthetic sentences are kept in memory.
 
-    source: where the sentences come from.
-    fingerprint: sixteen hex digits of SHA-256 over the text, and over the sample if it is one.
+    Attributes:
+        source: Where the sentences come from.
+        fingerprint: Sixteen hex digits of SHA-256 over the text, and over the sample if it is one.
+
+    Examples:
+        >>> from cselab.data import load_corpus
+        >>> corpus = load_corpus("synthetic", limit=3)
+        >>> print(corpus.source)
+        embedded (synthetic text)
+        >>> for sentence in corpus:
+        ...     print(sentence)
+        A man is dancing on the farm.
+        A physician is opening four green boxes in Tokyo.
+        At the market, three attorneys ran.
     """
 
     source: Source
@@ -75,20 +87,30 @@ def load_corpus(
 
     Blank lines are skipped.
 
-    names: stems of files in the folder's corpus/ or corpus-large/; paths of .txt or .txt.gz files;
-        "sickr-train" or another STS train split of the folder, whose sentences are taken without
-        their scores (TNCSE and JTCSE add SICK-R's); or "synthetic" alone. None: the folder's
-        Wikipedia sentences; without a folder, Wiki1M from the hub if `hub`, else synthetic text.
-    limit: a random sample of this size, in the order of the text; a larger sample contains a
-        smaller one. The number of sentences of synthetic text.
-    seed: of the sample, or of the synthetic sentences.
+    Args:
+        names: Stems of files in the folder's corpus/ or corpus-large/; paths of .txt or .txt.gz
+            files; "sickr-train" or another STS train split of the folder, whose sentences are taken
+            without their scores (TNCSE and JTCSE add SICK-R's); or "synthetic" alone. None: the
+            folder's Wikipedia sentences; without a folder, Wiki1M from the hub if `hub`, else
+            synthetic text.
+        folder: A data folder (data/README.md); None: the variable CSELAB_DATA.
+        hub: Whether the hub may be asked.
+        limit: Size of a random sample, in the order of the text; a larger sample contains a smaller
+            one. Of synthetic text, the number of sentences; None: 100,000.
+        seed: Of the sample, or of the synthetic sentences.
 
-    Raises DataError for an unknown name, an unreadable file, a line of more than 1,000 words, or an
-    empty corpus.
+    Returns:
+        The corpus; nothing of it is in memory unless it is synthetic.
 
-    >>> corpus = load_corpus("synthetic", limit=100)
-    >>> len(corpus), next(iter(corpus))
-    (100, 'A man is dancing on the farm.')
+    Raises:
+        DataError: For an unknown name, an unreadable file, a line of more than 1,000 words, or an
+            empty corpus.
+
+    Examples:
+        >>> from cselab.data import load_corpus
+        >>> corpus = load_corpus("synthetic", limit=100)
+        >>> len(corpus), next(iter(corpus))
+        (100, 'A man is dancing on the farm.')
     """
     return sampled(
         *_locate((names,) if isinstance(names, str) else names, folder, hub, limit, seed),
@@ -102,7 +124,8 @@ def sampled(
 ) -> Corpus:
     """The corpus of the sentences that `lines()` reads, or a random sample of `limit` of them.
 
-    Raises DataError for a limit below 1, and if there is no sentence.
+    Raises:
+        DataError: For a limit below 1, and if there is no sentence.
     """
     if limit is not None and limit < 1:
         raise DataError(
@@ -125,14 +148,31 @@ def tokenize_corpus(
 ) -> datasets.Dataset:
     """Tokenise a corpus into rows `input_ids`, `length` and `text_hash`, memory-mapped.
 
-    `text_hash` has 64 bits and is equal for equal texts, which shows duplicates in a batch.
+    `text_hash` has 64 bits and is equal for equal texts, which shows duplicates in a batch. Several
+    processes may call this at once. The log (level INFO) says whether tokens were reused.
 
-    cache_dir: the folder of the Arrow files. Their names depend on the text, on the tokenizer's
-        content and on `max_length`, not on file names. Several processes may call this at once. The
-        log (level INFO) says whether tokens were reused.
+    Args:
+        corpus: The sentences.
+        tokenizer: A fast one, with a tokenizer.json.
+        max_length: Tokens; longer sentences are truncated.
+        cache_dir: The folder of the Arrow files. Their names depend on the text, on the tokenizer's
+            content and on `max_length`, not on file names.
 
-    Raises DataError for a tokenizer that is not fast, and for a full disk; leaves no incomplete
-    file.
+    Returns:
+        The rows, one per sentence.
+
+    Raises:
+        DataError: For a tokenizer that is not fast, and for a full disk; leaves no incomplete file.
+
+    Examples:
+        >>> from cselab.data import load_corpus, tokenize_corpus
+        >>> from cselab.data.hub import model_folder
+        >>> from cselab.models import load_tokenizer
+        >>> tokenizer = load_tokenizer(model_folder("tiny-bert"))
+        >>> corpus = load_corpus("synthetic", limit=100)
+        >>> rows = tokenize_corpus(corpus, tokenizer, max_length=32, cache_dir="tokens")
+        >>> len(rows), rows[0]["length"], tokenizer.decode(rows[0]["input_ids"])
+        (100, 10, '[CLS] a man is dancing on the farm. [SEP]')
     """
     key = _key(corpus, tokenizer, max_length)
     final = Path(cache_dir) / f"{key}.arrow"
@@ -194,6 +234,12 @@ def write_arrow(
     """Write `columns(chunk)` of all sentences into one Arrow file, atomically.
 
     In chunks, so that a million sentences need the memory of ten thousand.
+
+    Args:
+        final: The file.
+        schema: Names and types of its columns.
+        sentences: Sentences, or other items.
+        columns: Makes the columns, in the schema's order, from a chunk of sentences.
     """
     handle, name = tempfile.mkstemp(dir=final.parent, prefix=f".{final.stem}-")
     os.close(handle)

@@ -31,8 +31,10 @@ HIDDEN = -1
 class ConditionalData(StsData):
     """Pairs of sentences with a condition each.
 
-    conditions: n strings.
-    scores: similarity under the condition, (n,) float64, 1..5; NaN where it is not public (test).
+    Attributes:
+        conditions: n strings.
+        scores: Similarity under the condition, (n,) float64, 1..5; NaN where it is not public
+            (test).
     """
 
     conditions: list[str]
@@ -51,18 +53,26 @@ class ConditionalData(StsData):
 def load_csts(split: str = "dev", *, folder: str | Path | None = None) -> ConditionalData:
     """Load conditional STS: the folder's, else synthetic.
 
-    Which of them it is, `.task` ("C-STS" or "Synthetic C-STS") and `.source` say.
+    Deshpande et al. 2023, https://arxiv.org/abs/2305.15093. Which of them it is, `.task` ("C-STS"
+    or "Synthetic C-STS") and `.source` say.
 
-    split: "train", "dev" (the authors' validation) or "test", whose ratings are not public. The
-        synthetic pairs have "dev" and "test", both with ratings.
-    folder: a data folder; it holds C-STS if it has `csts/` with the authors' files,
-        csts_train.csv, csts_validation.csv and csts_test.csv, as they are.
+    Args:
+        split: "train", "dev" (the authors' validation) or "test", whose ratings are not public. The
+            synthetic pairs have "dev" and "test", both with ratings.
+        folder: A data folder; it holds C-STS if it has `csts/` with the authors' files,
+            csts_train.csv, csts_validation.csv and csts_test.csv, as they are.
 
-    Raises DataError for an unknown split, a missing or malformed file, and a wrong number of rows.
+    Returns:
+        The pairs with their conditions.
 
-    >>> data = load_csts("dev")  # where there is no C-STS
-    >>> data.task, len(data), data.conditions[0]
-    ('Synthetic C-STS', 600, 'the action')
+    Raises:
+        DataError: For an unknown split, a missing or malformed file, and a wrong number of rows.
+
+    Examples:
+        >>> from cselab.data import load_csts
+        >>> data = load_csts("dev")  # where there is no C-STS
+        >>> data.task, len(data), data.conditions[0]
+        ('Synthetic C-STS', 600, 'the action')
     """
     if split not in COUNTS:
         raise DataError(f"C-STS has no split {split!r}; {suggest(split, COUNTS)}")

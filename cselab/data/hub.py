@@ -60,7 +60,8 @@ def model_folder(name: str, *, hub: bool = False, setting: str = "model") -> Pat
 def hub_model(name: str) -> Path:
     """Local folder with the configuration, tokenizer and weights of the hub's model `name`.
 
-    Raises DataError if the model is neither on the hub nor in the cache.
+    Raises:
+        DataError: If the model is neither on the hub nor in the cache.
     """
     folder = _snapshot(name, "model", MODEL_FILES)
     if not any(folder.glob("model*.safetensors*")):
@@ -78,13 +79,21 @@ def hub_model(name: str) -> Path:
 
 @functools.cache
 def hub_dataset(name: str) -> Path:
-    """Local folder with all files of the hub's data set `name`. Raises DataError as `hub_model`."""
+    """Local folder with all files of the hub's data set `name`.
+
+    Raises:
+        DataError: As `hub_model`.
+    """
     return _snapshot(name, "dataset", None)
 
 
 @functools.cache
 def hub_file(name: str, file: str) -> Path:
-    """One file of the hub's data set `name`. Raises DataError as `hub_model`."""
+    """One file of the hub's data set `name`.
+
+    Raises:
+        DataError: As `hub_model`.
+    """
     from huggingface_hub import hf_hub_download
 
     path = _download(name, "dataset", lambda: hf_hub_download(name, file, repo_type="dataset"))

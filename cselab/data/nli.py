@@ -40,10 +40,16 @@ SYNTHETIC_TRIPLETS = 20_000
 
 @functools.cache
 def load_simcse_triplets(path: str | Path | None = None) -> list[Triplet]:
-    """Load SimCSE's 275,601 supervised triplets from the CSV file at `path`, or from the hub.
+    """Load SimCSE's 275,601 supervised triplets.
 
-    Raises DataError for other columns or another number of rows, and if the file is neither on the
-    hub nor in its cache.
+    https://arxiv.org/abs/2104.08821, section 4.
+
+    Args:
+        path: Their CSV file; None: from the hub.
+
+    Raises:
+        DataError: For other columns or another number of rows, and if the file is neither on the
+            hub nor in its cache.
     """
     path = Path(path) if path else hub_file(*SIMCSE)
     rows = csv.reader(line + "\n" for line in read_lines(path))
@@ -71,8 +77,13 @@ def load_nli_triplets(names: Sequence[str], *, folder: str | Path | None = None)
     A premise that has both kinds gives one triplet: with its first entailed and its first
     contradicted hypothesis.
 
-    Raises DataError without a data folder, for an unknown name, a malformed file, and files without
-    a triplet.
+    Args:
+        names: The files' names; DEFAULT_FILES has the usual ones.
+        folder: A data folder (data/README.md); None: the variable CSELAB_DATA.
+
+    Raises:
+        DataError: Without a data folder, for an unknown name, a malformed file, and files without a
+            triplet.
     """
     hypotheses: dict[str, dict[str, str]] = {}
     for premise, hypothesis, label in _labelled(names, folder):
@@ -102,15 +113,22 @@ def load_nli_text(
 
     The unlabelled NLI text of ImSimCSE (https://arxiv.org/abs/2305.13192, Table 4).
 
-    names: files `nli/<name>.tsv.gz` of the data folder. Without names: SimCSE's triplets from the
-        hub if `hub`; else the folder's parts of SNLI and MultiNLI; else synthetic triplets.
-    limit, seed: a random sample of this size, see `load_corpus`.
+    Args:
+        names: Files `nli/<name>.tsv.gz` of the data folder. Without names: SimCSE's triplets from
+            the hub if `hub`; else the folder's parts of SNLI and MultiNLI; else synthetic triplets.
+        folder: A data folder (data/README.md); None: the variable CSELAB_DATA.
+        hub: Whether the hub may be asked.
+        limit: Size of a random sample, as in `load_corpus`.
+        seed: Of the sample, or of the synthetic triplets.
 
-    Raises DataError as `load_nli_triplets`, and for a limit below 1.
+    Raises:
+        DataError: As `load_nli_triplets`, and for a limit below 1.
 
-    >>> text = load_nli_text(limit=100)
-    >>> len(text), len(set(text))
-    (100, 100)
+    Examples:
+        >>> from cselab.data.nli import load_nli_text
+        >>> text = load_nli_text(limit=100)
+        >>> len(text), len(set(text))
+        (100, 100)
     """
     where = data_folder(folder)
     if hub and not names:
@@ -181,11 +199,16 @@ def tokenize_triplets(
 ) -> datasets.Dataset:
     """Tokenise triplets into an Arrow file.
 
-    Rows have `input_ids`, `input_ids_b` (entailed), `input_ids_c` (contradicted) and `length`, that
-    of the longest of the three.
+    Args:
+        triplets: n triplets.
+        tokenizer: The encoder's.
+        path: The Arrow file to write and to memory-map.
+        max_length: Tokens; longer sentences are truncated.
+        add_prompt: Puts sentences into a prompt, see `cselab.models.prompts`.
 
-    path: the Arrow file to write and to memory-map.
-    add_prompt: puts sentences into a prompt, see `cselab.models.prompts`.
+    Returns:
+        Rows with `input_ids`, `input_ids_b` (entailed), `input_ids_c` (contradicted) and `length`,
+        that of the longest of the three.
     """
     names = ("input_ids", "input_ids_b", "input_ids_c")
     schema = pa.schema([*((name, pa.list_(pa.int32())) for name in names), ("length", pa.int32())])

@@ -11,7 +11,11 @@ def progress_bar(name: str, total: int | None, unit: str = "step", *, delay: flo
 
     (The report of a headless run would show a widget frozen at 0 %.)
 
-    delay: seconds before the bar appears; hides it for short work.
+    Args:
+        name: Text before the bar.
+        total: Number of units; None if it is not known.
+        unit: What is counted.
+        delay: Seconds before the bar appears; hides it for short work.
     """
     headless = "CSELAB_RUN_DIR" in os.environ
     return (tqdm if headless else notebook_tqdm)(

@@ -16,7 +16,13 @@ LAYOUT = "a data folder holds sts/<task>-<split>.tsv.gz and corpus/<name>.txt.gz
 
 @dataclass(frozen=True)
 class Source:
-    """Where data comes from: its kind, and the path or hub repository."""
+    """Where data comes from: its kind, and the path or hub repository.
+
+    Examples:
+        >>> from cselab.data import load_sts
+        >>> print(load_sts("Synthetic").source)
+        embedded (synthetic STS)
+    """
 
     kind: Literal["folder", "hub", "embedded"]
     detail: str
@@ -28,7 +34,15 @@ class Source:
 def data_folder(folder: str | Path | None = None) -> Path | None:
     """The data folder: the argument, else the variable CSELAB_DATA, else None.
 
-    Raises DataError if the folder does not exist.
+    Its layout is in data/README.md.
+
+    Raises:
+        DataError: If the folder does not exist.
+
+    Examples:
+        >>> from cselab.data import data_folder
+        >>> print(data_folder())  # where CSELAB_DATA is not set
+        None
     """
     name = folder or os.environ.get("CSELAB_DATA")
     if not name:
@@ -41,7 +55,16 @@ def data_folder(folder: str | Path | None = None) -> Path | None:
 
 
 def embedded_dir() -> Path:
-    """The data that ships with the project: in an installed package, or `data/` of a checkout."""
+    """The data that ships with the project: in an installed package, or `data/` of a checkout.
+
+    Raises:
+        DataError: If it is missing.
+
+    Examples:
+        >>> from cselab.data import embedded_dir
+        >>> sorted(path.name for path in (embedded_dir() / "backbones").iterdir())
+        ['plain-bert', 'tiny-bert', 'tiny-llama']
+    """
     for path in (PACKAGE / "_data", PACKAGE.parent / "data"):
         if path.is_dir():
             return path
@@ -54,7 +77,8 @@ def read_lines(path: Path) -> Iterator[str]:
     Only a line feed ends a line: `str.splitlines` would also split at U+2028 and U+0085, which are
     common in text from the web.
 
-    Raises DataError, with file and line, if the file cannot be read.
+    Raises:
+        DataError: With file and line, if the file cannot be read.
     """
     number = 0
     try:

@@ -70,10 +70,26 @@ STSBenchmark)."""
 
 @dataclass(frozen=True)
 class StsData:
-    """Pairs of one task and split.
+    r"""Pairs of one task and split.
 
-    scores: gold ratings, (n,) float64, 0..5 (SICK-R 1..5).
-    subsets: the part of the task that each pair comes from; None if it has no parts.
+    Attributes:
+        task: Name of the task.
+        split: "train", "dev", "test" or "all".
+        sentences1: n strings.
+        sentences2: n strings.
+        scores: Gold ratings, (n,) float64, 0..5 (SICK-R 1..5).
+        subsets: The part of the task that each pair comes from; None if it has no parts.
+        source: Where the pairs come from.
+
+    Examples:
+        >>> from cselab.data import load_sts
+        >>> data = load_sts("Synthetic", "dev")
+        >>> print(data.sentences1[0], data.sentences2[0], data.scores[0], sep="\n")
+        On Sunday, three happy people followed four goats.
+        Three cheerful humans followed two cows on Sunday.
+        3.02
+        >>> len(data), len(data.subsample(100))
+        (1500, 100)
     """
 
     task: str
@@ -131,20 +147,29 @@ def load_sts(
 ) -> StsData:
     """Load the sentence pairs of a task.
 
-    task: one of STS7 or MULTILINGUAL; "Synthetic" (ships with the project); or the path of a .tsv
-        or .tsv.gz file with the columns sentence1, sentence2, score [, subset].
-    split: "test"; also "train" and "dev" of STSBenchmark and SICK-R, "all" of SICK-R (its 9,927
-        pairs, as in mteb; the papers use the 4,927 of "test"), and "dev" of Synthetic.
-    text: "raw", or "senteval" for STS12 to STS16 as SentEval tokenised and lower-cased them.
-    hub: fetch a task that the data folder lacks: mteb's copy, with raw text, no subsets, and SICK-R
-        as "all"; for SICK-R "test", the SentEval archive of SimCSE's authors, which the papers use.
+    Args:
+        task: One of STS7 or MULTILINGUAL; "Synthetic" (ships with the project); or the path of a
+            .tsv or .tsv.gz file with the columns sentence1, sentence2, score [, subset].
+        split: "test"; also "train" and "dev" of STSBenchmark and SICK-R, "all" of SICK-R (its 9,927
+            pairs, as in mteb; the papers use the 4,927 of "test"), and "dev" of Synthetic.
+        folder: A data folder (data/README.md); None: the variable CSELAB_DATA.
+        text: "raw", or "senteval" for STS12 to STS16 as SentEval tokenised and lower-cased them.
+        hub: Fetch a task that the data folder lacks: mteb's copy, with raw text, no subsets, and
+            SICK-R as "all"; for SICK-R "test", the SentEval archive of SimCSE's authors, which the
+            papers use.
 
-    Raises DataError for an unknown task, split or text, a file that is missing, damaged or
-    malformed, a wrong number of pairs, and a task that neither the hub nor its cache has.
+    Returns:
+        The pairs.
 
-    >>> data = load_sts("Synthetic", "dev")
-    >>> len(data), float(data.scores.min()), float(data.scores.max())
-    (1500, 0.0, 5.0)
+    Raises:
+        DataError: For an unknown task, split or text, a file that is missing, damaged or malformed,
+            a wrong number of pairs, and a task that neither the hub nor its cache has.
+
+    Examples:
+        >>> from cselab.data import load_sts
+        >>> data = load_sts("Synthetic", "dev")
+        >>> len(data), float(data.scores.min()), float(data.scores.max())
+        (1500, 0.0, 5.0)
     """
     if task == "Synthetic":
         return _synthetic(split)

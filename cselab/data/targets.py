@@ -17,11 +17,20 @@ def with_targets(
 ) -> datasets.Dataset:
     """Add a column `target` to the rows: the (d,) float32 vector that `encode` returns.
 
-    rows: the tokens of the sentences of `corpus`.
-    path: the Arrow file of the vectors, 4 d bytes per sentence; written in chunks if it does not
-        exist, so that the memory does not depend on the number of sentences.
+    The vectors are written in chunks, so that the memory does not depend on the number of
+    sentences.
 
-    Raises DataError if there are not as many rows as sentences, or as vectors in an existing file.
+    Args:
+        rows: The tokens of the sentences of `corpus`.
+        corpus: The sentences.
+        encode: The teacher, a function from n sentences to (n, d).
+        path: The Arrow file of the vectors, 4 d bytes per sentence; written if it does not exist.
+
+    Returns:
+        The rows with the column, memory-mapped.
+
+    Raises:
+        DataError: If there are not as many rows as sentences, or as vectors in an existing file.
     """
     if len(rows) != len(corpus):
         raise DataError(

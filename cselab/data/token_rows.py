@@ -66,9 +66,18 @@ def next_sentence_pairs(
 ) -> tuple[Int[Tensor, "B L"], Int[Tensor, "B L"], Int[Tensor, " B"]]:
     """Pairs for BERT's next-sentence task: token ids, segments and labels.
 
-    Devlin et al. 2019, https://arxiv.org/abs/1810.04805, section 3.1, task 2. Ids are
-    `[CLS] a [SEP] b [SEP]`, segments 0 for a and 1 for b, labels 0 if b follows a. In every second
-    pair, b is a random sentence of the text instead.
+    Devlin et al. 2019, https://arxiv.org/abs/1810.04805, section 3.1, task 2. In every second pair,
+    the second sentence is a random one of the text.
+
+    Args:
+        rows: The tokenised text, in its order.
+        pairs: Their number B.
+        pad: Id of the padding token.
+        random: What the sentences are drawn from.
+
+    Returns:
+        Ids `[CLS] a [SEP] b [SEP]`, (B, L); segments, 0 for a and 1 for b, (B, L); and labels, 0 if
+        b follows a, (B,).
     """
     first = random.integers(0, len(rows) - 1, pairs)
     second = np.where(np.arange(pairs) % 2, random.integers(0, len(rows), pairs), first + 1)

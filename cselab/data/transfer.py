@@ -25,8 +25,9 @@ TRANSFER7 = ("MR", "CR", "SUBJ", "MPQA", "SST2", "TREC", "MRPC")
 class LabelledText:
     """Labelled texts of one part of a task.
 
-    texts: one list, or two for pairs of sentences (MRPC), n texts each.
-    labels: (n,) strings.
+    Attributes:
+        texts: One list, or two for pairs of sentences (MRPC), n texts each.
+        labels: (n,) strings.
     """
 
     texts: tuple[list[str], ...]
@@ -36,7 +37,12 @@ class LabelledText:
 def load_transfer(task: str, folder: str | Path | None = None) -> dict[str, LabelledText]:
     """Load the parts of a task by name: {"": …}, {"train", "test"} or {"train", "dev", "test"}.
 
-    Raises DataError for an unknown task, no data folder, a malformed file or a wrong count.
+    Args:
+        task: One of TRANSFER7.
+        folder: A data folder (data/README.md); None: the variable CSELAB_DATA.
+
+    Raises:
+        DataError: For an unknown task, no data folder, a malformed file or a wrong count.
     """
     if task not in COUNTS:
         raise DataError(f"unknown transfer task {task!r}; {suggest(task, COUNTS)}")

@@ -28,6 +28,11 @@ def sentences(n: int, seed: int = 0) -> Iterator[str]:
     """Generate `n` distinct sentences, the same for the same seed on every machine.
 
     None of them is in a dev or test pair.
+
+    Examples:
+        >>> from cselab.data.synthetic import sentences
+        >>> list(sentences(2))
+        ['A man is dancing on the farm.', 'A physician is opening four green boxes in Tokyo.']
     """
     seen = set(held_out_sentences())
     random = Random(seed)

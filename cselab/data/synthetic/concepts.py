@@ -31,7 +31,15 @@ def concepts(sentence: str) -> Counter[frozenset[str]]:
 
 
 def same_meaning(a: str, b: str) -> bool:
-    """Whether two sentences name the same concepts: true of synonyms, false of a broader word."""
+    """Whether two sentences name the same concepts: true of synonyms, false of a broader word.
+
+    Examples:
+        >>> from cselab.data.synthetic import same_meaning
+        >>> same_meaning("A man is buying a car.", "A car was purchased by a man.")
+        True
+        >>> same_meaning("A man is buying a car.", "A man is buying a vehicle.")
+        False
+    """
     return concepts(a) == concepts(b)
 
 

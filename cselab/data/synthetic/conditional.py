@@ -33,9 +33,14 @@ APART = 2.0
 
 @dataclass(frozen=True)
 class ConditionalPair:
-    """Two sentences, a condition, and their similarity under it, 1 to 5 as in C-STS.
+    """Two sentences, a condition, and their similarity under it.
 
-    slot: what the condition asks for, a key of CONDITIONS.
+    Attributes:
+        sentence1: The first sentence.
+        sentence2: The second sentence.
+        condition: A value of CONDITIONS.
+        score: 1 to 5, as in C-STS.
+        slot: What the condition asks for, a key of CONDITIONS.
     """
 
     sentence1: str

@@ -16,9 +16,11 @@ from cselab.data.sources import embedded_dir
 class Noun:
     """A thing.
 
-    words: (singular, plural) pairs, the usual word first.
-    kind: its class at the top of the taxonomy.
-    parent: the broader concept.
+    Attributes:
+        name: Of the concept.
+        kind: Its class at the top of the taxonomy.
+        words: (singular, plural) pairs, the usual word first.
+        parent: The broader concept.
     """
 
     name: str
@@ -31,9 +33,14 @@ class Noun:
 class Verb:
     """An action.
 
-    words: (base, third person, past, participle, gerund) of each synonym.
-    agents, patients: kinds of nouns; no patients for an intransitive verb.
-    noun: the action as a noun with its preposition ("theft of"), where English has one.
+    Attributes:
+        name: Of the concept.
+        words: (base, third person, past, participle, gerund) of each synonym.
+        parent: The broader action.
+        opposite: The opposite action.
+        agents: Kinds of nouns that act.
+        patients: Kinds of nouns that it is done to; none for an intransitive verb.
+        noun: The action as a noun with its preposition ("theft of"), where English has one.
     """
 
     name: str
@@ -60,8 +67,9 @@ class Word:
 class Lexicon:
     """All words by concept.
 
-    by_kind: the nouns of each kind.
-    adjectives_of: the adjectives that fit each kind.
+    Attributes:
+        by_kind: The nouns of each kind.
+        adjectives_of: The adjectives that fit each kind.
     """
 
     nouns: dict[str, Noun]

@@ -9,7 +9,18 @@ from cselab.data.synthetic.lexicon import lexicon
 def describe(frame: Frame, random: Random, *, plain: bool = False) -> str:
     """A random sentence with the meaning `frame`.
 
-    plain: usual words, active voice, and place and time at the end.
+    Args:
+        frame: From `draw_frame`.
+        random: Chooses synonyms, voice, tense and order.
+        plain: Usual words, active voice, and place and time at the end.
+
+    Examples:
+        >>> from random import Random
+        >>> from cselab.data.synthetic import describe, draw_frame
+        >>> random = Random(0)
+        >>> frame = draw_frame(random)
+        >>> describe(frame, random), describe(frame, random)
+        ('A man is dancing on the farm.', 'On the farm, a gentleman is dancing.')
     """
     if isinstance(frame, Event):
         return _event(frame, random, plain)

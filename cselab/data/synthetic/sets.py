@@ -12,7 +12,13 @@ from cselab.data.synthetic.realise import describe
 
 @dataclass(frozen=True)
 class Triplet:
-    """A sentence, one that it entails, and one that it contradicts."""
+    """A sentence, one that it entails, and one that it contradicts.
+
+    Attributes:
+        anchor: The sentence.
+        entailed: What follows from it.
+        contradicted: What it excludes.
+    """
 
     anchor: str
     entailed: str
@@ -20,9 +26,17 @@ class Triplet:
 
 
 def triplets(n: int, seed: int = 0) -> Iterator[Triplet]:
-    """Generate `n` distinct triplets, without sentences of the dev and test pairs.
+    r"""Generate `n` distinct triplets, without sentences of the dev and test pairs.
 
     The entailed sentence has less detail, or a broader word.
+
+    Examples:
+        >>> from cselab.data.synthetic import triplets
+        >>> first = next(triplets(1))
+        >>> print(first.anchor, first.entailed, first.contradicted, sep="\n")
+        Three small athletes repaired four small bags in the forest.
+        Three small athletes fixed four small bags.
+        Three small sportsmen are repairing four big bags in the woods.
     """
     taken, random, seen = held_out_sentences(), Random(f"triplets {seed}"), set()
     while len(seen) < n:
@@ -39,9 +53,20 @@ def triplets(n: int, seed: int = 0) -> Iterator[Triplet]:
 
 
 def captions(scenes: int, *, of_each: int = 5, seed: int = 0) -> Iterator[tuple[str, ...]]:
-    """Generate `of_each` different sentences on each scene, some with less detail than others.
+    r"""Generate `of_each` different sentences on each scene, some with less detail than others.
 
     No two scenes share a sentence, and none is in a dev or test pair.
+
+    Args:
+        scenes: Their number.
+        of_each: Sentences per scene.
+        seed: Of the scenes and their sentences.
+
+    Examples:
+        >>> from cselab.data.synthetic import captions
+        >>> print(*next(captions(1, of_each=2)), sep="\n")
+        Two big airplanes are being cleaned by five neighbors.
+        Five neighbors cleaned two planes.
     """
     taken, random, done = set(held_out_sentences()), Random(f"captions {seed}"), 0
     while done < scenes:

@@ -26,7 +26,16 @@ SWAPPED = 0.4
 
 
 def similarity(a: Frame, b: Frame) -> float:
-    """Gold rating of a pair, 0 to 5, symmetric; 5 for equal frames, 0 for different frame types."""
+    """Gold rating of a pair, 0 to 5, symmetric; 5 for equal frames, 0 for different frame types.
+
+    Examples:
+        >>> from dataclasses import replace
+        >>> from random import Random
+        >>> from cselab.data.synthetic import draw_frame, similarity
+        >>> event = draw_frame(Random(0))  # a man dances on a farm
+        >>> similarity(event, event), similarity(event, replace(event, negated=True))
+        (5.0, 2.5)
+    """
     if type(a) is not type(b):
         return 0.0
     if isinstance(a, Definition):

@@ -20,9 +20,11 @@ FLUSH_ROWS, FLUSH_SECONDS = 50_000, 30.0
 class RoundTripCache:
     """A mapping from sentences to round trips; a context manager that writes on exit.
 
-    folder: of the Parquet files; None keeps the round trips in memory.
+    Args:
+        folder: Of the Parquet files; None keeps the round trips in memory.
 
-    Raises DataError, with the file's name, for a damaged file.
+    Raises:
+        DataError: With the file's name, for a damaged file.
     """
 
     def __init__(self, folder: str | Path | None):

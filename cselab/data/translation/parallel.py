@@ -17,7 +17,12 @@ class Parallel(NamedTuple):
 def load_parallel(name: str, *, folder: str | Path | None = None) -> Parallel:
     """Load `parallel/<name>.tsv.gz` of the data folder: a header of the two languages, then pairs.
 
-    Raises DataError for no data folder, an unknown name, a malformed file and one without pairs.
+    Args:
+        name: Of the file.
+        folder: A data folder (data/README.md); None: the variable CSELAB_DATA.
+
+    Raises:
+        DataError: For no data folder, an unknown name, a malformed file and one without pairs.
     """
     where = data_folder(folder)
     if where is None:

@@ -30,7 +30,8 @@ ARTICLES = {"a": "the", "an": "the", "the": "a"}
 class LexicalPivot:
     """Round-trip translator: `pivot(sentences) -> sentences`, deterministic for each sentence.
 
-    Raises SettingsError for a name that is not in data/synthetic/pivots.yaml.
+    Raises:
+        SettingsError: For a name that is not in data/synthetic/pivots.yaml.
     """
 
     def __init__(self, name: str):

@@ -26,23 +26,28 @@ SAMPLED = 2000
 class RoundTrip:
     """Round-trip translation: `RoundTrip("fr")(sentences)` yields one round trip per sentence.
 
-    pivot: the pivot language; without a translator, the name of a lexical pivot.
-    translator: from English to the pivot and back, see
-        `cselab.data.translation.translators.open_translator`.
-    cache: a folder for the round trips of this translator only. Sentences in it are not translated
-        again; after an interruption, the same call continues to the same output.
-    batch_size: sentences per call of the translator; None is the translator's batch size, or 64.
+    The augmentation of TNCSE, https://arxiv.org/abs/2503.12739, and JTCSE. If `sentences` has a
+    length and the first hundred take long, the estimated time of all is printed first (above a
+    minute). A sentence whose round trip is empty stays as it is. Memory: the round trips in the
+    cache, about 0.3 GB per million sentences.
 
-    If `sentences` has a length and the first hundred take long, the estimated time of all is
-    printed first (above a minute). A sentence whose round trip is empty stays as it is. Memory: the
-    round trips in the cache, about 0.3 GB per million sentences.
+    Args:
+        pivot: The pivot language; without a translator, the name of a lexical pivot.
+        translator: From English to the pivot and back, see
+            `cselab.data.translation.translators.open_translator`.
+        cache: A folder for the round trips of this translator only. Sentences in it are not
+            translated again; after an interruption, the same call continues to the same output.
+        batch_size: Sentences per call of the translator; None is the translator's batch size, or
+            64.
 
-    Raises DataError, with the number of the batch, if the translator does not return one line per
-    sentence, and for a damaged cache.
+    Raises:
+        DataError: With the number of the batch, if the translator does not return one line per
+            sentence, and for a damaged cache.
 
-    >>> from cselab.data import RoundTrip
-    >>> list(RoundTrip("fr")(["A man purchased a big automobile."]))
-    ['A gentleman purchased a big car.']
+    Examples:
+        >>> from cselab.data import RoundTrip
+        >>> list(RoundTrip("fr")(["A man purchased a big automobile."]))
+        ['A gentleman purchased a big car.']
     """
 
     def __init__(
@@ -115,13 +120,15 @@ def _duration(seconds: float) -> str:
 class RoundTripReport:
     """Statistics of the round trips of a corpus.
 
-    sentences: their number.
-    changed: share of sentences that changed.
-    overlap: mean Jaccard index of the word sets before and after.
-    length_ratio: mean of words after over words before.
-    self_bleu: BLEU (0 to 100, sacrebleu) of the round trips against the sentences; 100: no change.
-    duplicates: share of round trips that equal an earlier one.
-    samples: some (sentence, round trip) that changed.
+    Attributes:
+        sentences: Their number.
+        changed: Share of sentences that changed.
+        overlap: Mean Jaccard index of the word sets before and after.
+        length_ratio: Mean of words after over words before.
+        self_bleu: BLEU (0 to 100, sacrebleu) of the round trips against the sentences; 100: no
+            change.
+        duplicates: Share of round trips that equal an earlier one.
+        samples: Some (sentence, round trip) that changed.
     """
 
     sentences: int
@@ -143,7 +150,12 @@ class RoundTripReport:
 def report(pairs: Iterable[tuple[str, str]], *, samples: int = 5) -> RoundTripReport:
     """Statistics of (original, round trip) pairs; self-BLEU of at most 2,000, evenly spread.
 
-    Raises DataError without pairs.
+    Args:
+        pairs: (sentence, round trip).
+        samples: Changed pairs to show, evenly spread.
+
+    Raises:
+        DataError: Without pairs.
     """
     import sacrebleu
 

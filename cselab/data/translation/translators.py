@@ -30,16 +30,21 @@ LONGEST = 128
 class Seq2Seq:
     """A transformers sequence-to-sequence model in one direction: `Seq2Seq(folder)(sentences)`.
 
-    model: its folder (see `cselab.data.hub.hub_model` for a model of the hub). The weights are
-        loaded at the first call, in half precision on a GPU.
-    source, target: languages, for a model that has several: M2M100 and its relatives, or a Marian
-        model with `>>fr<<` tokens.
-    beams: width of the beam search; 1 is greedy.
-    temperature: above 0, words are sampled instead. The random numbers depend on `seed` and on the
-        sentences of the call, so equal calls give equal results.
+    Args:
+        model: Its folder (see `cselab.data.hub.hub_model` for a model of the hub). The weights are
+            loaded at the first call, in half precision on a GPU.
+        source: Language, for a model that has several: M2M100 and its relatives.
+        target: Language, for a model that has several: these, or a Marian model with `>>fr<<`
+            tokens.
+        beams: Width of the beam search; 1 is greedy.
+        temperature: Above 0, words are sampled instead. The random numbers depend on `seed` and on
+            the sentences of the call, so equal calls give equal results.
+        seed: Of the sampled words.
+        device: Where it runs.
 
-    Raises DataError for a model that does not load or does not have the target language,
-    SettingsError for bad `beams` or `temperature`.
+    Raises:
+        DataError: For a model that does not load or does not have the target language.
+        SettingsError: For bad `beams` or `temperature`.
     """
 
     def __init__(
@@ -88,7 +93,11 @@ class Seq2Seq:
 
     @property
     def model(self):
-        """The model, loaded at the first use. Raises DataError if it does not load."""
+        """The model, loaded at the first use.
+
+        Raises:
+            DataError: If it does not load.
+        """
         if not self._shared:
             from transformers import AutoModelForSeq2SeqLM
 
@@ -106,7 +115,8 @@ class Seq2Seq:
     def with_languages(self, source: str, target: str) -> "Seq2Seq":
         """Another direction of the same weights, which are not loaded again.
 
-        Raises DataError as the class.
+        Raises:
+            DataError: As the class.
         """
         other = copy.copy(self)
         other.search = dict(self.search)
@@ -186,7 +196,8 @@ class RoundTripTranslator:
 class PreparedTrips:
     """Prepared round trips from a .tsv or .tsv.gz file, with the header `sentence<TAB>round_trip`.
 
-    Raises DataError for a malformed file, and when called with a sentence that is not in it.
+    Raises:
+        DataError: For a malformed file, and when called with a sentence that is not in it.
     """
 
     def __init__(self, path: str | Path):
@@ -228,13 +239,21 @@ def open_translator(
 ) -> LexicalPivot | RoundTripTranslator | PreparedTrips:
     """Open a translator from English to `pivot` and back.
 
-    name: "lexical": the offline stand-in, `LexicalPivot`. "opus-mt": two Marian models;
-        "multilingual": M2M100 in both directions; both from the hub. A folder that
-        `cselab train-translator` made. A .tsv or .tsv.gz file of prepared round trips. In a path,
-        `{pivot}` stands for the pivot.
+    Args:
+        name: "lexical": the offline stand-in, `LexicalPivot`. "opus-mt": two Marian models;
+            "multilingual": M2M100 in both directions; both from the hub. A folder that
+            `cselab train-translator` made. A .tsv or .tsv.gz file of prepared round trips. In a
+            path, `{pivot}` stands for the pivot.
+        pivot: The language, such as "fr".
+        hub: Whether models may be fetched from the hub, or offline from its cache.
+        beams: As in `Seq2Seq`.
+        temperature: As in `Seq2Seq`.
+        seed: As in `Seq2Seq`.
+        device: As in `Seq2Seq`.
 
-    Raises SettingsError for an unknown name, and for a model of the hub without `hub`; DataError if
-    the hub does not have the model; the errors of the translators.
+    Raises:
+        SettingsError: For an unknown name, and for a model of the hub without `hub`.
+        DataError: If the hub does not have the model, and as the translators.
     """
     search = {"beams": beams, "temperature": temperature, "seed": seed, "device": device}
     path = Path(name.replace("{pivot}", pivot)).expanduser()
