@@ -25,7 +25,15 @@ def training_curves(
 ) -> go.Figure:
     """Dev score and loss terms of each run over its steps.
 
-    runs: `FitResult.history` by name.
+    Args:
+        runs: `FitResult.history` by name.
+        dev_name: Of the dev split, for the title.
+
+    Examples:
+        >>> from cselab.plots import training_curves
+        >>> history = [{"step": 0, "dev": 50.0}, {"step": 5, "dev": 60.0, "nce": 2.0}]
+        >>> [line.name for line in training_curves({"simcse": history}).data]
+        ['simcse', 'simcse: nce']
     """
     figure = make_subplots(
         cols=2,
@@ -72,9 +80,18 @@ def training_curves(
 def score_bars(
     scores: Mapping[str, Mapping[str, float]], title: str = "", score: str = "Spearman × 100"
 ) -> go.Figure:
-    """Bars of `scores[method][task]`, one colour per method.
+    """Bars of `scores[method][task]`, one colour per method; for a single task, one bar per method.
 
-    For a single task, one bar per method. score: what is measured, for the axis.
+    Args:
+        scores: Numbers by method and task.
+        title: Of the figure.
+        score: What is measured, for the axis.
+
+    Examples:
+        >>> from cselab.plots import score_bars
+        >>> figure = score_bars({"simcse": {"STS12": 68.4, "STS13": 82.4}})
+        >>> figure.data[0].x, figure.data[0].y
+        (('STS12', 'STS13'), (68.4, 82.4))
     """
     figure = go.Figure(layout=dict(title=title, yaxis_title=score, barmode="group"))
     single = len(next(iter(scores.values()))) == 1
@@ -98,8 +115,20 @@ def score_intervals(
 ) -> go.Figure:
     """Test scores with their 95 % bootstrap intervals over test pairs, a method a row.
 
-    against: a method; a second panel has every other one's difference from it by
-        `evaluation.compare_pairs`, whose intervals are narrower: the pairs move both scores alike.
+    Args:
+        reports: By name of the method, all of the same tasks.
+        against: A method; a second panel has every other one's difference from it by
+            `evaluation.compare_pairs`, whose intervals are narrower: the pairs move both scores
+            alike.
+        title: Of the figure.
+
+    Examples:
+        >>> from cselab.evaluation import evaluate_sts
+        >>> from cselab.plots import score_intervals
+        >>> lengths = lambda sentences: [[len(sentence), 10.0] for sentence in sentences]
+        >>> report = evaluate_sts(lengths, "Synthetic", resamples=50)
+        >>> [panel.name for panel in score_intervals({"lengths": report}).data]
+        ['Synthetic']
     """
     names = list(reports)
     tasks = list(reports[names[0]].tasks)
@@ -153,7 +182,12 @@ def _intervals(
 
 
 def name_rows(figure: go.Figure, names: Sequence[str]) -> None:
-    """Label rows on the y axis: y = i is row i from the top."""
+    """Label rows on the y axis: y = i is row i from the top.
+
+    Args:
+        figure: Is changed.
+        names: Of the rows.
+    """
     places = list(range(len(names)))
     figure.update_yaxes(
         range=[len(names) - 0.3, -0.6],
@@ -169,8 +203,18 @@ def difference_chart(
 ) -> go.Figure:
     """Difference of each method from a baseline, with its interval.
 
-    tables: results of `evaluation.compare_methods` by name of the text.
-    against: name of the baseline, for the axis.
+    Args:
+        tables: Results of `evaluation.compare_methods` by name of the text.
+        against: Name of the baseline, for the axis.
+        title: Of the figure.
+
+    Examples:
+        >>> import pandas
+        >>> from cselab.plots import difference_chart
+        >>> table = pandas.DataFrame({"difference": [1.5], "low": [1.0], "high": [2.0]}, ["tncse"])
+        >>> figure = difference_chart({"synthetic text": table}, "simcse")
+        >>> figure.layout.xaxis.title.text
+        'Spearman × 100 above simcse, 95 % interval over seeds'
     """
     figure = go.Figure()
     known = {name: table.dropna(subset="difference") for name, table in tables.items()}
@@ -199,9 +243,23 @@ def difference_chart(
 def energy_chart(scores: pandas.DataFrame) -> go.Figure:
     """Mean energy of [CLS] and mean test average of each label, with their rank correlation.
 
-    JTCSE claims a positive correlation. One colour and symbol per method.
+    JTCSE (https://arxiv.org/abs/2505.02366) claims a positive correlation. One colour and symbol
+    per method.
 
-    scores: rows of a sweep's store (`cselab.sweep.store.Store.scores`).
+    Args:
+        scores: Rows of a sweep's store (`cselab.sweep.store.Store.scores`).
+
+    Examples:
+        >>> import pandas
+        >>> from cselab.plots import energy_chart
+        >>> rows = [
+        ...     (label, "simcse", *measured)
+        ...     for label, energy, test in (("a", 0.3, 70.0), ("b", 0.4, 72.0))
+        ...     for measured in (("energy", "", energy), ("test", "average", test))
+        ... ]
+        >>> scores = pandas.DataFrame(rows, columns=["label", "method", "measure", "task", "value"])
+        >>> energy_chart(scores).layout.xaxis.title.text
+        'energy of [CLS], mean over layers; 2 labels, Spearman +1.00'
     """
     is_energy = scores.measure == "energy"
     is_average = (scores.measure == "test") & (scores.task == "average")
@@ -238,7 +296,20 @@ def score_heatmap(
     x_title: str = "",
     score: str = "Spearman × 100",
 ) -> go.Figure:
-    """Heat map of `scores[row][column]`, with the numbers in the cells; score: what is measured."""
+    """Heat map of `scores[row][column]`, with the numbers in the cells.
+
+    Args:
+        scores: Numbers by row and column.
+        title: Of the figure.
+        x_title: Of the columns.
+        score: What is measured.
+
+    Examples:
+        >>> from cselab.plots import score_heatmap
+        >>> [cells] = score_heatmap({"simcse": {"antonym": 40.0, "topic": 55.0}}).data
+        >>> cells.x, cells.y, cells.z
+        (('antonym', 'topic'), ('simcse',), ([40.0, 55.0],))
+    """
     rows, columns = list(scores), list(next(iter(scores.values())))
     values = [[scores[row][column] for column in columns] for row in rows]
     figure = go.Figure(
@@ -262,7 +333,15 @@ def score_heatmap(
 def modulus_surface_figure(points: Sequence[tuple[float, float]] = ()) -> go.Figure:
     """Surface of l_TN over the norm ratio k and the cosine t, with its minimum 0 at (1, 1).
 
-    points: pairs (k, t) to draw on the surface.
+    TNCSE, https://arxiv.org/abs/2503.12739.
+
+    Args:
+        points: Pairs (k, t) to draw on the surface.
+
+    Examples:
+        >>> from cselab.plots import modulus_surface_figure
+        >>> [trace.name for trace in modulus_surface_figure([(2.0, 0.5)]).data[1:]]
+        ['minimum (1, 1)', 'pairs']
     """
     k = torch.linspace(0.1, 3, 60)
     t = torch.linspace(-1, 1, 60)
@@ -295,7 +374,15 @@ def alignment_uniformity(points: Mapping[str, tuple[float, float]], title: str =
 
     Wang and Isola 2020, https://arxiv.org/abs/2005.10242.
 
-    points: (uniformity, alignment) by method.
+    Args:
+        points: (uniformity, alignment) by method.
+        title: Of the figure.
+
+    Examples:
+        >>> from cselab.plots import alignment_uniformity
+        >>> figure = alignment_uniformity({"untrained": (-1.0, 0.2), "simcse": (-2.5, 0.3)})
+        >>> [(point.name, point.x, point.y) for point in figure.data]
+        [('untrained', (-1.0,), (0.2,)), ('simcse', (-2.5,), (0.3,))]
     """
     figure = go.Figure(
         layout=dict(
@@ -317,6 +404,18 @@ def cosine_by_rating(cosines: torch.Tensor, ratings: torch.Tensor, title: str = 
     """Distribution of cosines in five groups of gold ratings, 0–1 to 4–5.
 
     Groups that overlap cannot be ranked.
+
+    Args:
+        cosines: One a pair, (n,).
+        ratings: From 0 to 5, (n,).
+        title: Of the figure.
+
+    Examples:
+        >>> import torch
+        >>> from cselab.plots import cosine_by_rating
+        >>> figure = cosine_by_rating(torch.tensor([0.1, 0.2, 0.9]), torch.tensor([0.5, 4.0, 5.0]))
+        >>> [group.name for group in figure.data]
+        ['0–1 (n=1)', '1–2 (n=0)', '2–3 (n=0)', '3–4 (n=0)', '4–5 (n=2)']
     """
     figure = go.Figure(
         layout=dict(
@@ -343,7 +442,18 @@ def cosine_by_rating(cosines: torch.Tensor, ratings: torch.Tensor, title: str = 
 def violins(
     groups: Mapping[str, Sequence[float] | torch.Tensor], title: str, y_title: str
 ) -> go.Figure:
-    """Distribution of each group's values, with a box of the quartiles and the median."""
+    """Distribution of each group's values, with a box of the quartiles and the median.
+
+    Args:
+        groups: Values by name.
+        title: Of the figure.
+        y_title: Of the values.
+
+    Examples:
+        >>> from cselab.plots import violins
+        >>> [group.name for group in violins({"cls": [1.0, 1.2], "pooled": [3.0]}, "", "norm").data]
+        ['cls', 'pooled']
+    """
     figure = go.Figure(layout=dict(title=title, yaxis_title=y_title, showlegend=False))
     for name, values in groups.items():
         figure.add_violin(
@@ -362,7 +472,14 @@ def overlap_histogram(pairs: Mapping[str, Sequence[tuple[str, str]]]) -> go.Figu
 
     The share is the Jaccard index of the word sets, rounded down to a tenth.
 
-    pairs: (sentence, round trip) by pivot.
+    Args:
+        pairs: (sentence, round trip) by pivot.
+
+    Examples:
+        >>> from cselab.plots import overlap_histogram
+        >>> [bars] = overlap_histogram({"fr": [("a dog", "a dog"), ("a dog", "one cat")]}).data
+        >>> bars.y[0], bars.y[10]  # % that keep none, and all
+        (50.0, 50.0)
     """
     figure = go.Figure(
         layout=dict(
@@ -385,7 +502,21 @@ def line_chart(
     y_title: str,
     log_y: bool = False,
 ) -> go.Figure:
-    """Line chart of the (x, y) values of each name."""
+    """Line chart of the (x, y) values of each name.
+
+    Args:
+        lines: x and y values by name.
+        title: Of the figure.
+        x_title: Of the x axis.
+        y_title: Of the y axis.
+        log_y: Whether the y axis is logarithmic.
+
+    Examples:
+        >>> from cselab.plots import line_chart
+        >>> figure = line_chart({"d = 1": ([5, 10], [0.40, 0.80])}, "Power", "seeds", "power")
+        >>> figure.data[0].name, figure.data[0].y
+        ('d = 1', (0.4, 0.8))
+    """
     figure = go.Figure(layout=dict(title=title, xaxis_title=x_title, yaxis_title=y_title))
     for name, (x, y) in lines.items():
         figure.add_scatter(x=list(x), y=list(y), mode="lines", name=name)

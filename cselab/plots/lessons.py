@@ -17,10 +17,21 @@ def batch_cosines(
     duplicates: Sequence[tuple[int, int]] = (),
     title: str = "",
 ) -> go.Figure:
-    """The cosines that InfoNCE reads of one batch, (N, N) each: row i's first view with column j's
-    second. Positives are the diagonal; `duplicates` are pairs (i, j) of one sentence, marked.
+    """The cosines that InfoNCE reads of one batch, (N, N) each.
 
-    batches: two views by the name of a moment, such as "before" and "after".
+    Row i's first view with column j's second. Positives are the diagonal.
+
+    Args:
+        batches: Two views, (N, d) each, by the name of a moment, such as "before" and "after".
+        duplicates: Pairs (i, j) of one sentence, marked.
+        title: Of the figure.
+
+    Examples:
+        >>> import torch
+        >>> from cselab.plots import batch_cosines
+        >>> [cells] = batch_cosines({"before": (torch.eye(2), 3 * torch.eye(2))}).data
+        >>> cells.z
+        ([1.0, 0.0], [0.0, 1.0])
     """
     figure = make_subplots(cols=len(batches), subplot_titles=list(batches), horizontal_spacing=0.09)
     for column, (a, b) in enumerate(batches.values(), 1):
@@ -48,10 +59,24 @@ def batch_cosines(
 def paths(
     histories: Mapping[str, Sequence[Mapping[str, float | int]]], title: str = ""
 ) -> go.Figure:
-    """The way of each training through the plane of uniformity and alignment, of a fixed batch,
-    from its start (open mark) to its end. Lower is better on both axes.
+    """The way of each training through the plane of uniformity and alignment.
 
-    histories: `FitResult.history` by name. Wang and Isola 2020, https://arxiv.org/abs/2005.10242.
+    Of a fixed batch, from its start (open mark) to its end. Lower is better on both axes. Wang and
+    Isola 2020, https://arxiv.org/abs/2005.10242.
+
+    Args:
+        histories: `FitResult.history` by name.
+        title: Of the figure.
+
+    Examples:
+        >>> from cselab.plots import paths
+        >>> history = [
+        ...     {"step": 0, "uniformity": -1.0, "alignment": 0.2},
+        ...     {"step": 5, "uniformity": -2.0, "alignment": 0.3},
+        ... ]
+        >>> [line] = paths({"simcse": history}).data
+        >>> line.x, line.marker.symbol
+        ((-1.0, -2.0), ('circle-open', 'circle'))
     """
     figure = go.Figure(
         layout=dict(
@@ -84,7 +109,18 @@ def moving_points(
     Vectors are scaled to length 1; the components are those of all snapshots together, so that
     the plane stays the same. A slider and a play button choose the step.
 
-    snapshots: vectors by step. groups: one name a sentence; at most seven different.
+    Args:
+        snapshots: Vectors, (N, d), by step.
+        groups: One name a sentence; at most seven different.
+        title: Of the figure.
+
+    Examples:
+        >>> import torch
+        >>> from cselab.plots import moving_points
+        >>> snapshots = {0: torch.eye(4), 10: torch.eye(4).roll(1, dims=0)}
+        >>> figure = moving_points(snapshots, ["dogs", "dogs", "cats", "cats"])
+        >>> [frame.name for frame in figure.frames], [group.name for group in figure.data]
+        (['0', '10'], ['dogs', 'cats'])
     """
     units = [torch.nn.functional.normalize(x.float().cpu(), dim=1) for x in snapshots.values()]
     everything = torch.cat(units)
@@ -140,6 +176,17 @@ def negative_shares(temperatures: Sequence[float], cosines: Sequence[float]) -> 
 
     The gradient on the cosine of negative j is `exp(cos_j / τ) / Z / τ`: its share among the
     negatives is a softmax of their cosines.
+
+    Args:
+        temperatures: One line each.
+        cosines: Of the negatives.
+
+    Examples:
+        >>> from cselab.plots import negative_shares
+        >>> for line in negative_shares([0.05, 1.0], [0.2, 0.7]).data:
+        ...     print(line.name, [round(share, 1) for share in line.y], "%")
+        τ = 0.05 [0.0, 100.0] %
+        τ = 1 [37.8, 62.2] %
     """
     values = torch.tensor(list(cosines))
     figure = go.Figure(
@@ -154,11 +201,19 @@ def negative_shares(temperatures: Sequence[float], cosines: Sequence[float]) -> 
 
 
 def modulus_field(size: int = 15) -> go.Figure:
-    """Where ICTM (paper's form, both factors of one pair) pulls a pair: the contours of
-    `-log(t) * ratio(k, t)` over the norms' ratio k and the cosine t, and downhill arrows of equal
-    length.
+    """Where ICTM (paper's form, both factors of one pair) pulls a pair.
 
-    TNCSE, https://arxiv.org/abs/2503.12739.
+    The contours of `-log(t) * ratio(k, t)` over the norms' ratio k and the cosine t, and downhill
+    arrows of equal length. TNCSE, https://arxiv.org/abs/2503.12739.
+
+    Args:
+        size: Arrows on each side.
+
+    Examples:
+        >>> from cselab.plots import modulus_field
+        >>> contours, lines, heads = modulus_field(size=5).data
+        >>> len(heads.x)
+        25
     """
 
     def value(k: Tensor, t: Tensor) -> Tensor:

@@ -24,6 +24,13 @@ def use_theme() -> None:
     """Make this theme plotly's default, and render without a network, in JupyterLab and pages.
 
     In a notebook it also lets plotly's figures follow JupyterLab's dark theme.
+
+    Examples:
+        >>> import plotly.io
+        >>> from cselab.plots import use_theme
+        >>> use_theme()
+        >>> plotly.io.templates.default
+        'cselab'
     """
     axis = dict(
         showline=True,
