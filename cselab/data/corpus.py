@@ -94,7 +94,7 @@ def load_corpus(
             folder's Wikipedia sentences; without a folder, Wiki1M from the hub if `hub`, else
             synthetic text.
         folder: A data folder (data/README.md); None: the variable CSELAB_DATA.
-        hub: Whether the hub may be asked.
+        hub: Whether to fetch text from the hub.
         limit: Size of a random sample, in the order of the text; a larger sample contains a smaller
             one. Of synthetic text, the number of sentences; None: 100,000.
         seed: Of the sample, or of the synthetic sentences.

@@ -117,7 +117,7 @@ def load_nli_text(
         names: Files `nli/<name>.tsv.gz` of the data folder. Without names: SimCSE's triplets from
             the hub if `hub`; else the folder's parts of SNLI and MultiNLI; else synthetic triplets.
         folder: A data folder (data/README.md); None: the variable CSELAB_DATA.
-        hub: Whether the hub may be asked.
+        hub: Whether to fetch text from the hub.
         limit: Size of a random sample, as in `load_corpus`.
         seed: Of the sample, or of the synthetic triplets.
 

@@ -24,13 +24,15 @@ from cselab.training.watch import Listener, Probe, Watch
 class FitResult:
     """Result of a training.
 
-    history: one row per evaluation: step, dev (Spearman x100), learning_rate, alignment and
-        uniformity of a fixed probe batch, and the mean of each loss term since the previous row
-        (none at step 0).
-    best_step, best_dev: the step whose weights the method now has, and its dev score. Step 0 is
-        evaluated but never selected, so that "trained" always means trained.
-    seconds: of the training steps, without evaluations, since this process started or resumed.
-    sentences_per_second: of the same training steps.
+    Attributes:
+        history: One row per evaluation: step, dev (what `dev` of `fit` returned), learning_rate,
+            alignment and uniformity of a fixed probe batch, and the mean of each loss term since
+            the previous row (none at step 0).
+        best_step: The step whose weights the method now has. Step 0 is evaluated but never
+            selected, so that "trained" always means trained.
+        best_dev: Its dev score.
+        seconds: Of the training steps, without evaluations, since this process started or resumed.
+        sentences_per_second: Of the same training steps.
     """
 
     history: list[dict[str, float | int]]
@@ -59,27 +61,59 @@ def fit(
 ) -> FitResult:
     """Train `method` in place; at the end it has the weights of its best dev score, in eval mode.
 
-    corpus: rows with `input_ids` (and `input_ids_b` where the second view is another text), as
-        `tokenize_corpus` returns them.
-    dev: a function that scores the method, higher is better; called before the first step and
-        every `schedule.eval_every` steps.
-    seed: of batches, dropout and coins; equal seeds give equal weights on the same machine.
-    name: of the progress bar.
-    checkpoints: a folder of checkpoints, one per evaluation, for a run that may be interrupted.
-        Called again after a kill, `fit` continues from the last complete checkpoint, to exactly the
-        same weights. The folder is removed at the end. None: an interrupted run starts again.
-    logs: a folder for TensorBoard files and, if training diverges, for the batch at which it did;
-        None for neither.
-    listener: called as it trains, in the first process.
-
     If `accelerate launch` or `torchrun` started several processes, they share each batch of
     `schedule.batch_size` sentences, and each uses the negatives of all. One process uses one
     device. torch's DataParallel, which would separate the negatives of the devices, is never used.
 
-    Raises DataError if the corpus is smaller than a batch, SettingsError for a method with a batch
-    norm whose batch would be computed in parts (`schedule.chunk`, several processes), and
-    DivergenceError if the loss is not finite or the embeddings collapse; Interrupted, with where
-    it goes on, for an interrupt.
+    Args:
+        method: What is trained, from `cselab.methods.create`.
+        corpus: Rows with `input_ids` (and `input_ids_b` where the second view is another text), as
+            `tokenize_corpus` returns them.
+        schedule: Steps, batch size, learning rate and how they are used; `max_length` is not read,
+            for the rows are tokenised already.
+        dev: A function that scores the method, higher is better; called before the first step and
+            every `schedule.eval_every` steps.
+        seed: Of batches, dropout and coins; equal seeds give equal weights on the same machine.
+        device: Where the method is trained.
+        name: Of the progress bar.
+        checkpoints: A folder of checkpoints, one per evaluation, for a run that may be interrupted.
+            Called again after a kill, `fit` continues from the last complete checkpoint, to exactly
+            the same weights. The folder is removed at the end. None: an interrupted run starts
+            again.
+        logs: A folder for TensorBoard files and, if training diverges, for the batch at which it
+            did; None for neither.
+        listener: Called as it trains, in the first process.
+
+    Returns:
+        The history and the best step.
+
+    Raises:
+        DataError: If the corpus is smaller than a batch.
+        SettingsError: For a method with a batch norm whose batch would be computed in parts
+            (`schedule.chunk`, several processes).
+        DivergenceError: If the loss is not finite or the embeddings collapse.
+        Interrupted: For an interrupt, with where it goes on.
+
+    Examples:
+        >>> from cselab.data import load_corpus, load_sts, tokenize_corpus
+        >>> from cselab.data.hub import model_folder
+        >>> from cselab.evaluation import score_data
+        >>> from cselab.methods import Schedule, create
+        >>> from cselab.training import fit
+        >>> method = create("simcse", folders=[model_folder("tiny-bert")])
+        >>> tokenizer, text = method.encoder.tokenizer, load_corpus("synthetic", limit=100)
+        >>> rows = tokenize_corpus(text, tokenizer, max_length=32, cache_dir="tokens")
+        >>> pairs = load_sts("Synthetic", "dev").subsample(50)
+        >>> schedule = Schedule(
+        ...     steps=2, batch_size=16, learning_rate=3e-5, max_length=32, eval_every=1
+        ... )
+        >>> def dev(method):
+        ...     return score_data(method.encoder.encode, [pairs], resamples=0).average
+        >>> result = fit(method, rows, schedule, dev=dev, seed=1)
+        >>> [row["step"] for row in result.history]
+        [0, 1, 2]
+        >>> sorted(result.history[-1])
+        ['alignment', 'dev', 'learning_rate', 'nce', 'step', 'uniformity']
     """
     if len(corpus) < schedule.batch_size:
         raise DataError(

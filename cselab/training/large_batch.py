@@ -24,15 +24,22 @@ def cached_backward(
     views: int = 2,
     unsynced: Callable[[], AbstractContextManager] = nullcontext,
 ) -> Float[Tensor, ""]:
-    """Add the gradient of `loss_of(encode(batch))` to the parameters; returns the loss.
+    """Add the gradient of `loss_of(encode(batch))` to the parameters.
 
-    First, the vectors are computed without a graph, then the loss and its gradient for the vectors.
-    Then each chunk is computed again with a graph, with the same random numbers (dropout), and
-    receives its part of the gradient.
+    Gao et al. 2021, https://arxiv.org/abs/2101.06983. First, the vectors are computed without a
+    graph, then the loss and its gradient for the vectors. Then each chunk is computed again with a
+    graph, with the same random numbers (dropout), and receives its part of the gradient.
 
-    batch: tensors of views * N rows, view-major, or of N rows.
-    chunk: number of sentences.
-    unsynced: a context manager for all chunks except the last (DDP's `no_sync`).
+    Args:
+        encode: From a batch to vectors; what has parameters.
+        loss_of: From the vectors of the whole batch to the loss.
+        batch: Tensors of views * N rows, view-major, or of N rows.
+        chunk: Number of sentences whose graph is kept at a time.
+        views: Their number.
+        unsynced: A context manager for all chunks except the last (DDP's `no_sync`).
+
+    Returns:
+        The loss, a scalar without a graph.
     """
     parts = list(_chunks(batch, chunk, views))
     device = next(iter(batch.values())).device

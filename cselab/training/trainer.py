@@ -35,8 +35,16 @@ class AfterStep(TrainerCallback):
 class ContrastiveTrainer(Trainer):
     """Trainer of a `Method`.
 
-    history: the rows of `FitResult.history`; each evaluation appends one.
-    logs: the folder for the batch of a step whose loss is not finite.
+    Args:
+        method: What is trained.
+        corpus: Rows as in `fit`.
+        schedule: As in `fit`.
+        dev: As in `fit`.
+        arguments: Of transformers' Trainer.
+        history: The rows of `FitResult.history`; each evaluation appends one.
+        probe: Measures alignment and uniformity.
+        watch: Shows the progress.
+        logs: The folder for the batch of a step whose loss is not finite.
     """
 
     def __init__(

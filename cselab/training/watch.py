@@ -51,7 +51,8 @@ class Probe:
     def measure(self, method: Method) -> dict[str, float]:
         """Alignment of two dropout views, and uniformity of the first; keeps the random state.
 
-        Raises DivergenceError if the embeddings have collapsed since the first measurement.
+        Raises:
+            DivergenceError: If the embeddings have collapsed since the first measurement.
         """
         device = self.batch["input_ids"].device
         with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
@@ -78,12 +79,16 @@ class Probe:
 
 @functools.cache
 def matmul_peak(device: str, dtype: torch.dtype, *, most_seconds: float = 0.3) -> float:
-    """Peak FLOP/s of this machine: the fastest of square matrix products of growing size, each the
-    best of three.
+    """Peak FLOP/s of this machine, in square matrix products.
 
-    A size is tried only if it will end within `most_seconds` of the start: in bfloat16 on a
-    processor without it, a product of 2048 x 2048 takes a minute. For benchmarks and estimates,
+    The fastest of products of growing size, each the best of three. For benchmarks and estimates,
     never within a training.
+
+    Args:
+        device: "cpu", "cuda" or "mps".
+        dtype: Precision of the matrices.
+        most_seconds: A size is tried only if it will end within this time of the start: in bfloat16
+            on a processor without it, a product of 2048 x 2048 takes a minute.
     """
     began, peak, size, last = time.perf_counter(), 0.0, 256, 0.0
     while 4 * 8 * last < most_seconds - (time.perf_counter() - began):
@@ -117,7 +122,9 @@ class Listener(Protocol):
 class Watch(TrainerCallback):
     """A progress bar with dev score, loss terms and speed, and the same in TensorBoard files.
 
-    seconds, steps: of the training steps of this process, without evaluations.
+    Attributes:
+        seconds: Of the training steps of this process, without evaluations.
+        steps: Their number.
     """
 
     def __init__(
