@@ -35,6 +35,13 @@ class Outputs:
     """What a loss reads of a batch, (views, N, d) tensors; None where no term reads one.
 
     Subclass it for a method with vectors of its own. Every tensor must be read by a term.
+
+    Examples:
+        >>> import torch
+        >>> from cselab.methods import SentenceOutputs
+        >>> outputs = SentenceOutputs(sentence=torch.ones(2, 8, 192))
+        >>> {name: tuple(rows.shape) for name, rows in outputs.tensors().items()}
+        {'sentence': (2, 8, 192)}
     """
 
     def tensors(self) -> dict[str, Tensor]:
@@ -49,7 +56,12 @@ class Outputs:
 
 @dataclass(frozen=True)
 class SentenceOutputs(Outputs):
-    """One vector a sentence and view; clean: the first view's texts without dropout, (1, N, d)."""
+    """One vector a sentence and view.
+
+    Attributes:
+        sentence: Of each view, (views, N, d).
+        clean: Of the first view's texts without dropout, (1, N, d).
+    """
 
     sentence: Tensor | None
     clean: Tensor | None = None
@@ -62,18 +74,40 @@ class SentenceOutputs(Outputs):
 class Method(nn.Module, ABC):
     """An encoder and the terms it is trained by: `Method(encoder, config)`.
 
-    `encoder` is a `SentenceEncoder` or a `TwinEncoder`: what `embed` calls and what is saved.
     Whatever else a method trains (heads, projectors) is an attribute of the method and is left
     behind at inference. A term is a method marked by `@term`, or a shared one; the configuration,
     `self.settings`, says which are trained. (transformers' Trainer writes into a model's `config`.)
 
-    views: how many texts or dropout passes of a sentence a batch holds: 2, or 3 for triplets, or 1.
-    space_names: of `spaces`, for figures.
-    reads: what it is trained on, "text" or "triplets".
-    keeps_apart: whether embeddings that all become alike are a failure.
-    paper_row: its row in the papers' tables of BERT-base. differences: of paper and released code.
+    Args:
+        encoder: What `embed` calls and what is saved.
+        config: The method's settings, an instance of its `Config`.
 
-    Raises SettingsError for a name of `augment` that is unknown, and for other than one a view.
+    Attributes:
+        views: How many texts or dropout passes of a sentence a batch holds: 2, or 3 for triplets,
+            or 1.
+        tower_names: Names of the encoder's towers.
+        space_names: Names of `spaces`, for figures.
+        reads: What it is trained on, "text" or "triplets".
+        keeps_apart: Whether embeddings that all become alike are a failure.
+        paper_row: Its row in the papers' tables of BERT-base.
+        differences: Of paper and released code.
+
+    Raises:
+        SettingsError: For a name of `augment` that is unknown, and for other than one a view.
+
+    Examples:
+        >>> import torch
+        >>> from cselab.data.hub import model_folder
+        >>> from cselab.methods import StepContext, create
+        >>> method = create("simcse", folders=[model_folder("tiny-bert")])
+        >>> tokenizer = method.encoder.tokenizer
+        >>> views = ["A dog sleeps.", "Gold is expensive."] * 2  # view-major
+        >>> batch = tokenizer(views, padding=True, return_tensors="pt")
+        >>> batch = {name: batch[name] for name in ("input_ids", "attention_mask")}
+        >>> list(method.losses(batch, StepContext.at(seed=1, step=0)))
+        ['nce']
+        >>> method.embed(batch).shape
+        torch.Size([4, 192])
     """
 
     Config: ClassVar[type[TrainedConfig]] = TrainedConfig
@@ -151,8 +185,10 @@ class Method(nn.Module, ABC):
         return outputs
 
     def clean(self, batch: Batch) -> Outputs:
-        """What `rows` gives of the first views' texts; called without dropout. Override it where
-        views differ in more than text."""
+        """What `rows` gives of the first views' texts; called without dropout.
+
+        Override it where views differ in more than text.
+        """
         return self.rows(self.texts(batch))
 
     def texts(self, batch: Batch, view: int = 0) -> Batch:
@@ -185,13 +221,21 @@ class Method(nn.Module, ABC):
         return total
 
     def losses(self, batch: Batch, context: StepContext) -> dict[str, Float[Tensor, ""]]:
-        """The terms of a batch by name; the total is their sum."""
+        """The terms of a batch by name, weighted; the total is their sum.
+
+        Args:
+            batch: Of views * N rows, view-major.
+            context: Seed and number of the step.
+        """
         ids = batch.get("text_hash", context.ids)
         return self.compare(self(batch), replace(context, ids=ids))
 
     def after_step(self, outputs: Outputs) -> None:
-        """Called after each step of the optimiser with the whole batch's vectors, without their
-        graph: for what follows the encoder or remembers vectors (`cselab.methods.memory`)."""
+        """Called after each step of the optimiser, with the vectors of the whole batch.
+
+        They have no graph. For what follows the encoder or remembers vectors
+        (`cselab.methods.memory`).
+        """
 
     @property
     def towers(self) -> dict[str, nn.Module]:
@@ -208,14 +252,28 @@ def create(
     config: TrainedConfig | None = None,
     folders: Sequence[str | Path] | None = None,
 ) -> Method:
-    """A method ready to be trained: by name, with the paper's configuration or another, or by its
-    configuration alone.
+    """A method ready to be trained: by name or by its configuration.
 
-    folders: models that the towers are loaded from, one each; the configuration's backbone if
-        not given.
+    Args:
+        method: A registered name, or a configuration alone.
+        config: The configuration, where `method` is a name; None: the paper's.
+        folders: Models that the towers are loaded from, one each; the configuration's backbone if
+            not given.
 
-    Raises SettingsError for an unknown name (with the nearest), a method without training, and a
-    wrong number of folders.
+    Returns:
+        The method, an instance of the registered class.
+
+    Raises:
+        SettingsError: For an unknown name (with the nearest), a method without training, and a
+            wrong number of folders.
+
+    Examples:
+        >>> from cselab.data.hub import model_folder
+        >>> from cselab.methods import create, registered
+        >>> config = registered("simcse").Config(terms={"nce": 1, "dcl": 0.1}, temperature=0.1)
+        >>> method = create(config, folders=[model_folder("tiny-bert")])
+        >>> list(method.terms), method.settings.temperature
+        (['nce', 'dcl'], 0.1)
     """
     if isinstance(method, TrainedConfig):
         config = method

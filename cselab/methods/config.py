@@ -13,7 +13,16 @@ from cselab.methods.terms import TermConfig, Terms, kept, read_terms
 
 
 class Schedule(Config):
-    """How one training runs: what `cselab.training.fit` needs to know and nothing else."""
+    """How one training runs: what `cselab.training.fit` needs to know and nothing else.
+
+    Examples:
+        >>> from cselab.methods import Schedule
+        >>> schedule = Schedule(
+        ...     steps=100, batch_size=64, learning_rate=3e-5, max_length=32, eval_every=50
+        ... )
+        >>> schedule.decay, schedule.weight_decay, schedule.bf16
+        ('linear', 0.0, False)
+    """
 
     steps: int = Field(ge=1)
     batch_size: int = Field(ge=2)
@@ -45,6 +54,15 @@ class MethodConfig(Config):
     """A node: everything a method depends on besides the data, and nothing else.
 
     Its class is `Config` inside the method's class, and knows the name the method is registered by.
+
+    Examples:
+        >>> from cselab.methods import registered
+        >>> config = registered("tncse").Config()
+        >>> config.method, [part.round_trips.pivot for part in config.parts]
+        ('tncse', ['fr', 'ru'])
+        >>> changed = config.changed({"towers.temperature": 0.1, "schedule.steps": 10})
+        >>> [part.temperature for part in changed.parts], changed.schedule.steps
+        ([0.1, 0.1], 10)
     """
 
     name: ClassVar[str] = ""
@@ -102,8 +120,12 @@ class MethodConfig(Config):
     def with_parts(
         self, change: Callable[["MethodConfig", int | None], "MethodConfig"]
     ) -> "MethodConfig":
-        """The node with `change(part, i)` in the place of each part; i is its place in a tuple of
-        nodes, None outside of one."""
+        """The node with `change(part, i)` in the place of each part.
+
+        Args:
+            change: From a part and its place in a tuple of nodes, None outside of one, to another
+                node.
+        """
         changed = {
             name: tuple(change(part, i) for i, part in enumerate(value))
             if isinstance(value, tuple)
@@ -113,8 +135,11 @@ class MethodConfig(Config):
         return self.model_copy(update=changed)
 
     def seeded(self, seed: int) -> "MethodConfig":
-        """The tree with its seeds: member i of a tuple of towers has 2 * seed + i, so that the
-        towers of one seed never share batches or dropout masks; all others have `seed`."""
+        """The tree with its seeds.
+
+        Member i of a tuple of towers has 2 * seed + i, so that the towers of one seed never share
+        batches or dropout masks; all others have `seed`.
+        """
         node = self.with_parts(lambda part, i: part.seeded(seed if i is None else 2 * seed + i))
         return node.model_copy(update={"seed": seed}) if "seed" in type(self).model_fields else node
 

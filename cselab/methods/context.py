@@ -10,9 +10,19 @@ from torch import Tensor
 
 @dataclass(frozen=True)
 class StepContext:
-    """Seed and number of the step, a fair coin (JTCSE Eq. 12), and which sentences are equal.
+    """What a loss knows about the step.
 
-    ids: (N,), equal for equal sentences of the batch: duplicates are no negatives of each other.
+    Attributes:
+        seed: Of the training.
+        step: Its number.
+        coin: A fair coin (JTCSE Eq. 12, https://arxiv.org/abs/2505.02366).
+        ids: (N,), equal for equal sentences of the batch: duplicates are no negatives of each
+            other.
+
+    Examples:
+        >>> from cselab.methods import StepContext
+        >>> [StepContext.at(seed=1, step=step).coin for step in range(4)]
+        [False, True, False, True]
     """
 
     seed: int

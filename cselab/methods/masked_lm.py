@@ -17,7 +17,8 @@ def load_masked_lm(folder: str | Path) -> nn.Module:
 
     Shared weights are copied, because the checkpoint of a method must contain each tensor once.
 
-    Raises ModelError if the checkpoint has no such head: a random one would fill in noise.
+    Raises:
+        ModelError: If the checkpoint has no such head: a random one would fill in noise.
     """
     with torch.random.fork_rng(devices=[]), quiet_loading():
         model, info = AutoModelForMaskedLM.from_pretrained(
@@ -40,7 +41,14 @@ def load_masked_lm(folder: str | Path) -> nn.Module:
 def fill_masks(model: nn.Module, ids: Tensor, mask: Tensor, masked: Tensor) -> Tensor:
     """Replace the tokens of `ids` that are masked in `masked` by samples from the model.
 
-    mask: the attention mask; all (B, L).
+    Args:
+        model: From `load_masked_lm`.
+        ids: Token ids, (B, L).
+        mask: The attention mask, (B, L).
+        masked: `ids` with some replaced by the mask token, (B, L).
+
+    Returns:
+        Token ids, (B, L).
     """
     with torch.no_grad():
         hidden = masked != ids
@@ -50,7 +58,12 @@ def fill_masks(model: nn.Module, ids: Tensor, mask: Tensor, masked: Tensor) -> T
 
 
 def sums_by_sentence(losses: Float[Tensor, "N L"], counted: Tensor) -> Float[Tensor, "1 N 2"]:
-    """Sum and number of token losses per sentence, which can be gathered and chunked as vectors."""
+    """Sum and number of token losses per sentence, which can be gathered and chunked as vectors.
+
+    Args:
+        losses: Of each token, (N, L).
+        counted: Mask of the tokens that count, (N, L).
+    """
     return torch.stack([(losses * counted).sum(1), counted.sum(1).to(losses.dtype)], dim=-1)[None]
 
 

@@ -19,8 +19,22 @@ def register(name: str) -> Callable[[type], type]:
 
     The class has a `Config`, inherited or its own. Registering a name again replaces the method.
 
-    Raises SettingsError for another class under the name of a method of cselab, which sweeps would
-    take for it.
+    Raises:
+        SettingsError: For another class under the name of a method of cselab, which sweeps would
+            take for it.
+
+    Examples:
+        SimCSE at another temperature:
+
+            from cselab.methods import register
+            from cselab.methods.simcse import SimCSE
+
+            @register("warm")
+            class Warm(SimCSE):
+                class Config(SimCSE.Config):
+                    temperature: float = 0.1
+
+        docs/how-to/own-method.md has one with a loss term of its own.
     """
 
     def add(method: type) -> type:
@@ -47,7 +61,18 @@ def is_shipped(method: type) -> bool:
 
 
 def registered(name: Any) -> Any:
-    """The class of a method. Raises SettingsError for an unknown name, with the nearest."""
+    """The class of a method.
+
+    Raises:
+        SettingsError: For an unknown name, with the nearest.
+
+    Examples:
+        >>> from cselab.methods import registered
+        >>> registered("jtcse")
+        <class 'cselab.methods.jtcse.JTCSE'>
+        >>> registered("jtcse").Config().schedule.learning_rate
+        1e-06
+    """
     _find_shipped()
     if not isinstance(name, str) or name not in _METHODS:
         raise SettingsError(
@@ -58,16 +83,30 @@ def registered(name: Any) -> Any:
 
 
 def method_names() -> list[str]:
-    """All registered names, in alphabetical order."""
+    """All registered names, in alphabetical order.
+
+    Examples:
+        >>> from cselab.methods import method_names
+        >>> [name for name in method_names() if name.startswith("tncse")]
+        ['tncse', 'tncse_d', 'tncse_single', 'tncse_uc', 'tncse_uc_d']
+    """
     _find_shipped()
     return sorted(_METHODS)
 
 
 def load_method_file(path: str | Path) -> str:
-    """Import a Python file that registers methods, and return its module's name; the same content
-    is imported once.
+    """Import a Python file that registers methods; the same content is imported once.
 
-    Raises SettingsError for a file that is not there, is no Python, or registers nothing.
+    docs/how-to/own-method.md has such a file.
+
+    Args:
+        path: A .py file with a class under `@register("name")`.
+
+    Returns:
+        The name of its module.
+
+    Raises:
+        SettingsError: For a file that is not there, is no Python, or registers nothing.
     """
     path = Path(path).expanduser().resolve()
     if not path.is_file() or path.suffix != ".py":

@@ -29,7 +29,15 @@ from cselab.methods.context import StepContext
 
 
 class TermConfig(Config):
-    """A term's weight; subclass it for a term with hyperparameters."""
+    """A term's weight; subclass it for a term with hyperparameters.
+
+    Examples:
+        >>> from cselab.methods import TermConfig
+        >>> class Hinge(TermConfig):
+        ...     least: float = 0.8
+        >>> Hinge(weight=0.1)
+        Hinge(weight=0.1, least=0.8)
+    """
 
     main: ClassVar[str] = "weight"
     """What a bare number sets."""
@@ -48,8 +56,13 @@ with a term's own configuration: {"dcl": {"weight": 0.1, "temperature": 5}}."""
 def read_terms(given: Any, offered: Mapping[str, type[TermConfig]]) -> dict[str, TermConfig]:
     """Terms as configurations, in the order given; those of weight 0 are left out.
 
-    Raises ValueError, naming the nearest, for a term that is not offered, for one that is named
-    twice, and where none is left.
+    Args:
+        given: Names, weights by name, or configurations by name (see `Terms`).
+        offered: The terms that a method knows.
+
+    Raises:
+        ValueError: With the nearest, for a term that is not offered, for one that is named twice,
+            and where none is left.
     """
     if isinstance(given, str):
         given = [part.strip() for part in given.split(",")]
@@ -94,8 +107,10 @@ def kept(given: Any, before: Mapping[str, TermConfig]) -> Any:
 def term(config: type[TermConfig] | FunctionType = TermConfig, *, reads_text: bool = False) -> Any:
     """Mark a method of a `Method` as one of its loss terms: `term(self, outputs, step) -> scalar`.
 
-    config: the term's configuration, if it has hyperparameters. reads_text: whether the term reads
-    more of the text than the vectors of the method's spaces, so that it cannot move bare points.
+    Args:
+        config: The term's configuration, if it has hyperparameters.
+        reads_text: Whether the term reads more of the text than the vectors of the method's spaces,
+            so that it cannot move bare points.
 
     Examples:
         >>> from cselab.methods import term
@@ -104,6 +119,8 @@ def term(config: type[TermConfig] | FunctionType = TermConfig, *, reads_text: bo
         ...     @term
         ...     def align(self, outputs, step):
         ...         return (outputs.sentence[0] - outputs.sentence[1]).square().sum(-1).mean()
+        >>> sorted(Mine.own_terms)
+        ['align']
     """
     if isinstance(config, FunctionType):
         return term()(config)
@@ -119,8 +136,11 @@ def term(config: type[TermConfig] | FunctionType = TermConfig, *, reads_text: bo
 class Space:
     """What a shared term reads of one space (a tower's sentence vectors).
 
-    views: two, (2, N, d). clean: the same sentences without dropout, (N, d), where a term of the
-    method needs them. temperature: the method's.
+    Attributes:
+        views: Two, (2, N, d).
+        clean: The same sentences without dropout, (N, d), where a term of the method needs them.
+        step: The step.
+        temperature: The method's.
     """
 
     views: Float[Tensor, "2 N d"]
@@ -135,8 +155,11 @@ SHARED: dict[str, tuple[type[TermConfig], SharedTerm]] = {}
 
 
 def shared_term(name: str, config: type[TermConfig] = TermConfig) -> Callable:
-    """Function decorator: offer a term of (space, its configuration) as `name` to every method
-    with two views that is defined after it."""
+    """Function decorator: offer a term as `name` to every method with two views.
+
+    The function takes a `Space` and the term's configuration. Methods that are defined before it do
+    not have the term.
+    """
 
     def add(function: SharedTerm) -> SharedTerm:
         SHARED[name] = (config, function)
@@ -225,7 +248,10 @@ def dcl(space: Space, config: DCL) -> Float[Tensor, ""]:
 
 @shared_term("barlow", Barlow)
 def barlow(space: Space, config: Barlow) -> Float[Tensor, ""]:
-    """Barlow Twins, ImSimCSE Eq. 4; the Gaussian rows are the same on every process."""
+    """Barlow Twins (https://arxiv.org/abs/2103.03230), ImSimCSE Eq. 4.
+
+    The Gaussian rows are the same on every process.
+    """
     rows = config.artificial_rows
     generator = space.step.generator() if rows else None
     return barlow_twins(*space.views, artificial_rows=rows, generator=generator)
@@ -247,8 +273,10 @@ def rank(space: Space, config: TermConfig) -> Float[Tensor, ""]:
 
 @shared_term("whitened", Whitening)
 def whitened(space: Space, config: Whitening) -> Float[Tensor, ""]:
-    """WhitenedCSE (https://arxiv.org/abs/2305.17746): InfoNCE of each view after group whitening,
-    its features shuffled anew, a mean over `repeats`."""
+    """WhitenedCSE (https://arxiv.org/abs/2305.17746): InfoNCE of each view after group whitening.
+
+    Features are shuffled anew each time; a mean over `repeats`.
+    """
     generator, (a, b) = space.step.generator(), space.views
     groups = max(1, int(a.shape[1] // config.group_size))
     total = 0.0
@@ -265,6 +293,8 @@ def whitened(space: Space, config: Whitening) -> Float[Tensor, ""]:
 
 @shared_term("self_contrast")
 def self_contrast(space: Space, config: TermConfig) -> Float[Tensor, ""]:
-    """SCD (https://arxiv.org/abs/2203.07847): the mean cosine of a sentence's two views, which is
-    to be small; another term keeps them from falling apart."""
+    """SCD (https://arxiv.org/abs/2203.07847): the mean cosine of a sentence's two views.
+
+    It is to be small; another term keeps the views from falling apart.
+    """
     return torch.cosine_similarity(*space.views, dim=-1).mean()

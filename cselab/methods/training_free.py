@@ -15,9 +15,11 @@ from cselab.models.encode import Encoder
 class Materials:
     """What an encoder is made of.
 
-    parts: the encoders of the configuration's parts, in order. text: the first so many sentences of
-    the text that the method is fitted to, or all of them. folder: the local folder of a backbone,
-    by name.
+    Attributes:
+        parts: The encoders of the configuration's parts, in order.
+        text: The first so many sentences of the text that the method is fitted to, or all of them.
+        folder: The local folder of a backbone, by name.
+        device: Where encoders run.
     """
 
     parts: Sequence[Encoder]
@@ -29,7 +31,21 @@ class Materials:
 class TrainingFree(ABC):
     """A method that is not trained: `encoder` makes what encodes sentences.
 
-    fits: whether it is fitted to the text, so that the text is part of its key.
+    Attributes:
+        fits: Whether it is fitted to the text, so that the text is part of its key.
+        paper_row: Its row in the papers' tables of BERT-base.
+        differences: Of paper and released code.
+
+    Examples:
+        >>> from cselab import load
+        >>> from cselab.data.hub import model_folder
+        >>> from cselab.methods import registered
+        >>> from cselab.methods.training_free import Materials
+        >>> parts = [load("tiny-bert"), load("plain-bert")]
+        >>> kind = registered("sum")
+        >>> materials = Materials(parts, text=lambda n: [], folder=model_folder)
+        >>> type(kind.encoder(kind.Config(), materials)).__name__  # two plain towers
+        'TwinEncoder'
     """
 
     Config: ClassVar[type[MethodConfig]] = MethodConfig
@@ -39,8 +55,10 @@ class TrainingFree(ABC):
 
     @classmethod  # noqa: B027  most methods need no check
     def check(cls, config: MethodConfig, parts: Sequence[Encoder], sentences: int) -> None:
-        """Raise a CselabError if the text's number of sentences is too small to be fitted to;
-        called with untrained parts, before the first training."""
+        """Raise a CselabError if the text's number of sentences is too small to be fitted to.
+
+        Called with untrained parts, before the first training.
+        """
 
     @classmethod
     @abstractmethod

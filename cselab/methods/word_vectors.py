@@ -42,7 +42,13 @@ def ppmi_vectors(counts: sparse.csr_array, size: int, *, seed: int = 0) -> np.nd
 def sif_weights(rows: Rows, vocab_size: int, special: list[int], *, a: float = 1e-3) -> np.ndarray:
     """SIF weights a / (a + p(w)) from the share p(w) of each token in the text, (vocab,).
 
-    Arora et al. 2017; 0 for special tokens.
+    Arora et al. 2017, https://openreview.net/forum?id=SyK00v5xx.
+
+    Args:
+        rows: The tokenised text.
+        vocab_size: Number of tokens in the vocabulary.
+        special: Ids of special tokens, whose weight is 0.
+        a: The smaller, the less a frequent word weighs.
     """
     counts = np.bincount(rows.flat, minlength=vocab_size).astype(np.float64)
     counts[special] = 0
