@@ -28,23 +28,34 @@ class AttentionInspector(Widget):
     by layer. With two sentences also their cosine, and by how much it falls without each token
     (`cselab.analysis.cosine_by_token`).
 
-    encoders: models by name, of equal depth and number of heads, on any device; a twin is shown as
-        its two towers, and its cosine is that of the whole twin.
-    sentence: the first sentence. At most 64 tokens are read.
-    pairs: pairs of sentences to choose from.
+    Controls, which can be set as attributes:
 
-    Controls, which can be set as attributes: sentence, second; model_a, model_b; layer, from 1;
-    head, from 1, or 0 for their mean; show, "weights", "lengths" (weight × length of the value) or
-    "other lengths" (of the other tower's value, which a cross-attention layer reads);
-    shown_sentence, "first", "second" or "both" (the second in model B); hide_special and
-    hide_punctuation, which blank the rows and columns of [CLS] and [SEP], and of the final
-    punctuation, so that they do not stretch the colour scale.
+    - sentence, second; model_a, model_b.
+    - layer, from 1; head, from 1, or 0 for their mean.
+    - show: "weights", "lengths" (weight × length of the value) or "other lengths" (of the other
+      tower's value, which a cross-attention layer reads).
+    - shown_sentence: "first", "second" or "both" (the second in model B).
+    - hide_special and hide_punctuation, which blank the rows and columns of [CLS] and [SEP], and of
+      the final punctuation, so that they do not stretch the colour scale.
 
-    Raises ModelError for encoders without BERT-like towers, or of different shapes, SettingsError
-    for a model of another name.
+    Args:
+        encoders: Models by name, of equal depth and number of heads, on any device; a twin is shown
+            as its two towers, and its cosine is that of the whole twin.
+        sentence: The first sentence. At most 64 tokens are read.
+        pairs: Pairs of sentences to choose from.
 
-    >>> inspector = AttentionInspector({"mine": encoder}, "A man plays a guitar.")  # doctest: +SKIP
-    >>> inspector.layer = 2  # doctest: +SKIP
+    Raises:
+        ModelError: For encoders without BERT-like towers, or of different shapes.
+        SettingsError: For a model of another name.
+
+    Examples:
+        >>> import cselab
+        >>> from cselab.widgets import AttentionInspector
+        >>> models = {name: cselab.load(name) for name in ("tiny-bert", "plain-bert")}
+        >>> inspector = AttentionInspector(models, "A man plays a guitar.")
+        >>> inspector.layer, inspector.head = 2, 0
+        >>> inspector.model_a, inspector.model_b
+        ('tiny-bert', 'plain-bert')
     """
 
     script = "attention"
@@ -143,7 +154,11 @@ class AttentionInspector(Widget):
             yield self._found("compare", name, first, second)
 
     def answer(self, question: dict[str, Any]) -> None:
-        """Send a reading or a comparison: {"ask": [kind, model, sentence ...]}."""
+        """Send a reading or a comparison.
+
+        Args:
+            question: {"ask": [kind, model, sentence ...]}.
+        """
         self.send(self._found(*question["ask"]))
 
     def _found(self, kind: str, name: str, *texts: str) -> dict[str, Any]:

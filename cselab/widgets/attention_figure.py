@@ -18,9 +18,13 @@ COLOURS = (PALETTE[0], PALETTE[1], PALETTE[4], "#888888")  # of CLASSES
 def attention_figure(
     sides: Sequence[tuple[str, Sequence[int], Reading]], layer: int, head: int, show: str
 ) -> go.Figure:
-    """Maps of one layer and head (0: the mean) of models A and B above shares and energy by layer.
+    """Maps of one layer and head of models A and B above shares and energy by layer.
 
-    sides: name, cross-attention layers and reading of A and of B. show: a key of SHOWN.
+    Args:
+        sides: Name, cross-attention layers and reading of A and of B.
+        layer: From 1.
+        head: From 1; 0 for their mean.
+        show: A key of SHOWN.
     """
     figure = make_subplots(
         rows=2,
@@ -52,8 +56,17 @@ def attention_figure(
 
 
 def map_cells(reading: Reading, cael: Sequence[int], layer: int, head: int, show: str) -> Tensor:
-    """The cells (L, L) of a map, queries by keys. A layer without cross-attention reads the
-    tower's own values."""
+    """The cells (L, L) of a map, queries by keys.
+
+    A layer without cross-attention reads the tower's own values.
+
+    Args:
+        reading: Of a sentence of L tokens.
+        cael: Cross-attention layers of the twin, from 1.
+        layer: From 1.
+        head: From 1; 0 for their mean.
+        show: A key of SHOWN.
+    """
     attention, values = reading.trace.attention, reading.trace.values
     if show == "other lengths" and layer in cael:
         values = reading.other_trace.values

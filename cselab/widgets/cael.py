@@ -22,20 +22,24 @@ class CaelExplorer(Widget):
     Shows the towers and their cross streams, the multiply-adds of the forward pass in training, and
     the scores (JTCSE, https://arxiv.org/abs/2505.02366).
 
-    config: of one tower.
-    scores: Spearman x100 of trained twins, by layers (counted from 1) and cross stream.
-    length: tokens per sentence, for the multiply-adds.
-
     Controls, which can be set as attributes: cael, rising layer numbers from 1; cross_stream, one
     of `cselab.models.CROSS_STREAMS`. They start at the best of `scores`.
 
-    Raises SettingsError for other layers or another cross stream.
+    Args:
+        config: Of one tower.
+        scores: Spearman x100 of trained twins, by layers (counted from 1) and cross stream.
+        length: Tokens per sentence, for the multiply-adds.
 
-    >>> from transformers import BertConfig
-    >>> explorer = CaelExplorer(BertConfig(num_hidden_layers=6))
-    >>> explorer.cael = (3, 6)
-    >>> round(explorer.cost((3, 6), "parallel") / explorer.cost((), "parallel"), 2)
-    1.61
+    Raises:
+        SettingsError: For other layers or another cross stream.
+
+    Examples:
+        >>> from transformers import BertConfig
+        >>> from cselab.widgets import CaelExplorer
+        >>> explorer = CaelExplorer(BertConfig(num_hidden_layers=6))
+        >>> explorer.cael = (3, 6)
+        >>> round(explorer.cost((3, 6), "parallel") / explorer.cost((), "parallel"), 2)
+        1.61
     """
 
     script = "cael"
@@ -93,6 +97,10 @@ class CaelExplorer(Widget):
         """GMACs of one sentence's forward pass in training, with attention, without poolers.
 
         Equal to `cselab.evaluation.twin_training_cost`, which counts each placement.
+
+        Args:
+            cael: Rising layer numbers from 1.
+            cross_stream: One of `cselab.models.CROSS_STREAMS`.
         """
         towers, first, further = self.costs[cross_stream]
         if not cael:

@@ -27,7 +27,17 @@ def coins(seed: int) -> str:
 
 
 def random_points(spaces: tuple[str, ...], sentences: int, size: int, seed: int) -> Points:
-    """Points around a random centre for each sentence, spread as widely as the centres."""
+    """Points around a random centre for each sentence, spread as widely as the centres.
+
+    Args:
+        spaces: Names of the method's spaces.
+        sentences: N.
+        size: Dimensions.
+        seed: Of the points.
+
+    Returns:
+        By space, (2, N, size): two views.
+    """
     random = torch.Generator().manual_seed(seed)
     centre = torch.randn(sentences, size, generator=random)
     return {space: centre + torch.randn(2, sentences, size, generator=random) for space in spaces}
@@ -37,8 +47,12 @@ def random_points(spaces: tuple[str, ...], sentences: int, size: int, seed: int)
 class Descent:
     """Points that move down the gradient of a method's loss.
 
-    rate: step size. sphere: whether lengths stay 1. coins: of each step. history: a row a step,
-    with the weighted terms. trail: the points of each step.
+    Attributes:
+        rate: Step size.
+        sphere: Whether lengths stay 1.
+        coins: Of each step.
+        history: A row a step, with the weighted terms.
+        trail: The points of each step.
     """
 
     method: Method
@@ -87,7 +101,12 @@ class Descent:
         return dict(zip(points, found, strict=True))
 
     def slopes(self, points: Points, step: int) -> dict[str, dict[str, Any]]:
-        """Value and gradients of each weighted term at some points, as JSON."""
+        """Value and gradients of each weighted term at some points, as JSON.
+
+        Args:
+            points: By space, (2, N, size).
+            step: Of the loss's coin and random numbers.
+        """
         given = [rows.clone().requires_grad_() for rows in points.values()]
         values = self.losses(dict(zip(points, given, strict=True)), step)
         options = {"retain_graph": True, "materialize_grads": True}

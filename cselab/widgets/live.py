@@ -31,7 +31,8 @@ GEOMETRY = ("dev", "uniformity", "alignment")
 class Curve:
     """Points [step, value, ...] of rising steps, of which the browser has the first `sent`.
 
-    stride: only steps that it divides are kept.
+    Attributes:
+        stride: Only steps that it divides are kept.
     """
 
     points: list[list[float | None]] = field(default_factory=list)
@@ -57,7 +58,9 @@ class Curve:
 class Training:
     """What was heard of one training.
 
-    losses: its loss terms, in the order of `terms`. evaluations: `GEOMETRY`.
+    Attributes:
+        losses: Its loss terms, in the order of `terms`.
+        evaluations: `GEOMETRY`.
     """
 
     steps: int | None = None
@@ -91,8 +94,20 @@ class LiveTraining(Widget):
     stop button interrupts the kernel; the cell, run again, goes on from the last evaluation. A run
     without a front-end shows the final state. What is found trained is not shown: nothing runs.
 
-    >>> with LiveTraining(lab):  # doctest: +SKIP
-    ...     tower = lab.train("simcse")
+    Args:
+        lab: Whose trainings are shown.
+
+    Examples:
+        >>> from cselab.experiments import open_lab
+        >>> from cselab.widgets import LiveTraining
+        >>> lab = open_lab("x", steps=2, batch_size=8, sentences=50, dev_pairs=20)
+        >>> with LiveTraining(lab) as live:  # doctest: +ELLIPSIS
+        ...     trained = lab.train("simcse", round_trips=None)
+        <IPython.core.display.HTML object>
+        ...
+        simcse: computed in ... s, kept as simcse-...
+        >>> [line.name for line in live.static().data]
+        ['simcse: nce', 'simcse', 'simcse']
     """
 
     script = "live"
@@ -122,18 +137,34 @@ class LiveTraining(Widget):
             return ""
 
     def started(self, name: str, steps: int) -> None:
-        """Called by the trainer before the first step, with the number of steps."""
+        """Called by the trainer before the first step.
+
+        Args:
+            name: Of the training.
+            steps: Their number.
+        """
         self.trainings.setdefault(name, Training()).steps = steps
 
     def step(self, name: str, number: int, terms: Mapping[str, float]) -> None:
-        """Called by the trainer after each step."""
+        """Called by the trainer after each step.
+
+        Args:
+            name: Of the training.
+            number: Of the step.
+            terms: Loss terms by name.
+        """
         training = self.trainings.setdefault(name, Training())
         training.terms = training.terms or list(terms)
         training.losses.add(number, [terms[term] for term in training.terms])
         self._update(f"{name}: {training.progress(number)}")
 
     def evaluated(self, name: str, row: Mapping[str, float | int]) -> None:
-        """Called by the trainer with each row of the history."""
+        """Called by the trainer with each row of the history.
+
+        Args:
+            name: Of the training.
+            row: Of `FitResult.history`.
+        """
         if row["step"] == 0:  # another training of this name: its seed, or another tower
             self.trainings[name] = Training(self.trainings.get(name, Training()).steps)
         training = self.trainings.setdefault(name, Training())

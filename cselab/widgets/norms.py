@@ -30,18 +30,28 @@ class NormExplorer(Widget):
     fixes the norm of h^L, so that a modulus loss can change nothing (TNCSE,
     https://arxiv.org/abs/2503.12739).
 
-    encoders: models by name, of equal depth and number of heads (for example before and after
-        training); a twin is shown as its two towers.
-    sentences: about a hundred, as in the paper.
-
     Controls, which can be set as attributes: model_a, model_b; removed, r, from 0 to the depth;
     from_zero, whether the axis of the lengths starts at 0.
 
-    Raises ModelError for encoders without BERT-like towers or of different shapes, SettingsError
-    for an unknown model or an r outside the depth.
+    Args:
+        encoders: Models by name, of equal depth and number of heads (for example before and after
+            training); a twin is shown as its two towers.
+        sentences: About a hundred, as in the paper.
 
-    >>> explorer = NormExplorer({"mine": encoder}, sentences)  # doctest: +SKIP
-    >>> explorer.removed = 2  # doctest: +SKIP
+    Raises:
+        ModelError: For encoders without BERT-like towers or of different shapes.
+        SettingsError: For an unknown model or an r outside the depth.
+
+    Examples:
+        >>> import cselab
+        >>> from cselab.widgets import NormExplorer
+        >>> sentences = ["A man plays a guitar.", "It rains.", "Two dogs sleep."]
+        >>> explorer = NormExplorer({"tiny-bert": cselab.load("tiny-bert")}, sentences)
+        >>> explorer.removed = 2
+        >>> explorer.removed = 7
+        Traceback (most recent call last):
+            ...
+        cselab.errors.SettingsError: removed=7 must be a number of layers from 0 to 6
     """
 
     script = "norms"

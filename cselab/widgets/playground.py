@@ -37,37 +37,38 @@ class LossPlayground(Widget):
     """Sentences as points, one per view and tower, moved by gradient descent on a method's loss.
 
     The browser descends by itself where it knows all terms with a weight; others it asks the
-    kernel for. Points can be dragged.
-
-    method: any method with two views, from `cselab.methods.create` or your own. The weights and
-        hyperparameters of its terms are its settings: `cselab.training.fit` can train
-        `playground.method`, and the setting `terms` takes `playground.terms`. Points are the
-        vectors of its spaces, and also the poolers' outputs; a clean view (off-dropout) is the
-        mean of the two views.
-    sentences: 2 to 7 (more are 7), one colour each.
-    seed: of the random points.
+    kernel for. Points can be dragged. They are the vectors of the method's spaces, and also the
+    poolers' outputs; a clean view (off-dropout) is the mean of the two views.
 
     Its controls are attributes, which can be set: `shape` ("plane", "space" or "sphere"), `terms`
     or `weights` (of every offered term), `options` (the terms' hyperparameters), `temperature`,
     `rate` (the step size), `speed` (steps a second), `arrows` ("sum", "each term" or "none"),
     `trails`, `compare` (a second loss on the same points, with the weights `other_weights`).
 
-    points: by space, (2, N, size); set it to move them. history: a row a step, with the weighted
-    terms. Both follow the browser, at the latest when it pauses. If Python and the browser move the
-    points at the same time, Python's points are kept. Points are float64, as in the browser, or
-    float32 if a term cannot compute in float64.
+    `points` and `history` follow the browser, at the latest when it pauses. If Python and the
+    browser move the points at the same time, Python's points are kept. Points are float64, as in
+    the browser, or float32 if a term cannot compute in float64.
 
-    Raises SettingsError for a method without two views, or with a term that needs text
-    (`reads_text`), and for fewer than 2 sentences.
+    Args:
+        method: Any method with two views, from `cselab.methods.create` or your own. The weights and
+            hyperparameters of its terms are its settings: `cselab.training.fit` can train
+            `playground.method`, and the setting `terms` takes `playground.terms`.
+        sentences: 2 to 7 (more are 7), one colour each.
+        seed: Of the random points.
 
-    >>> from cselab.data.hub import model_folder
-    >>> from cselab.methods import create
-    >>> from cselab.widgets import LossPlayground
-    >>> playground = LossPlayground(create("simcse", folders=[model_folder("tiny-bert")]))
-    >>> playground.terms = {"nce": 1, "dcl": 0.5}
-    >>> playground.descend(10)
-    >>> playground.history[-1]["nce"] < playground.history[0]["nce"]
-    True
+    Raises:
+        SettingsError: For a method without two views, or with a term that needs text
+            (`reads_text`), and for fewer than 2 sentences.
+
+    Examples:
+        >>> from cselab.data.hub import model_folder
+        >>> from cselab.methods import create
+        >>> from cselab.widgets import LossPlayground
+        >>> playground = LossPlayground(create("simcse", folders=[model_folder("tiny-bert")]))
+        >>> playground.terms = {"nce": 1, "dcl": 0.5}
+        >>> playground.descend(10)
+        >>> playground.history[-1]["nce"] < playground.history[0]["nce"]
+        True
     """
 
     script = "playground"
@@ -129,9 +130,11 @@ class LossPlayground(Widget):
 
     @property
     def terms(self) -> dict[str, Any]:
-        """Weights of the terms that are on, as the setting `terms` takes them; a term whose
-        hyperparameters are not its defaults has them too. Setting it puts all others to 0, and
-        hyperparameters that are not given to their defaults."""
+        """Weights of the terms that are on, as the setting `terms` takes them.
+
+        A term whose hyperparameters are not its defaults has them too. Setting it puts all others
+        to 0, and hyperparameters that are not given to their defaults.
+        """
         return {
             name: {"weight": config.weight, **changed} if changed else config.weight
             for name, config in self.method.terms.items()
@@ -154,7 +157,7 @@ class LossPlayground(Widget):
 
     @property
     def points(self) -> Points:
-        """The points by space, (2, N, size)."""
+        """The points by space, (2, N, size); set it to move them."""
         return self.descent.points
 
     @points.setter
@@ -168,7 +171,11 @@ class LossPlayground(Widget):
         return self.descent.history
 
     def draw(self, seed: int | None = None) -> None:
-        """Draw random points around a centre for each sentence."""
+        """Draw random points around a centre for each sentence.
+
+        Args:
+            seed: Of the points; None: the playground's.
+        """
         self.descent = self._random(self.seed if seed is None else seed, self.shape)
         self._show()
 

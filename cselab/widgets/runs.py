@@ -28,15 +28,24 @@ class RunComparer(Widget):
     Scores are Spearman x100. Each difference from the baseline has a 95 % interval of a paired
     bootstrap over the test pairs, as `cselab.evaluation.compare_pairs` computes it.
 
-    runs: functions that open a run, by name (`lab.finished_runs()`). A run is opened, once, when it
-        is picked: that loads and scores its encoder.
-
     Controls, which can be set as attributes: picked, names of at most 7 runs; baseline, one name.
 
-    Raises SettingsError for a name that is not of `runs`, or more than 7.
+    Args:
+        runs: Functions that open a run, by name (`lab.finished_runs()`). A run is opened, once,
+            when it is picked: that loads and scores its encoder.
 
-    >>> comparer = RunComparer(lab.finished_runs())  # doctest: +SKIP
-    >>> comparer.baseline = comparer.names[1]  # doctest: +SKIP
+    Raises:
+        SettingsError: For a name that is not of `runs`, or more than 7.
+
+    Examples:
+        >>> from cselab.experiments import open_lab
+        >>> from cselab.widgets import RunComparer
+        >>> lab = open_lab("x", steps=2, batch_size=8, sentences=50, dev_pairs=20)
+        >>> trained = lab.train("simcse", round_trips=None)  # doctest: +ELLIPSIS
+        simcse: computed in ... s, kept as simcse-...
+        >>> comparer = RunComparer(lab.finished_runs())
+        >>> comparer.baseline  # doctest: +ELLIPSIS
+        'simcse, seed 42, dev ... [...]'
     """
 
     script = "runs"
@@ -213,6 +222,9 @@ def resampled_scores(score: TaskScore) -> np.ndarray:
 
     The resamples are those of `compare_pairs`. So the browser can compare any two opened runs: the
     interval of their difference is that of the differences on each resample.
+
+    Args:
+        score: Of n pairs.
     """
     n = len(score.data)
     drawn = np.random.default_rng(0).integers(n, size=(RESAMPLES, n))

@@ -12,7 +12,12 @@ from cselab.models import SentenceEncoder, TwinEncoder
 class Stream(NamedTuple):
     """A tower, and the other tower of its twin, whose values its cross-attention layers read.
 
-    encoder: name of what the tower belongs to, which gives sentence vectors.
+    Attributes:
+        tower: The tower.
+        tokenizer: Its tokenizer.
+        encoder: Name of what the tower belongs to, which gives sentence vectors.
+        other: The other tower; None of a single one.
+        cael: The cross-attention layers, from 1.
     """
 
     tower: PreTrainedModel
@@ -25,8 +30,12 @@ class Stream(NamedTuple):
 def streams(encoders: Mapping[str, SentenceEncoder | TwinEncoder]) -> dict[str, Stream]:
     """Towers of encoders by name; those of a twin are "name, tower I" and "name, tower II".
 
-    Raises ModelError for an encoder without BERT-like towers, such as a decoder or an ensemble,
-    and for towers of different depth or number of heads, which cannot stand side by side.
+    Args:
+        encoders: Single towers and twins, by name.
+
+    Raises:
+        ModelError: For encoders without BERT-like towers, such as a decoder or an ensemble, and for
+            towers of different depth or number of heads, which cannot stand side by side.
     """
     by_name = {}
     for name, encoder in encoders.items():

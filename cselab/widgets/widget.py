@@ -35,7 +35,15 @@ class Widget(anywidget.AnyWidget):
     so does a saved notebook that is opened again. Plotly reads HTML in labels: names and text of a
     user need `escape_label` in `static`.
 
-    script: name of the module in `cselab.browser`.
+    Attributes:
+        script: Name of the module in `cselab.browser`.
+
+    Examples:
+        >>> from transformers import BertConfig
+        >>> from cselab.widgets import CaelExplorer, Widget
+        >>> explorer = CaelExplorer(BertConfig(num_hidden_layers=6))
+        >>> isinstance(explorer, Widget), explorer.script, type(explorer.static()).__name__
+        (True, 'cael', 'Figure')
     """
 
     _css = STYLE
@@ -57,7 +65,11 @@ class Widget(anywidget.AnyWidget):
         """The figure of the present state, where no script runs."""
 
     def answer(self, question: dict[str, Any]) -> None:
-        """Give the browser what it asks for, by a trait or by `send`."""
+        """Give the browser what it asks for, by a trait or by `send`.
+
+        Args:
+            question: What the browser sent.
+        """
 
     def _hear(self, _widget: Any, question: dict[str, Any], _buffers: Any) -> None:
         """Answer a question of the browser, or say why there is no answer: nobody reads a log."""
@@ -90,7 +102,8 @@ class Widget(anywidget.AnyWidget):
     def display_with_figure(self) -> DisplayHandle | None:
         """Display the widget, and before it the figure that a saved notebook falls back on.
 
-        Returns the figure's handle; None where nothing displays.
+        Returns:
+            The figure's handle; None where nothing displays.
         """
         data, metadata = self._repr_mimebundle_()
         display(HTML(FALLBACK))
@@ -105,13 +118,28 @@ def escape_label(text: str) -> str:
 
 
 def rounded(x: float, digits: int = 4) -> float | None:
-    """`x` with so many significant digits, for the browser; None where it is not finite: JSON has
-    no such number."""
+    """`x` with so many significant digits, for the browser.
+
+    None where it is not finite: JSON has no such number.
+
+    Args:
+        x: A number.
+        digits: Significant ones.
+    """
     return float(f"{x:.{digits}g}") if math.isfinite(x) else None
 
 
 def one_of(name: str, value: str, valid: list[str]) -> str:
-    """`value`. Raises SettingsError, with the nearest valid value, unless it is one of `valid`."""
+    """`value`, if it is one of `valid`.
+
+    Args:
+        name: What it is, for the message.
+        value: To check.
+        valid: The values that there are.
+
+    Raises:
+        SettingsError: With the nearest valid value, for another one.
+    """
     if value not in valid:
         raise SettingsError(f"unknown {name} {value!r}; {suggest(value, valid)}")
     return value
