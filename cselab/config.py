@@ -21,7 +21,17 @@ PROFILE_NAMES = ("tiny", "small", "paper")
 
 
 class Config(BaseModel):
-    """Frozen, compared by value, without unknown fields. Every default says where it comes from."""
+    """Frozen, compared by value, without unknown fields. Every default says where it comes from.
+
+    Examples:
+        >>> from cselab.config import Config
+        >>> class Run(Config):
+        ...     steps: int = 10
+        >>> Run() == Run(steps=10)
+        True
+        >>> Run().changed({"steps": 5})
+        Run(steps=5)
+    """
 
     model_config = ConfigDict(
         frozen=True,
@@ -55,16 +65,24 @@ class Config(BaseModel):
     def changed(self, changes: Mapping[str, Any]) -> "Config":
         """The same configuration with `changes`, values by dotted path; a nested mapping is paths.
 
-        Raises SettingsError, naming the nearest valid path, for one that is unknown or that fits
-        several fields equally well, and for a bad value.
+        Args:
+            changes: Values by path (see the module).
 
-        >>> class Optimiser(Config):
-        ...     learning_rate: float = 1e-3
-        >>> class Run(Config):
-        ...     steps: int = 10
-        ...     optimiser: Optimiser = Optimiser()
-        >>> Run().changed({"learning_rate": 0.1}).optimiser.learning_rate
-        0.1
+        Raises:
+            SettingsError: With the nearest valid path, for one that is unknown or that fits several
+                fields equally well, and for a bad value.
+
+        Examples:
+            >>> from cselab.config import Config
+            >>> class Optimiser(Config):
+            ...     learning_rate: float = 1e-3
+            >>> class Run(Config):
+            ...     steps: int = 10
+            ...     optimiser: Optimiser = Optimiser()
+            >>> Run().changed({"learning_rate": 0.1}).optimiser.learning_rate
+            0.1
+            >>> Run().changed({"optimiser": {"learning_rate": 0.2}, "steps": 5})
+            Run(steps=5, optimiser=Optimiser(learning_rate=0.2))
         """
         found = self
         flat = self.flattened(changes)
@@ -135,7 +153,11 @@ class Config(BaseModel):
         return bool(self._matches(tuple(path.split("."))))
 
     def places(self, path: str) -> list[Path]:
-        """Full paths of the fields that a dotted path means. Raises SettingsError as `changed`."""
+        """Full paths of the fields that a dotted path means.
+
+        Raises:
+            SettingsError: As `changed`.
+        """
         near = self.nearest_places(path)
         if not near:
             hint = nearest(path, self.names())
@@ -148,8 +170,11 @@ class Config(BaseModel):
         return near
 
     def nearest_places(self, path: str) -> list[Path]:
-        """Full paths of the fields nearest to the root that a dotted path fits, of different names
-        or not; of shared ones all; none where it fits none."""
+        """Full paths of the fields nearest to the root that a dotted path fits.
+
+        Their names may differ. Of shared fields it is all of them; where the path fits none, it is
+        none.
+        """
         found = self._matches(tuple(path.split(".")))
         if all(_is_shared(field) for field in found.values()):
             return list(found)
@@ -175,7 +200,22 @@ class Config(BaseModel):
 
 
 def shared(default: Any, **options: Any) -> Any:
-    """A field that belongs to a whole run: a short path sets it in every node that has it."""
+    """A field that belongs to a whole run: a short path sets it in every node that has it.
+
+    Args:
+        default: Its default.
+        **options: Of pydantic's `Field`.
+
+    Examples:
+        >>> from cselab.config import Config, shared
+        >>> class Tower(Config):
+        ...     backbone: str = shared("tiny-bert")
+        >>> class Twin(Config):
+        ...     one: Tower = Tower()
+        ...     two: Tower = Tower()
+        >>> Twin().changed({"backbone": "plain-bert"})
+        Twin(one=Tower(backbone='plain-bert'), two=Tower(backbone='plain-bert'))
+    """
     return Field(default, json_schema_extra={"shared": True}, **options)
 
 
@@ -199,8 +239,10 @@ def explained(error: ValidationError) -> str:
 def read_value(text: str) -> Any:
     """What a value typed on a command line means: JSON where it is JSON, else the text itself.
 
-    >>> read_value("0.1"), read_value("parallel"), read_value('["nce", "icnce"]')
-    (0.1, 'parallel', ['nce', 'icnce'])
+    Examples:
+        >>> from cselab.config import read_value
+        >>> read_value("0.1"), read_value("parallel"), read_value('["nce", "icnce"]')
+        (0.1, 'parallel', ['nce', 'icnce'])
     """
     try:
         return json.loads(text)

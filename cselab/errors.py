@@ -5,8 +5,20 @@ from collections.abc import Iterable
 
 
 class CselabError(ValueError):
-    """Bad input, in one clear line. The command line prints it alone and exits with code 2, a
-    notebook prints it without a traceback."""
+    """Bad input, in one clear line.
+
+    The command line prints it alone and exits with code 2, a notebook prints it without a
+    traceback.
+
+    Examples:
+        >>> from cselab import load
+        >>> from cselab.errors import CselabError
+        >>> try:
+        ...     load("tiny-bret")
+        ... except CselabError as error:
+        ...     print(str(error).partition(" valid")[0])
+        model: no 'tiny-bret' here; did you mean 'tiny-bert'?
+    """
 
     def _render_traceback_(self) -> list[str]:
         return [f"{type(self).__name__}: {self}"]  # IPython prints these lines
@@ -36,12 +48,24 @@ class Interrupted(KeyboardInterrupt):
 
 
 def nearest(name: str, valid: Iterable[str]) -> str:
-    """`did you mean 'x'?` when something valid is near `name`, else nothing."""
+    """`did you mean 'x'?` when something valid is near `name`, else nothing.
+
+    Examples:
+        >>> from cselab.errors import nearest
+        >>> nearest("jtsce", ["jtcse", "tncse"])
+        "did you mean 'jtcse'?"
+    """
     near = difflib.get_close_matches(name, sorted(set(valid)), n=1, cutoff=0.5)
     return f"did you mean {near[0]!r}?" if near else ""
 
 
 def suggest(name: str, valid: Iterable[str]) -> str:
-    """`did you mean 'x'? ` when something valid is near `name`, then the valid names."""
+    """`did you mean 'x'? ` when something valid is near `name`, then the valid names.
+
+    Examples:
+        >>> from cselab.errors import suggest
+        >>> suggest("jtsce", ["jtcse", "tncse"])
+        "did you mean 'jtcse'? valid: jtcse, tncse"
+    """
     hint = nearest(name, valid)
     return f"{hint} valid: {', '.join(sorted(set(valid)))}".lstrip()
