@@ -26,9 +26,10 @@ test-slow: $(INSTALLED)  ## tests that take minutes
 bench: $(INSTALLED)  ## time cselab and its peers; writes outputs/reference/benchmarks.json
 	$(BIN)/python benchmarks/bench.py
 
-docs: $(INSTALLED)  ## generate pages of docs/, and the API reference in outputs/docs
+docs: run  ## the documentation site, outputs/docs/site/index.html, with the executed notebooks
 	$(BIN)/python docs/pages.py
-	$(BIN)/pdoc cselab -o outputs/docs --docformat restructuredtext --math
+	$(BIN)/python docs/site.py
+	$(BIN)/zensical build --clean --strict
 
 slides: $(INSTALLED)  ## a lecture's slides, outputs/docs/slides.html
 	$(BIN)/python docs/slides.py

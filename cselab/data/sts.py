@@ -4,7 +4,7 @@ import functools
 import hashlib
 import math
 import tarfile
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -94,10 +94,10 @@ class StsData:
 
     task: str
     split: str
-    sentences1: list[str]
-    sentences2: list[str]
-    scores: np.ndarray
-    subsets: list[str] | None
+    sentences1: list[str] = field(repr=False)
+    sentences2: list[str] = field(repr=False)
+    scores: np.ndarray = field(repr=False)
+    subsets: list[str] | None = field(repr=False)
     source: Source
 
     def __len__(self) -> int:

@@ -57,7 +57,7 @@ def write_page(notebook: Path, target: Path, title: str, beside: Collection[str]
                 text = output.data.get("text/plain", "an interactive widget, in JupyterLab")
                 output.data = {"text/plain": text}
             elif MARKDOWN in output.get("data", {}):
-                output.data[MARKDOWN] = _MATH.sub(_equation, output.data[MARKDOWN])
+                output.data[MARKDOWN] = with_equations(output.data[MARKDOWN])
     # shows only the last state of a progress bar
     config = Config(
         {
@@ -97,6 +97,11 @@ def write_html(
     work = target.with_suffix(".tmp")
     work.write_text(page, encoding="utf-8")
     os.replace(work, target)
+
+
+def with_equations(markdown: str) -> str:
+    """Markdown with the equations between dollars as MathML, but for those in code."""
+    return _MATH.sub(_equation, markdown)
 
 
 def _to_page(file: str, beside: Collection[str]) -> str:

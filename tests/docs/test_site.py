@@ -1,0 +1,83 @@
+"""The documentation site, built as `make docs` builds it, from a run of two notebooks."""
+
+import importlib.util
+import subprocess
+import sys
+from html.parser import HTMLParser
+from pathlib import Path
+from urllib.parse import unquote
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+RUN = ("00_start_here", "03_jtcse_training")
+
+
+class Links(HTMLParser):
+    """What a page links to, and the anchors that it has."""
+
+    def __init__(self, page: Path):
+        super().__init__()
+        self.targets: list[str] = []
+        self.anchors: set[str] = set()
+        self.feed(page.read_text(encoding="utf-8"))
+
+    def handle_starttag(self, tag, attrs):
+        found = {name: value for name, value in attrs if value}
+        self.anchors |= {found[name] for name in ("id", "name") if name in found}
+        self.targets += [found[name] for name in ("href", "src") if name in found]
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory) -> Path:
+    """The site's folder, made elsewhere than `make docs` makes it."""
+    folder = tmp_path_factory.mktemp("site")
+    run = folder / "run"
+    run.mkdir()
+    for stem in (*RUN, "index"):
+        (run / f"{stem}.html").write_text("<!doctype html><title>executed</title>")
+    spec = importlib.util.spec_from_file_location("docs_site", ROOT / "docs" / "site.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    module.PAGES = folder / "outputs" / "docs" / "pages"
+    module.collect(run)
+    config = (ROOT / "mkdocs.yml").read_text().replace("paths: [.]", f"paths: [{ROOT}]")
+    (folder / "mkdocs.yml").write_text(config)
+    command = [Path(sys.executable).with_name("zensical"), "build", "--clean", "--strict"]
+    built = subprocess.run(command, cwd=folder, capture_output=True, text=True)
+    assert built.returncode == 0, built.stdout + built.stderr
+    return folder / "outputs" / "docs" / "site"
+
+
+@pytest.mark.slow  # renders the API
+def test_every_link_of_the_site_leads_somewhere(site):
+    """Prevents a link to a page or a heading that was renamed, and a page that the site lacks."""
+    pages = {path.resolve(): Links(path) for path in site.rglob("*.html")}
+    assert len(pages) > 40
+    broken = []
+    for page, links in pages.items():
+        for target in links.targets:
+            if target.startswith(("http://", "https://", "mailto:", "data:", "javascript:")):
+                continue
+            path, _, anchor = target.partition("#")
+            place = (page.parent / unquote(path)).resolve() if path else page
+            place = place / "index.html" if place.is_dir() else place
+            there = place.is_file() and (
+                not anchor or place not in pages or unquote(anchor) in pages[place].anchors
+            )
+            if not there and page.name != "404.html":  # served at any depth
+                broken.append((str(page.relative_to(site)), target))
+    assert broken == []
+
+
+@pytest.mark.slow
+def test_the_site_fetches_nothing_and_has_every_public_name(site):
+    """Prevents a page that is blank without a network, and an API page that misses a function."""
+    for page in site.rglob("*.html"):
+        for target in Links(page).targets:
+            assert not target.endswith((".js", ".css")) or "://" not in target, (page, target)
+    for package in ("losses", "evaluation"):
+        names = importlib.import_module(f"cselab.{package}").__all__
+        anchors = Links(site / "api" / f"cselab.{package}.html").anchors
+        lacking = {name for name in names if not any(a.endswith(f".{name}") for a in anchors)}
+        assert lacking == set()
