@@ -11,14 +11,22 @@ Changes = Mapping[str, Any] | Callable[[Any], Mapping[str, Any]]
 
 
 class Difference(NamedTuple):
-    """One difference, by `name`. `here` says which wording is the default.
+    """One difference between a paper and its released code.
 
-    change: settings that turn the default into the other wording, by dotted path, or a function of
-    the configuration that gives them. roberta: those for RoBERTa where they differ. term: the term
-    that a loss can show the difference in. labels: of the two sides, where they are not paper and
-    released. of: whose difference it is, where it is not the method's alone. preset: whether
-    "released" includes the change: a reading of ours, or another choice of the paper, is none.
-    base: settings of both sides where the difference shows.
+    Attributes:
+        name: Of the row.
+        paper: The paper's wording.
+        released: The code's.
+        here: Which of them is the default.
+        change: Settings that turn the default into the other wording, by dotted path, or a function
+            of the configuration that gives them.
+        roberta: Those for RoBERTa where they differ.
+        term: The term that a loss can show the difference in.
+        labels: Of the two sides, where they are not paper and released.
+        of: Whose difference it is, where it is not the method's alone.
+        preset: Whether "released" includes the change: a reading of ours, or another choice of the
+            paper, is none.
+        base: Settings of both sides where the difference shows.
     """
 
     name: str

@@ -27,9 +27,11 @@ class SifMean:
 
     Arora et al. 2017, https://openreview.net/forum?id=SyK00v5xx.
 
-    vectors: (vocab, d) float32.
-    weights: (vocab,), 0 for special tokens.
-    direction: (d,), of unit length.
+    Args:
+        vectors: Of words, (vocab, d) float32.
+        weights: (vocab,), 0 for special tokens.
+        direction: (d,), of unit length.
+        tokenizer: Of this vocabulary.
     """
 
     def __init__(
@@ -54,8 +56,15 @@ class SifMean:
     ) -> "SifMean":
         """Compute word vectors, frequencies and the common direction of a tokenised text.
 
-        The vectors are the truncated SVD of the PPMI matrix with window 5, of `size` dimensions.
-        The direction is that of this text; the paper's released code takes it from the test set.
+        The vectors are the truncated SVD of the PPMI matrix with window 5. The direction is that of
+        this text; the paper's released code takes it from the test set.
+
+        Args:
+            rows: The text.
+            tokenizer: What tokenised it.
+            size: Dimensions of the vectors.
+            a: As in `sif_weights`.
+            seed: Of the SVD, and of the sentences that the direction is computed from.
         """
         weights = sif_weights(rows, len(tokenizer), tokenizer.all_special_ids, a=a)
         vectors = ppmi_vectors(cooccurrence(rows, len(tokenizer)), size, seed=seed)
