@@ -203,8 +203,8 @@ def shared(default: Any, **options: Any) -> Any:
     """A field that belongs to a whole run: a short path sets it in every node that has it.
 
     Args:
-        default: Its default.
-        **options: Of pydantic's `Field`.
+        default: Default of the field.
+        **options: Options of pydantic's `Field`.
 
     Examples:
         >>> from cselab.config import Config, shared

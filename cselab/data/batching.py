@@ -25,7 +25,7 @@ class BucketedBatchSampler(Sampler[list[int]]):
     Args:
         lengths: Tokens per row, (n,).
         batch_size: Rows per batch.
-        seed: Of the shuffles.
+        seed: Seed of the shuffles.
         drop_last: Leave out a last batch that is short. With False it is kept if it has at least
             two rows (a single sentence has no negatives) and one row per process.
         part: (rank, processes); yields the rows of one process. The batches do not depend on the
@@ -97,9 +97,9 @@ class ViewCollator:
     """Collate N rows into a view-major batch of views * N: all first views, then all second, ….
 
     Args:
-        tokenizer: Its padding token is used.
-        views: Their number. The first is `input_ids`; the second is `input_ids_b`, or the same text
-            where the row has none (dropout makes it differ); the third, a hard negative, is
+        tokenizer: The tokenizer whose padding token is used.
+        views: Number of views. The first is `input_ids`; the second is `input_ids_b`, or the same
+            text where the row has none (dropout makes it differ); the third, a hard negative, is
             `input_ids_c`.
         multiple_of: Pad to a multiple of this length; 8 suits the tensor cores of a GPU.
 

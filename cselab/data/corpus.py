@@ -97,7 +97,7 @@ def load_corpus(
         hub: Whether to fetch text from the hub.
         limit: Size of a random sample, in the order of the text; a larger sample contains a smaller
             one. Of synthetic text, the number of sentences; None: 100,000.
-        seed: Of the sample, or of the synthetic sentences.
+        seed: Seed of the sample, or of the synthetic sentences.
 
     Returns:
         The corpus; nothing of it is in memory unless it is synthetic.

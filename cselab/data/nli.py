@@ -45,7 +45,7 @@ def load_simcse_triplets(path: str | Path | None = None) -> list[Triplet]:
     https://arxiv.org/abs/2104.08821, section 4.
 
     Args:
-        path: Their CSV file; None: from the hub.
+        path: The CSV file; None: from the hub.
 
     Raises:
         DataError: For other columns or another number of rows, and if the file is neither on the
@@ -78,7 +78,7 @@ def load_nli_triplets(names: Sequence[str], *, folder: str | Path | None = None)
     contradicted hypothesis.
 
     Args:
-        names: The files' names; DEFAULT_FILES has the usual ones.
+        names: Names of the files; DEFAULT_FILES has the usual ones.
         folder: A data folder (data/README.md); None: the variable CSELAB_DATA.
 
     Raises:
@@ -119,7 +119,7 @@ def load_nli_text(
         folder: A data folder (data/README.md); None: the variable CSELAB_DATA.
         hub: Whether to fetch text from the hub.
         limit: Size of a random sample, as in `load_corpus`.
-        seed: Of the sample, or of the synthetic triplets.
+        seed: Seed of the sample, or of the synthetic triplets.
 
     Raises:
         DataError: As `load_nli_triplets`, and for a limit below 1.

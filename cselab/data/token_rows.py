@@ -71,7 +71,7 @@ def next_sentence_pairs(
 
     Args:
         rows: The tokenised text, in its order.
-        pairs: Their number B.
+        pairs: Number of pairs, B.
         pad: Id of the padding token.
         random: What the sentences are drawn from.
 

@@ -24,7 +24,7 @@ def check_shapes(axes: str, **tensors: Tensor) -> None:
 
     Args:
         axes: As in "2 N d"; a number is a fixed size, a letter is any size above 0.
-        **tensors: By their names in the message.
+        **tensors: The tensors, by the names that the message gives them.
 
     Raises:
         DataError: For other shapes, with all of them.

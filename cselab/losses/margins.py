@@ -76,8 +76,8 @@ def distance_hinge(
 
     Args:
         anchor: Vectors of N sentences, (N, d).
-        near: Of the lightly masked sentences, (N, d).
-        far: Of the heavily masked sentences, (N, d).
+        near: Vectors of the lightly masked sentences, (N, d).
+        far: Vectors of the heavily masked sentences, (N, d).
         margin: By how much the cosine with `near` must exceed that with `far`.
 
     Returns:
@@ -113,8 +113,8 @@ def bidirectional_margin(
 
     Args:
         anchor: Vectors of N sentences, (N, d).
-        positive: Their other views, (N, d).
-        soft_negative: Their negations, (N, d).
+        positive: Vectors of their other views, (N, d).
+        soft_negative: Vectors of their negations, (N, d).
         least: Smallest difference of cosines without a loss.
         most: Largest one.
 

@@ -85,9 +85,9 @@ def ictm(
 
     Args:
         cls_i: [CLS] of tower I's last layer, two views, (2, N, d).
-        cls_ii: Of tower II's, (2, N, d).
+        cls_ii: [CLS] of tower II's last layer, (2, N, d).
         pooled_i: Tower I's pooler output, two views, (2, N, d); the ratios are between these.
-        pooled_ii: Tower II's, (2, N, d).
+        pooled_ii: Tower II's pooler output, (2, N, d).
         variant: "paper": `-log s * (ratio(p_i[0], p_ii[1]) + ratio(p_ii[0], p_i[1]))` with
             `s = sim(cls_i[0], cls_ii[0])`, the same view of both towers. Below s = 0.05, -log
             continues as its tangent, so that the loss falls with s everywhere. "released": s

@@ -23,8 +23,8 @@ def triplet_info_nce(
 
     Args:
         anchor: Vectors of N sentences, (N, d).
-        positive: Of a positive for each, (N, d).
-        negative: Of a hard negative for each, (N, d).
+        positive: Vectors of their positives, (N, d).
+        negative: Vectors of their hard negatives, (N, d).
         temperature: What cosines are divided by.
 
     Returns:

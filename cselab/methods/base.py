@@ -45,7 +45,7 @@ class Outputs:
     """
 
     def tensors(self) -> dict[str, Tensor]:
-        """Those that are there, by field."""
+        """The tensors that are not None, by field."""
         found = {field.name: getattr(self, field.name) for field in fields(self)}
         return {name: tensor for name, tensor in found.items() if tensor is not None}
 
@@ -59,8 +59,8 @@ class SentenceOutputs(Outputs):
     """One vector a sentence and view.
 
     Attributes:
-        sentence: Of each view, (views, N, d).
-        clean: Of the first view's texts without dropout, (1, N, d).
+        sentence: Vectors of each view, (views, N, d).
+        clean: Vectors of the first view's texts without dropout, (1, N, d).
     """
 
     sentence: Tensor | None
@@ -79,7 +79,7 @@ class Method(nn.Module, ABC):
     `self.settings`, says which are trained. (transformers' Trainer writes into a model's `config`.)
 
     Args:
-        encoder: What `embed` calls and what is saved.
+        encoder: The part that `embed` calls and that is saved.
         config: The method's settings, an instance of its `Config`.
 
     Attributes:
@@ -87,10 +87,10 @@ class Method(nn.Module, ABC):
             or 1.
         tower_names: Names of the encoder's towers.
         space_names: Names of `spaces`, for figures.
-        reads: What it is trained on, "text" or "triplets".
+        reads: Kind of its training rows, "text" or "triplets".
         keeps_apart: Whether embeddings that all become alike are a failure.
-        paper_row: Its row in the papers' tables of BERT-base.
-        differences: Of paper and released code.
+        paper_row: Row in the papers' tables of BERT-base.
+        differences: Differences between paper and released code.
 
     Raises:
         SettingsError: For a name of `augment` that is unknown, and for other than one a view.
@@ -224,7 +224,7 @@ class Method(nn.Module, ABC):
         """The terms of a batch by name, weighted; the total is their sum.
 
         Args:
-            batch: Of views * N rows, view-major.
+            batch: Token ids and mask of views * N rows, view-major.
             context: Seed and number of the step.
         """
         ids = batch.get("text_hash", context.ids)

@@ -123,8 +123,8 @@ class MethodConfig(Config):
         """The node with `change(part, i)` in the place of each part.
 
         Args:
-            change: From a part and its place in a tuple of nodes, None outside of one, to another
-                node.
+            change: A function of a part and its place in a tuple of nodes (None outside of one)
+                that gives another node.
         """
         changed = {
             name: tuple(change(part, i) for i, part in enumerate(value))

@@ -13,8 +13,8 @@ class StepContext:
     """What a loss knows about the step.
 
     Attributes:
-        seed: Of the training.
-        step: Its number.
+        seed: Seed of the training.
+        step: Number of the step.
         coin: A fair coin (JTCSE Eq. 12, https://arxiv.org/abs/2505.02366).
         ids: (N,), equal for equal sentences of the batch: duplicates are no negatives of each
             other.

@@ -14,7 +14,7 @@ class Difference(NamedTuple):
     """One difference between a paper and its released code.
 
     Attributes:
-        name: Of the row.
+        name: Name of the row.
         paper: The paper's wording.
         released: The code's.
         here: Which of them is the default.
@@ -22,8 +22,8 @@ class Difference(NamedTuple):
             of the configuration that gives them.
         roberta: Those for RoBERTa where they differ.
         term: The term that a loss can show the difference in.
-        labels: Of the two sides, where they are not paper and released.
-        of: Whose difference it is, where it is not the method's alone.
+        labels: Names of the two sides, where they are not paper and released.
+        of: The papers that have the difference, where it is not the method's alone.
         preset: Whether "released" includes the change: a reading of ours, or another choice of the
             paper, is none.
         base: Settings of both sides where the difference shows.

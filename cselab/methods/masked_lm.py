@@ -42,7 +42,7 @@ def fill_masks(model: nn.Module, ids: Tensor, mask: Tensor, masked: Tensor) -> T
     """Replace the tokens of `ids` that are masked in `masked` by samples from the model.
 
     Args:
-        model: From `load_masked_lm`.
+        model: A model from `load_masked_lm`.
         ids: Token ids, (B, L).
         mask: The attention mask, (B, L).
         masked: `ids` with some replaced by the mask token, (B, L).
@@ -61,7 +61,7 @@ def sums_by_sentence(losses: Float[Tensor, "N L"], counted: Tensor) -> Float[Ten
     """Sum and number of token losses per sentence, which can be gathered and chunked as vectors.
 
     Args:
-        losses: Of each token, (N, L).
+        losses: Loss of each token, (N, L).
         counted: Mask of the tokens that count, (N, L).
     """
     return torch.stack([(losses * counted).sum(1), counted.sum(1).to(losses.dtype)], dim=-1)[None]

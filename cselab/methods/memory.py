@@ -27,7 +27,7 @@ class Momentum(nn.Module):
     MoCo, https://arxiv.org/abs/1911.05722; ESimCSE, https://arxiv.org/abs/2109.04380.
 
     Args:
-        encoder: What is copied.
+        encoder: The encoder to copy and follow.
         momentum: m.
     """
 

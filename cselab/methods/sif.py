@@ -28,10 +28,10 @@ class SifMean:
     Arora et al. 2017, https://openreview.net/forum?id=SyK00v5xx.
 
     Args:
-        vectors: Of words, (vocab, d) float32.
+        vectors: Word vectors, (vocab, d) float32.
         weights: (vocab,), 0 for special tokens.
         direction: (d,), of unit length.
-        tokenizer: Of this vocabulary.
+        tokenizer: The tokenizer of this vocabulary.
     """
 
     def __init__(
@@ -64,7 +64,7 @@ class SifMean:
             tokenizer: What tokenised it.
             size: Dimensions of the vectors.
             a: As in `sif_weights`.
-            seed: Of the SVD, and of the sentences that the direction is computed from.
+            seed: Seed of the SVD, and of the sentences that the direction is computed from.
         """
         weights = sif_weights(rows, len(tokenizer), tokenizer.all_special_ids, a=a)
         vectors = ppmi_vectors(cooccurrence(rows, len(tokenizer)), size, seed=seed)

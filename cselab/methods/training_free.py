@@ -33,8 +33,8 @@ class TrainingFree(ABC):
 
     Attributes:
         fits: Whether it is fitted to the text, so that the text is part of its key.
-        paper_row: Its row in the papers' tables of BERT-base.
-        differences: Of paper and released code.
+        paper_row: Row in the papers' tables of BERT-base.
+        differences: Differences between paper and released code.
 
     Examples:
         >>> from cselab import load

@@ -52,8 +52,8 @@ def cross_stream(
     but [CLS] is computed.
 
     Args:
-        tower: Whose queries, keys and feed-forward layers are used.
-        other: Whose values are used.
+        tower: The tower of the queries, keys and feed-forward layers.
+        other: The tower of the values.
         cael: Layers that are CAELs, counted from 1.
         inputs: HD^{j-1} of `tower` at each CAEL j, (B, L, d).
         other_inputs: The same of `other`.

@@ -37,8 +37,8 @@ def load_decoder(
         bidirectional: As `how` in `make_bidirectional`; None keeps the layers that the folder was
             saved with, and what they do with padding.
         padding: As in `make_bidirectional`.
-        dropout: Of the attention; Llama has no other. None keeps the checkpoint's.
-        dtype: Of the weights; bfloat16 for large models that only LoRA trains.
+        dropout: Dropout of the attention; Llama has no other. None keeps the checkpoint's.
+        dtype: Precision of the weights; bfloat16 for large models that only LoRA trains.
         attn_implementation: "eager" where attentions are read; the default is faster.
 
     Returns:
@@ -189,9 +189,9 @@ def add_lora(model: PreTrainedModel, *, rank: int, alpha: float, dropout: float)
 
     Args:
         model: A decoder from `load_decoder`.
-        rank: Of an adapter's two matrices.
+        rank: Rank of an adapter's two matrices.
         alpha: An adapter's output is scaled by alpha / rank.
-        dropout: Of an adapter's input.
+        dropout: Dropout of an adapter's input.
 
     Examples:
         >>> from cselab.data.hub import model_folder

@@ -32,8 +32,9 @@ def encode(
     The result has no gradient; a loss may use it as a constant (a teacher's vectors).
 
     Args:
-        encoder: Has `embed(batch) -> (B, d)`, `tokenizer` and `backbones`. It runs in evaluation
-            mode; afterwards each module is in its previous mode. No random number is drawn.
+        encoder: A module with `embed(batch) -> (B, d)`, `tokenizer` and `backbones`. It runs in
+            evaluation mode; afterwards each module is in its previous mode. No random number is
+            drawn.
         sentences: n strings.
         max_length: Tokens; longer sentences are truncated. None is the backbone's maximum.
         tokens_per_batch: Padded tokens per batch, which bounds the memory; None: 8192 on a GPU, and

@@ -45,7 +45,7 @@ class Flowed:
     Args:
         encode: The encoder, a function from n sentences to (n, d).
         text: Sentences to fit the flow to, more than d.
-        seed: Of the flow's first weights and its batches.
+        seed: Seed of the flow's first weights and its batches.
 
     Raises:
         DataError: For a text that does not have more sentences than dimensions.

@@ -132,7 +132,7 @@ class SentenceEncoder(nn.Module):
         """The state at the last mask token of each row.
 
         Args:
-            states: Of the last layer, (B, L, d).
+            states: States of the last layer, (B, L, d).
             ids: Token ids, (B, L).
 
         Raises:

@@ -29,11 +29,11 @@ class TwinOutput(NamedTuple):
 
     Attributes:
         cls_i: [CLS] of tower I's last layer.
-        cls_ii: Of tower II's.
+        cls_ii: [CLS] of tower II's last layer.
         pooled_i: Tower I's pooler output; None without a pooler.
-        pooled_ii: Tower II's.
+        pooled_ii: Tower II's pooler output.
         cross_i: [CLS] of tower I's cross stream; None without CAELs, and of a fused twin.
-        cross_ii: Of tower II's.
+        cross_ii: [CLS] of tower II's cross stream.
     """
 
     cls_i: Tensor

@@ -30,9 +30,10 @@ class FitResult:
             the previous row (none at step 0).
         best_step: The step whose weights the method now has. Step 0 is evaluated but never
             selected, so that "trained" always means trained.
-        best_dev: Its dev score.
-        seconds: Of the training steps, without evaluations, since this process started or resumed.
-        sentences_per_second: Of the same training steps.
+        best_dev: The dev score of that step.
+        seconds: Time of the training steps, without evaluations, since this process started or
+            resumed.
+        sentences_per_second: Speed of the same training steps.
     """
 
     history: list[dict[str, float | int]]
@@ -73,9 +74,10 @@ def fit(
             for the rows are tokenised already.
         dev: A function that scores the method, higher is better; called before the first step and
             every `schedule.eval_every` steps.
-        seed: Of batches, dropout and coins; equal seeds give equal weights on the same machine.
+        seed: Seed of batches, dropout and coins; equal seeds give equal weights on the same
+            machine.
         device: Where the method is trained.
-        name: Of the progress bar.
+        name: Name of the progress bar.
         checkpoints: A folder of checkpoints, one per evaluation, for a run that may be interrupted.
             Called again after a kill, `fit` continues from the last complete checkpoint, to exactly
             the same weights. The folder is removed at the end. None: an interrupted run starts

@@ -31,11 +31,11 @@ def cached_backward(
     graph, with the same random numbers (dropout), and receives its part of the gradient.
 
     Args:
-        encode: From a batch to vectors; what has parameters.
-        loss_of: From the vectors of the whole batch to the loss.
+        encode: A function from a batch to vectors; it has the parameters.
+        loss_of: A function from the vectors of the whole batch to the loss.
         batch: Tensors of views * N rows, view-major, or of N rows.
         chunk: Number of sentences whose graph is kept at a time.
-        views: Their number.
+        views: Number of views.
         unsynced: A context manager for all chunks except the last (DDP's `no_sync`).
 
     Returns:

@@ -40,7 +40,7 @@ class ContrastiveTrainer(Trainer):
         corpus: Rows as in `fit`.
         schedule: As in `fit`.
         dev: As in `fit`.
-        arguments: Of transformers' Trainer.
+        arguments: Arguments of transformers' Trainer.
         history: The rows of `FitResult.history`; each evaluation appends one.
         probe: Measures alignment and uniformity.
         watch: Shows the progress.

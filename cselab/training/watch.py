@@ -123,8 +123,8 @@ class Watch(TrainerCallback):
     """A progress bar with dev score, loss terms and speed, and the same in TensorBoard files.
 
     Attributes:
-        seconds: Of the training steps of this process, without evaluations.
-        steps: Their number.
+        seconds: Time of the training steps of this process, without evaluations.
+        steps: Number of these steps.
     """
 
     def __init__(

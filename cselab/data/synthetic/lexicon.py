@@ -17,8 +17,8 @@ class Noun:
     """A thing.
 
     Attributes:
-        name: Of the concept.
-        kind: Its class at the top of the taxonomy.
+        name: Name of the concept.
+        kind: Class at the top of the taxonomy.
         words: (singular, plural) pairs, the usual word first.
         parent: The broader concept.
     """
@@ -34,7 +34,7 @@ class Verb:
     """An action.
 
     Attributes:
-        name: Of the concept.
+        name: Name of the concept.
         words: (base, third person, past, participle, gerund) of each synonym.
         parent: The broader action.
         opposite: The opposite action.

@@ -10,7 +10,7 @@ def describe(frame: Frame, random: Random, *, plain: bool = False) -> str:
     """A random sentence with the meaning `frame`.
 
     Args:
-        frame: From `draw_frame`.
+        frame: A meaning, as from `draw_frame`.
         random: Chooses synonyms, voice, tense and order.
         plain: Usual words, active voice, and place and time at the end.
 

@@ -58,9 +58,9 @@ def captions(scenes: int, *, of_each: int = 5, seed: int = 0) -> Iterator[tuple[
     No two scenes share a sentence, and none is in a dev or test pair.
 
     Args:
-        scenes: Their number.
+        scenes: Number of scenes.
         of_each: Sentences per scene.
-        seed: Of the scenes and their sentences.
+        seed: Seed of the scenes and their sentences.
 
     Examples:
         >>> from cselab.data.synthetic import captions

@@ -21,7 +21,7 @@ class RoundTripCache:
     """A mapping from sentences to round trips; a context manager that writes on exit.
 
     Args:
-        folder: Of the Parquet files; None keeps the round trips in memory.
+        folder: Folder of the Parquet files; None keeps the round trips in memory.
 
     Raises:
         DataError: With the file's name, for a damaged file.

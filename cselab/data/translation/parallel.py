@@ -18,7 +18,7 @@ def load_parallel(name: str, *, folder: str | Path | None = None) -> Parallel:
     """Load `parallel/<name>.tsv.gz` of the data folder: a header of the two languages, then pairs.
 
     Args:
-        name: Of the file.
+        name: Name of the file.
         folder: A data folder (data/README.md); None: the variable CSELAB_DATA.
 
     Raises:

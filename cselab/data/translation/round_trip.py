@@ -33,7 +33,7 @@ class RoundTrip:
 
     Args:
         pivot: The pivot language; without a translator, the name of a lexical pivot.
-        translator: From English to the pivot and back, see
+        translator: A function from English to the pivot and back, see
             `cselab.data.translation.translators.open_translator`.
         cache: A folder for the round trips of this translator only. Sentences in it are not
             translated again; after an interruption, the same call continues to the same output.
@@ -121,7 +121,7 @@ class RoundTripReport:
     """Statistics of the round trips of a corpus.
 
     Attributes:
-        sentences: Their number.
+        sentences: Number of sentences.
         changed: Share of sentences that changed.
         overlap: Mean Jaccard index of the word sets before and after.
         length_ratio: Mean of words after over words before.

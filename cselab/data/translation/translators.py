@@ -31,15 +31,15 @@ class Seq2Seq:
     """A transformers sequence-to-sequence model in one direction: `Seq2Seq(folder)(sentences)`.
 
     Args:
-        model: Its folder (see `cselab.data.hub.hub_model` for a model of the hub). The weights are
-            loaded at the first call, in half precision on a GPU.
+        model: The model's folder (see `cselab.data.hub.hub_model` for a model of the hub). The
+            weights are loaded at the first call, in half precision on a GPU.
         source: Language, for a model that has several: M2M100 and its relatives.
         target: Language, for a model that has several: these, or a Marian model with `>>fr<<`
             tokens.
         beams: Width of the beam search; 1 is greedy.
         temperature: Above 0, words are sampled instead. The random numbers depend on `seed` and on
             the sentences of the call, so equal calls give equal results.
-        seed: Of the sampled words.
+        seed: Seed of the sampled words.
         device: Where it runs.
 
     Raises:
