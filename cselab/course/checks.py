@@ -23,7 +23,21 @@ class NotDone(Exception):
 
 @dataclass(frozen=True)
 class Verdict:
-    """What a check found. True only for a right answer."""
+    """What a check found. True only for a right answer.
+
+    Attributes:
+        exercise: Its name.
+        state: "right", "not right yet" or "to do".
+        message: What is wrong, or what the right answer shows.
+
+    Examples:
+        >>> from cselab.course import Verdict
+        >>> verdict = Verdict("02.1", "not right yet", "Your result has shape (2, 2).")
+        >>> verdict
+        Exercise 02.1: not right yet. Your result has shape (2, 2).
+        >>> bool(verdict)
+        False
+    """
 
     exercise: str
     state: Literal["right", "not right yet", "to do"]
@@ -41,10 +55,27 @@ class Verdict:
 
 
 def exercise(name: str) -> Callable:
-    """Register the check of an exercise, "02.1" for the first of notebook 02.
+    """Register the check of an exercise.
 
     The check gets the answer, and what else `check` is given by name. It raises `Wrong`, or
     returns a sentence on what the right answer shows.
+
+    Args:
+        name: Of the exercise, "02.1" for the first of notebook 02.
+
+    Examples:
+        >>> from cselab.course import EXERCISES, Wrong, check, exercise
+        >>> @exercise("99.1")
+        ... def two(answer):
+        ...     if answer != 2:
+        ...         raise Wrong("Count again.")
+        ...     return "One and one."
+        >>> check("99.1", 3)
+        Exercise 99.1: not right yet. Count again.
+        >>> check("99.1", 2)
+        Exercise 99.1: right. One and one.
+        >>> two is EXERCISES.pop("99.1")  # there is no notebook 99
+        True
     """
 
     def add(function: Callable[..., str]) -> Callable[..., str]:
@@ -57,12 +88,18 @@ def exercise(name: str) -> Callable:
 def check(name: str, answer: Any, **context: Any) -> Verdict:
     """Check the answer to an exercise; an error in a reader's code is a verdict, not a traceback.
 
-    name: of the exercise, as "02.1". context: what its check reads besides, such as the lab.
+    Args:
+        name: Of the exercise, as "02.1".
+        answer: A number, a function or a text; None and dots are "to do".
+        **context: What its check reads besides, such as the lab.
 
-    Raises SettingsError for an exercise that does not exist.
+    Raises:
+        SettingsError: For an exercise that does not exist.
 
-    >>> check("02.1", lambda a, b, temperature: ...)
-    Exercise 02.1: to do. Replace the dots, and run the cell again.
+    Examples:
+        >>> from cselab.course import check
+        >>> check("02.1", lambda a, b, temperature: ...)
+        Exercise 02.1: to do. Replace the dots, and run the cell again.
     """
     if name not in EXERCISES:
         raise SettingsError(f"no exercise {name!r}; {suggest(name, EXERCISES)}")
@@ -87,9 +124,15 @@ def same_values(
 ) -> None:
     """Compare a reader's function with the library's on some inputs.
 
-    mistakes: functions that a wrong answer may equal, by the sentence that says what is wrong.
+    Args:
+        answer: The reader's function.
+        reference: The library's.
+        inputs: Arguments of each call.
+        mistakes: Functions that a wrong answer may equal, by the sentence that says what is wrong.
 
-    Raises Wrong at the first difference, and NotDone if the function returns nothing.
+    Raises:
+        Wrong: At the first difference.
+        NotDone: If the function returns nothing.
     """
     for arguments in inputs:
         found = answer(*copy.deepcopy(arguments))  # which it may change in place
@@ -115,11 +158,16 @@ def same_number(
     within: float,
     mistakes: Mapping[str, float] | None = None,
 ) -> None:
-    """Compare a reader's number with the right one, `within` a tolerance.
+    """Compare a reader's number with the right one.
 
-    mistakes: numbers that a wrong answer may be, by the sentence that says what is wrong.
+    Args:
+        answer: The reader's number.
+        expected: The right one.
+        within: Tolerance.
+        mistakes: Numbers that a wrong answer may be, by the sentence that says what is wrong.
 
-    Raises Wrong.
+    Raises:
+        Wrong: For a number that is not within the tolerance.
     """
     answer = float(answer)
     if abs(answer - expected) <= within:

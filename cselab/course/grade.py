@@ -20,7 +20,14 @@ SEEDS = tuple(range(101, 106))
 
 @dataclass(frozen=True)
 class Line:
-    """A line of the rubric: points out of `of`, and why."""
+    """A line of the rubric.
+
+    Attributes:
+        criterion: What is asked for.
+        points: Given.
+        of: Points that could be given.
+        why: The reason.
+    """
 
     criterion: str
     points: int
@@ -30,7 +37,23 @@ class Line:
 
 @dataclass(frozen=True)
 class Grade:
-    """Lines of the rubric, and the scores that they are read from (a row a seed)."""
+    """Lines of the rubric, and the scores that they are read from; printed as a table.
+
+    Attributes:
+        lines: Of the rubric.
+        table: Scores (Spearman x100), a row a seed, a column a method.
+
+    Examples:
+        >>> import pandas
+        >>> from cselab.course import Grade
+        >>> from cselab.course.grade import Line
+        >>> found = Grade([Line("runs", 30, 30, "trained with 5 seeds")], pandas.DataFrame())
+        >>> found.points
+        30
+        >>> print(found)
+         30 of  30  runs: trained with 5 seeds
+         30 of  30  in all
+    """
 
     lines: list[Line]
     table: pandas.DataFrame
@@ -53,13 +76,27 @@ def grade(
     profile: str = "tiny",
     settings: Mapping[str, Any] | None = None,
 ) -> Grade:
-    """Train a student's method and SimCSE over seeds, and grade the method by the rubric of
-    `docs/how-to/teaching.md`. Equal seeds are paired.
+    """Train a student's method and SimCSE over seeds, and grade the method.
 
-    path: a file that registers one method. settings: of all trainings, such as `steps`.
+    The rubric is that of `docs/how-to/teaching.md`. Equal seeds are paired. A method that cannot be
+    trained has a grade: its line says why.
 
-    Raises SettingsError for a file that cannot be loaded or registers several methods, and for
-    fewer than three seeds. A method that cannot be trained has a grade: its line says why.
+    Args:
+        path: A file that registers one method.
+        seeds: At least three.
+        profile: "tiny", "small" or "paper".
+        settings: Of all trainings, such as `steps`.
+
+    Raises:
+        SettingsError: For a file that cannot be loaded or registers several methods, and for fewer
+            than three seeds.
+
+    Examples:
+        >>> from cselab.course import grade
+        >>> grade("mine.py", seeds=(1, 2))
+        Traceback (most recent call last):
+            ...
+        cselab.errors.SettingsError: seeds: a comparison needs at least 3, got 2
     """
     if len(seeds) < 3:
         raise SettingsError(f"seeds: a comparison needs at least 3, got {len(seeds)}")

@@ -12,12 +12,24 @@ COLUMNS = ["name", "method", "seeds", "average", "sd", "difference", "low", "hig
 
 
 def table_over_seeds(table: pandas.DataFrame, against: str) -> pandas.DataFrame:
-    """A row a method: mean and standard deviation over seeds, and the paired difference from
-    `against` with its 95 % interval (`compare_seeds`).
+    """A row a method: mean and standard deviation over seeds, and the difference from a baseline.
 
-    table: scores (Spearman x100), a row a seed, a column a method, as `Lab.over_seeds` gives them.
+    The paired difference has its 95 % interval (`compare_seeds`).
 
-    Raises DataError for fewer than three seeds, or without a column `against`.
+    Args:
+        table: Scores (Spearman x100), a row a seed, a column a method, as `Lab.over_seeds` gives
+            them.
+        against: The baseline's column.
+
+    Raises:
+        DataError: For fewer than three seeds, or without a column `against`.
+
+    Examples:
+        >>> import pandas
+        >>> from cselab.course import table_over_seeds
+        >>> scores = pandas.DataFrame({"SimCSE": [70.0, 71.0, 70.5], "mine": [72.0, 72.5, 73.0]})
+        >>> table_over_seeds(scores, "SimCSE").loc["mine"].round(2).to_dict()
+        {'seeds': 3.0, 'average': 72.5, 'sd': 0.5, 'difference': 2.0, 'low': 0.76, 'high': 3.24}
     """
     if against not in table:
         raise DataError(f"no scores of {against!r}; the methods are {', '.join(table)}")
@@ -36,10 +48,25 @@ def enter(
 ) -> pandas.DataFrame:
     """Write a method's row to a leaderboard and return the whole, the largest difference first.
 
-    path: of a CSV file, made if it does not exist. name: of who enters; a second entry under the
-        same name and method takes the first one's place.
+    Args:
+        path: Of a CSV file, made if it does not exist.
+        name: Of who enters; a second entry under the same name and method takes the first one's
+            place.
+        table: As in `table_over_seeds`.
+        method: The column that is entered.
+        against: The baseline's column.
 
-    Raises DataError for an empty name or a method without scores, and as `table_over_seeds` does.
+    Raises:
+        DataError: For an empty name or a method without scores, and as `table_over_seeds`.
+
+    Examples:
+        >>> import pandas
+        >>> from cselab.course import enter
+        >>> scores = pandas.DataFrame({"SimCSE": [70.0, 71.0, 70.5], "mine": [72.0, 72.5, 73.0]})
+        >>> board = enter("board.csv", "team A", scores, "mine")
+        >>> board[["name", "method", "difference"]]
+             name method  difference
+        0  team A   mine         2.0
     """
     if not name.strip():
         raise DataError("name: expected yours or your team's; got an empty text")
@@ -59,7 +86,16 @@ def enter(
 
 
 def read(path: str | Path) -> pandas.DataFrame:
-    """The rows of a leaderboard, the largest difference first; none without the file."""
+    """The rows of a leaderboard, the largest difference first; none without the file.
+
+    Args:
+        path: Of the CSV file.
+
+    Examples:
+        >>> from cselab.course import read
+        >>> len(read("no-such-board.csv"))
+        0
+    """
     if not Path(path).is_file():
         return pandas.DataFrame(columns=COLUMNS)
     texts = dict.fromkeys(("name", "method", "against"), str)  # a name may look like a number

@@ -20,7 +20,15 @@ COLOURS = {
 
 
 class Chapter(NamedTuple):
-    """A box of the map."""
+    """A box of the map.
+
+    Attributes:
+        stem: Of the notebook's file.
+        group: A key of COLOURS.
+        title: In the box.
+        concepts: Below it.
+        needs: Numbers of the notebooks that come before.
+    """
 
     stem: str
     group: str
@@ -105,8 +113,10 @@ CHAPTERS = (
 def concept_map() -> HTML:
     """The notebooks as linked boxes, each to the right of what it needs.
 
-    >>> '02_twin_pretraining.ipynb' in concept_map().data
-    True
+    Examples:
+        >>> from cselab.course import concept_map
+        >>> '02_twin_pretraining.ipynb' in concept_map().data
+        True
     """
     columns: dict[str, int] = {}
     for chapter in CHAPTERS:

@@ -13,7 +13,17 @@ from cselab.reporting import recorded
 
 
 def tests(lab: Lab) -> str:
-    """What a verdict is on: the one test, or the average of all."""
+    """What a verdict is on: the one test, or the average of all.
+
+    Args:
+        lab: Whose tests they are.
+
+    Examples:
+        >>> from cselab.course import tests
+        >>> from cselab.experiments import open_lab
+        >>> tests(open_lab("x"))
+        'Synthetic'
+    """
     names = lab.test_tasks
     return names[0] if len(names) == 1 else f"the average of {len(names)} tests"
 
@@ -21,8 +31,15 @@ def tests(lab: Lab) -> str:
 def relation(found: PairComparison | SeedComparison, other: str) -> str:
     """How a score stands to another one's: above, below or not distinguishable, with the interval.
 
-    >>> relation(PairComparison(2.0, 1.5, 2.5, 0.001), "SimCSE")
-    '2.0 points above SimCSE (95 % interval 1.5 to 2.5)'
+    Args:
+        found: The difference.
+        other: Name of what it is from.
+
+    Examples:
+        >>> from cselab.course import relation
+        >>> from cselab.evaluation import PairComparison
+        >>> relation(PairComparison(2.0, 1.5, 2.5, 0.001), "SimCSE")
+        '2.0 points above SimCSE (95 % interval 1.5 to 2.5)'
     """
     difference = found.mean if isinstance(found, SeedComparison) else found.difference
     return _relation(difference, found.low, found.high, other, digits=1)
@@ -31,7 +48,21 @@ def relation(found: PairComparison | SeedComparison, other: str) -> str:
 def recorded_relation(label: str, other: str) -> str:
     """How a recorded method stands to another one over seeds: a list, one line a kind of text.
 
-    Raises DataError for a label without recorded runs, with the nearest.
+    Args:
+        label: Of recorded runs.
+        other: Label of the runs that it is compared with.
+
+    Returns:
+        Markdown.
+
+    Raises:
+        DataError: For a label without recorded runs, with the nearest.
+
+    Examples:
+        >>> from cselab.course import recorded_relation
+        >>> print(recorded_relation("TNCSE", "SimCSE"))  # doctest: +ELLIPSIS
+        - synthetic text: TNCSE is ... SimCSE (...95 % interval ...)
+        - real text: TNCSE is ... SimCSE (...95 % interval ...)
     """
     lines = []
     for text, table in recorded.tables(other, [label]).items():
@@ -43,7 +74,21 @@ def recorded_relation(label: str, other: str) -> str:
 
 
 def recorded_differences(tables: Mapping[str, pandas.DataFrame]) -> str:
-    """List the differences of `recorded.tables` with their intervals, text by text."""
+    """List the differences of `recorded.tables` with their intervals, text by text.
+
+    Args:
+        tables: Results of `evaluation.compare_methods` by name of the text.
+
+    Returns:
+        Markdown.
+
+    Examples:
+        >>> import pandas
+        >>> from cselab.course import recorded_differences
+        >>> table = pandas.DataFrame({"difference": [1.5], "low": [1.0], "high": [2.0]}, ["TNCSE"])
+        >>> recorded_differences({"synthetic text": table})
+        '- synthetic text, TNCSE: +1.50 [+1.00, +2.00]'
+    """
     return "\n".join(
         f"- {text}, {name}: {row.difference:+.2f} [{row.low:+.2f}, {row.high:+.2f}]"
         for text, table in tables.items()
@@ -60,14 +105,33 @@ def _relation(difference: float, low: float, high: float, other: str, digits: in
 
 
 def reveal(text: str) -> Markdown:
-    """A folded answer to a "predict" question; Markdown, equations included."""
+    """A folded answer to a "predict" question.
+
+    Args:
+        text: Markdown, equations included.
+
+    Examples:
+        >>> from cselab.course import reveal
+        >>> "Compare with your prediction" in reveal("It falls.").data
+        True
+    """
     return Markdown(
         f"<details><summary>Compare with your prediction</summary>\n\n{text}\n\n</details>"
     )
 
 
 def guide(lab: Lab) -> Markdown:
-    """What the lab's notebook takes in each profile, and how to run it at full size."""
+    """What the lab's notebook takes in each profile, and how to run it at full size.
+
+    Args:
+        lab: Of a notebook of this project.
+
+    Examples:
+        >>> from cselab.course import guide
+        >>> from cselab.experiments import open_lab
+        >>> "cselab run 03 -p profile=paper" in guide(open_lab("03_jtcse_training")).data
+        True
+    """
     times = json.loads((project_path("outputs/reference") / "times.json").read_text())
     notebook = times["notebooks"][lab.notebook]
     tiny, small, paper = (notebook[profile] for profile in ("tiny", "small", "paper"))
@@ -88,7 +152,20 @@ def guide(lab: Lab) -> Markdown:
 def compare_with_recorded(lab: Lab, trained: Mapping[str, tuple[StsReport, Trained]]) -> Markdown:
     """A box: the scores of this page beside those of the recorded runs, and why they differ.
 
-    trained: test report and training, by the label of the recorded runs.
+    Args:
+        lab: Of the page.
+        trained: Test report and training, by the label of the recorded runs.
+
+    Examples:
+        >>> import cselab
+        >>> from cselab.course import compare_with_recorded
+        >>> from cselab.experiments import Trained, open_lab
+        >>> lab = open_lab("x", sentences=50, synthetic_pairs=20)
+        >>> tower = Trained(cselab.load("tiny-bert"), lab.config("simcse"))  # stands for a training
+        >>> report = lab.evaluate({"SimCSE": tower})["SimCSE"]
+        >>> box = compare_with_recorded(lab, {"SimCSE": (report, tower)})
+        >>> "with one seed, on 50 sentences" in box.data
+        True
     """
     text = "real" if lab.session.has_real_data else "synthetic"
     tables = recorded.tables(next(iter(trained)), list(trained))
