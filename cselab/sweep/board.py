@@ -16,10 +16,15 @@ from cselab.sweep.task import Job, Summary
 
 
 class Board:
-    """Counts runs as they end. On a terminal a table that is redrawn in place; elsewhere a line a
-    run, and the table at the end.
+    """Counts runs as they end.
 
-    labels: of all runs, one each. workers: how many runs go at a time.
+    On a terminal a table that is redrawn in place; elsewhere a line a run, and the table at the
+    end.
+
+    Args:
+        labels: Of all runs, one each.
+        workers: How many runs go at a time.
+        stream: Where it is written; None: standard output.
     """
 
     def __init__(self, labels: Sequence[str], workers: int, stream: TextIO | None = None):

@@ -17,13 +17,18 @@ START = 60
 
 @contextmanager
 def connected(scheduler: str | None, workers: int, threads: int) -> Iterator[Client]:
-    """A client of `scheduler` ("tcp://host:8786"), or of a local cluster of `workers` processes
-    with `threads` each for torch.
+    """A client of a scheduler, or of a local cluster.
 
     A worker does one run at a time, for torch's random state is its process's own.
 
-    Raises CselabError for a scheduler that does not answer, has no worker, or whose workers run
-    other code than this process.
+    Args:
+        scheduler: "tcp://host:8786"; None: a local cluster.
+        workers: Processes of the local cluster.
+        threads: Of each process, for torch.
+
+    Raises:
+        CselabError: For a scheduler that does not answer, has no worker, or whose workers run other
+            code than this process.
     """
     if scheduler is not None:
         with _attached(scheduler) as client:
@@ -43,7 +48,7 @@ def connected(scheduler: str | None, workers: int, threads: int) -> Iterator[Cli
 
 
 def cpu_count() -> int:
-    """That this process may use."""
+    """Number of processors that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 

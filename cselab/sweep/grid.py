@@ -46,8 +46,13 @@ OWN = ("methods", "notebooks", "seeds", "seed", "label", "profile", "preset")
 class Run:
     """One run: a method's configuration, or a notebook with parameters.
 
-    method: a registered name, or the path of a notebook. given: of a notebook, its parameters.
-    config: of a notebook, that of the data it reads.
+    Attributes:
+        label: What the report calls it.
+        method: A registered name, or the path of a notebook.
+        seed: Of the run.
+        config: Of a notebook, that of the data it reads.
+        given: Of a notebook, its parameters.
+        measures: Names of `cselab.sweep.measures`.
     """
 
     label: str
@@ -64,7 +69,14 @@ class Run:
 
 
 def read_grid(path: Path) -> dict[str, Any]:
-    """A TOML file's grid, for `expand`. Raises SettingsError for an unreadable one."""
+    """A TOML file's grid, for `expand`.
+
+    Args:
+        path: Of the file.
+
+    Raises:
+        SettingsError: For an unreadable one.
+    """
     try:
         return tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
@@ -76,18 +88,33 @@ def read_grid(path: Path) -> dict[str, Any]:
 
 
 def module_files(grid: Mapping[str, Any], folder: Path) -> list[Path]:
-    """The files with methods that a grid names; relative ones are looked for beside the grid."""
+    """The files with methods that a grid names.
+
+    Args:
+        grid: From `read_grid`.
+        folder: Of the grid, beside which relative names are looked for.
+    """
     return [folder / Path(str(name)).expanduser() for name in _listed(grid.get("modules", ()))]
 
 
 def expand(grid: Mapping[str, Any], notebooks: Path, *, modules: Sequence[Path] = ()) -> list[Run]:
     """All runs of a grid, in order, each label and seed once.
 
-    notebooks: the folder that notebooks are looked up in. modules: files with methods, loaded
-        first.
+    Args:
+        grid: From `read_grid`, or a mapping with the same keys.
+        notebooks: The folder that notebooks are looked up in.
+        modules: Files with methods, loaded first.
 
-    Raises SettingsError for an unknown key, method, setting or measure (with the nearest), for bad
-    values, for two different runs under one label and seed, and for one under two labels.
+    Raises:
+        SettingsError: For an unknown key, method, setting or measure (with the nearest), for bad
+            values, for two different runs under one label and seed, and for one under two labels.
+
+    Examples:
+        >>> from pathlib import Path
+        >>> from cselab.sweep.grid import expand
+        >>> grid = {"seeds": "1-2", "runs": [{"methods": ["jtcse"], "caels": [1, 3]}]}
+        >>> [(run.label, run.seed) for run in expand(grid, Path("notebooks"))]
+        [('jtcse, caels=1', 1), ('jtcse, caels=1', 2), ('jtcse, caels=3', 1), ('jtcse, caels=3', 2)]
     """
     for module in modules:
         load_method_file(module)
@@ -120,7 +147,19 @@ def expand(grid: Mapping[str, Any], notebooks: Path, *, modules: Sequence[Path] 
 
 
 def parse_seeds(given: Any) -> list[int]:
-    """`[1, 2]`, `7`, `"1-4"` or `"1,3,8-10"`. Raises SettingsError for anything else."""
+    """Seeds as a list.
+
+    Args:
+        given: `[1, 2]`, `7`, `"1-4"` or `"1,3,8-10"`.
+
+    Raises:
+        SettingsError: For anything else.
+
+    Examples:
+        >>> from cselab.sweep.grid import parse_seeds
+        >>> parse_seeds("1,3,8-10")
+        [1, 3, 8, 9, 10]
+    """
     if isinstance(given, (list, tuple)):
         parts = given
     else:

@@ -11,9 +11,15 @@ from cselab.models.encode import Encoder
 
 
 class Row(NamedTuple):
-    """One number. measure: "test", "no captions", "dev", "phenomenon", "alignment", "uniformity",
-    "energy" or "transfer"; task: of which data; n: pairs or sentences, 0 where it is not counted.
-    Correlations and accuracies are x100."""
+    """One number.
+
+    Attributes:
+        measure: "test", "no captions", "dev", "phenomenon", "alignment", "uniformity", "energy" or
+            "transfer".
+        task: Of which data.
+        value: Correlations and accuracies are x100.
+        n: Pairs or sentences, 0 where it is not counted.
+    """
 
     measure: str
     task: str

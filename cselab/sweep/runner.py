@@ -29,19 +29,27 @@ def sweep(
     modules: Sequence[Path] = (),
     retries: int = 1,
 ) -> Board:
-    """Do those of `runs` that are not in the store, and show how they go; the board says how all
-    ended.
-
-    modules: files with methods of one's own; their source travels to the workers.
-    retries: of a run whose process raised what is neither bad input nor divergence. A run whose
-        worker died starts again elsewhere, from its last checkpoint, up to dask's
-        `distributed.scheduler.allowed-failures`.
+    """Do those of `runs` that are not in the store, and show how they go.
 
     Everything that the runs will read is looked for before the first of them starts.
 
-    Raises CselabError where something is missing (one line a reason), where a sweep on another
-    scheduler has the store, and where the scheduler is lost: what was finished is in the store
-    then, and the same command goes on.
+    Args:
+        client: From `connected`.
+        runs: From `expand`.
+        store: Path of the store.
+        outputs: The folder of steps and logs.
+        modules: Files with methods of one's own; their source travels to the workers.
+        retries: Of a run whose process raised what is neither bad input nor divergence. A run whose
+            worker died starts again elsewhere, from its last checkpoint, up to dask's
+            `distributed.scheduler.allowed-failures`.
+
+    Returns:
+        The board, which says how all ended.
+
+    Raises:
+        CselabError: Where something is missing (one line a reason), where a sweep on another
+            scheduler has the store, and where the scheduler is lost: what was finished is in the
+            store then, and the same command goes on.
     """
     address = client.scheduler.address
     sources = tuple((path.stem, path.read_text(encoding="utf-8")) for path in modules)

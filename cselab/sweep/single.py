@@ -20,10 +20,17 @@ def train_one(
     store: Path | None,
     modules: Sequence[Path] = (),
 ) -> None:
-    """Train and measure a method with the settings `given`; print its scores, and keep them in
-    `store` if there is one.
+    """Train and measure a method; print its scores, and keep them in a store if there is one.
 
-    Raises SettingsError, with the nearest name, for an unknown method or setting.
+    Args:
+        method: A registered name.
+        given: Settings, and profile, seed or preset, by dotted path.
+        outputs: The folder of steps.
+        store: Path of the store, or None.
+        modules: Files with methods of one's own.
+
+    Raises:
+        SettingsError: With the nearest name, for an unknown method or setting.
     """
     grid = {name: value for name, value in given.items() if name in (*OWN, "measures")}
     axes = {name: [value] for name, value in given.items() if name not in grid}  # of one value each

@@ -44,8 +44,24 @@ TABLES = (
 
 @dataclass(frozen=True)
 class Result:
-    """How a run ended. error: empty for a finished one. settings: the whole configuration. rows:
-    measure, task, value, n."""
+    """How a run ended: its row of the store.
+
+    Attributes:
+        key: Of the run.
+        label: What the report calls it.
+        method: Its name.
+        seed: Of the run.
+        profile: "tiny", "small" or "paper".
+        settings: The whole configuration.
+        source: Hash of the code.
+        data: Fingerprint of the data.
+        seconds: That it took.
+        worker: Where it was computed.
+        finished: When.
+        environment: Versions and hardware.
+        error: Empty for a finished one.
+        rows: Measure, task, value, n.
+    """
 
     key: str
     label: str
@@ -64,8 +80,21 @@ class Result:
 
 
 class Store:
-    """Opens `path`, or makes it. Raises DataError for a file that is no store, or one of another
-    version."""
+    """The store of a sweep: opens `path`, or makes it.
+
+    Args:
+        path: Of the SQLite file.
+
+    Raises:
+        DataError: For a file that is no store, or one of another version.
+        CselabError: For a file that cannot be opened.
+
+    Examples:
+        >>> from cselab.sweep.store import Store
+        >>> store = Store("sweep.sqlite")
+        >>> store.done(), len(store.scores())
+        (set(), 0)
+    """
 
     def __init__(self, path: str | Path):
         self.path = Path(path)
@@ -122,14 +151,26 @@ class Store:
                 yield db
 
     def done(self, keys: Iterable[str] | None = None) -> set[str]:
-        """Keys of finished runs; of those among `keys`, if given."""
+        """Keys of finished runs.
+
+        Args:
+            keys: To choose from; None: all.
+        """
         with self._open() as db:
             found = {key for (key,) in db.execute("SELECT key FROM runs WHERE state = 'done'")}
         return found if keys is None else found & set(keys)
 
     def add(self, result: Result) -> bool:
-        """Write a run and its numbers in one transaction. A finished run stays as it is: False says
-        that it was there; a failed one gives way, and its attempts are counted on."""
+        """Write a run and its numbers in one transaction.
+
+        A finished run stays as it is; a failed one gives way, and its attempts are counted on.
+
+        Args:
+            result: Of the run.
+
+        Returns:
+            False if the run was there, finished.
+        """
         run = asdict(result)
         rows, run["state"] = run.pop("rows"), "failed" if result.error else "done"
         run["settings"], run["environment"] = (
@@ -154,9 +195,16 @@ class Store:
         return True
 
     def summary(self, key: str) -> tuple[str, float, dict[tuple[str, str], float]]:
-        """Of one run: its error ("" for none), its seconds, its numbers by measure and task.
+        """Error, seconds and numbers of one run.
 
-        Raises KeyError for an unknown one.
+        Args:
+            key: Of the run.
+
+        Returns:
+            Its error ("" for none), its seconds, its numbers by measure and task.
+
+        Raises:
+            KeyError: For an unknown one.
         """
         with self._open() as db:
             run = db.execute("SELECT error, seconds FROM runs WHERE key = ?", (key,)).fetchone()

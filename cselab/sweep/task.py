@@ -38,8 +38,13 @@ ALONE = threading.Lock()
 
 
 class Place(NamedTuple):
-    """Where a sweep keeps things, as its workers see it. modules: files of methods, name and
-    source, which a worker may not have."""
+    """Where a sweep keeps things, as its workers see it.
+
+    Attributes:
+        store: Path of the store.
+        outputs: Folder of steps and logs.
+        modules: Files of methods, name and source, which a worker may not have.
+    """
 
     store: str
     outputs: str
@@ -70,7 +75,13 @@ class Job(NamedTuple):
 
 
 class Training(NamedTuple):
-    """A training that runs start from: its key, its node as JSON, and the keys of those before."""
+    """A training that runs start from.
+
+    Attributes:
+        key: Of the training.
+        node: Its configuration as JSON.
+        after: Keys of the trainings before it.
+    """
 
     key: str
     node: str
@@ -78,7 +89,14 @@ class Training(NamedTuple):
 
 
 class Plan(NamedTuple):
-    """Of one run: its key, the fingerprint of its data, and the trainings before it."""
+    """What a worker knows of one run before it starts.
+
+    Attributes:
+        key: Of the run.
+        data: Fingerprint of its data.
+        trainings: Those before it.
+        after: Keys of the last of them.
+    """
 
     key: str
     data: str
@@ -134,7 +152,7 @@ def _hash(parts: list) -> str:
 
 
 def data_fingerprint(session: Session) -> str:
-    """Of all text and pairs that runs on this data can read: sixteen hex digits."""
+    """Sixteen hex digits of all text and pairs that runs on this data can read."""
     digest = hashlib.sha256(session.text.fingerprint.encode())
     for pairs in (*session.test_data, session.dev_pairs, session.synthetic_pairs):
         digest.update(pairs.fingerprint.encode())
@@ -144,7 +162,15 @@ def data_fingerprint(session: Session) -> str:
 
 
 def problems(jobs: Sequence[Job], place: Place) -> dict[str, list[str]]:
-    """What would end some of these runs sooner or later: the error, and the labels of the runs."""
+    """What would end some of these runs sooner or later.
+
+    Args:
+        jobs: The runs.
+        place: Where the sweep keeps things.
+
+    Returns:
+        By error, the labels of the runs.
+    """
     found: dict[str, list[str]] = {}
     with _working(place):
         for job in jobs:
@@ -158,8 +184,15 @@ def problems(jobs: Sequence[Job], place: Place) -> dict[str, list[str]]:
 
 
 def check_run(run: Run, session: Session) -> None:
-    """Raises CselabError where something that the run will read is missing; a notebook checks its
-    own."""
+    """Check that all that the run will read is there; a notebook checks its own.
+
+    Args:
+        run: The run.
+        session: Of its data.
+
+    Raises:
+        CselabError: Where something is missing.
+    """
     if run.notebook:
         return
     check([run.config], session)
@@ -181,6 +214,12 @@ def execute(job: Job, plan: Plan, place: Place, *_after: object) -> Summary:
 
     Bad input and divergence are results: they are written and not tried again. Anything else is
     raised, so that the scheduler may retry.
+
+    Args:
+        job: The run.
+        plan: Its keys.
+        place: Where the sweep keeps things.
+        *_after: Trainings that the scheduler has to finish first.
     """
     store = Store(place.store)
     if store.done([plan.key]):
