@@ -64,8 +64,12 @@ class Claim(BaseModel):
 def read_claims(path: Path) -> list[Claim]:
     """Read the claims of a TOML file.
 
-    Raises SettingsError for an unreadable file, an unknown or missing key, and a gap that is not
-    above 0.
+    Args:
+        path: Of the file.
+
+    Raises:
+        SettingsError: For an unreadable file, an unknown or missing key, and a gap that is not
+            above 0.
     """
     try:
         blocks = tomllib.loads(path.read_text(encoding="utf-8")).get("claims", [])
@@ -85,8 +89,20 @@ def verdict(
 ) -> str:
     """Apply the rule to a mean difference, its interval and the paper's gap, all in points.
 
-    >>> verdict(0.9, 0.6, 1.2, gap=1.3), verdict(0.05, -0.1, 0.19, gap=1.3)
-    ('supported, smaller', 'no effect')
+    Args:
+        difference: Mean over seeds.
+        low: Lower end of its 95 % t interval.
+        high: Its upper end.
+        gap: That the paper prints; None: unknown.
+        margin: Points that matter.
+
+    Returns:
+        "supported", "supported, smaller", "contradicted", "no effect" or "undecided".
+
+    Examples:
+        >>> from cselab.reporting.claims import verdict
+        >>> verdict(0.9, 0.6, 1.2, gap=1.3), verdict(0.05, -0.1, 0.19, gap=1.3)
+        ('supported, smaller', 'no effect')
     """
     if -margin < low and high < margin:
         return NO_EFFECT
@@ -98,15 +114,18 @@ def verdict(
 
 
 def check_claims(scores: pandas.DataFrame, claims: Sequence[Claim]) -> pandas.DataFrame:
-    """Check claims against runs; one row a claim, in order.
+    """Check claims against runs.
 
-    A row has the claim, the number of seeds that both labels have, the mean difference with its
-    standard deviation and interval, the p of the sign-flip test before and after Holm's correction
-    for all claims, the seeds that a half-width of the margin needs (at the spread of these runs),
-    and the verdict.
+    Args:
+        scores: Rows as `Store.scores` gives them, one run a label and seed. Fewer than three common
+            seeds count as no runs.
+        claims: From `read_claims`.
 
-    scores: rows as `Store.scores` gives them, one run a label and seed. Fewer than three common
-        seeds count as no runs.
+    Returns:
+        One row a claim, in order: the claim, the number of seeds that both labels have, the mean
+        difference with its standard deviation and interval, the p of the sign-flip test before and
+        after Holm's correction for all claims, the seeds that a half-width of the margin needs (at
+        the spread of these runs), and the verdict.
     """
     table = []
     for claim in claims:

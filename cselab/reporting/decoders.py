@@ -4,7 +4,7 @@ import json
 
 import pandas
 
-from cselab.experiments.workspace import project_path
+from cselab.paths import shipped
 
 PRINTED_STRICT = {"SimCSE, RoBERTa": 16.4, "SimCSE, LLaMA": 18.4, "BeLLM": 20.2}
 """Strict accuracy of caption retrieval, %, on the 1000 pictures of Flickr30k's test split (BeLLM
@@ -18,9 +18,10 @@ PRINTED_RARE_WORDS = 91.74
 def decoder_scores() -> pandas.DataFrame:
     """Recorded scores of decoders on synthetic and real text (benchmarks/decoders.py).
 
-    Columns: text, label, seed; STS (average, Spearman x100), strict accuracy, and the transfer
-    tasks (accuracy x100, SentEval's protocol), NaN where a row has none.
+    Returns:
+        Columns text, label, seed; STS (average, Spearman x100), strict accuracy, and the transfer
+        tasks (accuracy x100, SentEval's protocol), NaN where a row has none.
     """
-    path = project_path("outputs/reference") / "decoders.json"
+    path = shipped("reference") / "decoders.json"
     rows = json.loads(path.read_text())["rows"]
     return pandas.DataFrame([{**row, **row.pop("scores")} for row in rows])

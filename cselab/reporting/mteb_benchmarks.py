@@ -49,9 +49,13 @@ FULL_NAMES = (
 class PaperTable:
     """A table of zero-shot scores.
 
-    sources: paper and number of each printed part. suffix: that mteb's names have and the printed
-    ones lack. average: the printed average's name. metric: of mteb, None for its main score. only:
-    the printed columns that belong here; none for all.
+    Attributes:
+        title: Of the table.
+        sources: Paper and number of each printed part.
+        average: The printed average's name.
+        suffix: That mteb's names have and the printed ones lack.
+        metric: Of mteb, None for its main score.
+        only: The printed columns that belong here; none for all.
     """
 
     title: str
@@ -119,14 +123,20 @@ OFFLINE = "offline"
 
 
 def benchmark_tasks(name: str) -> list[str]:
-    """Names of a benchmark's tasks: of TABLES, GROUPS, "offline" or mteb ("MTEB(eng, v2)").
+    """Names of a benchmark's tasks, as `find_tasks` takes them.
 
-    As `find_tasks` takes them: "task/subset" of a task that the benchmark has in part.
+    "task/subset" is of a task that the benchmark has in part.
 
-    Raises SettingsError, with the nearest name, for an unknown benchmark.
+    Args:
+        name: Of TABLES, GROUPS, "offline" or mteb ("MTEB(eng, v2)").
 
-    >>> benchmark_tasks("jtcse-sts")
-    ['STS17/en-en', 'STS22.v2/en', 'STSBenchmarkMultilingualSTS/en']
+    Raises:
+        SettingsError: With the nearest name, for an unknown benchmark.
+
+    Examples:
+        >>> from cselab.reporting.mteb_benchmarks import benchmark_tasks
+        >>> benchmark_tasks("jtcse-sts")
+        ['STS17/en-en', 'STS22.v2/en', 'STSBenchmarkMultilingualSTS/en']
     """
     if name == OFFLINE:
         from cselab.evaluation.mteb_data import FEEDS

@@ -29,21 +29,32 @@ def evaluate_folder(
     name: str | None = None,
     say: Callable[[str], None] = print,
 ) -> Path:
-    """Evaluate the encoder in a folder on a benchmark or on tasks; return the folder of the tables,
-    which have all its results, also those of earlier runs.
+    """Evaluate the encoder in a folder on a benchmark or on tasks, and write its tables.
 
     Result files are below `results` in mteb's layout, by the encoder's name and a revision: the
     fingerprint of its folder, and "hub" or "local" for the data. The revision of the data, or its
     fingerprint, is in each file. A run that was killed goes on where it was.
 
-    benchmark, tasks: one of them; the benchmark "offline" by default.
-    languages: as in `find_tasks`. pooling: as in `cselab.load`. folder: a data folder. hub: mteb
-        loads its own data.
-    name: of the encoder; by default, that of its folder.
-    say: gets a line per task, and the tables.
+    Args:
+        encoder: Folder of the encoder.
+        results: Folder of result files.
+        benchmark: As in `benchmark_tasks`; "offline" without tasks.
+        tasks: In the place of a benchmark, as in `find_tasks`.
+        languages: As in `find_tasks`.
+        pooling: As in `cselab.load`.
+        folder: A data folder.
+        hub: Whether mteb loads its own data.
+        name: Of the encoder; by default, that of its folder.
+        say: Called with a line per task, and the tables.
 
-    Raises SettingsError, ModelError and DataError, before anything is computed, for an unknown
-    benchmark, task or language, a folder without an encoder, and a damaged result file.
+    Returns:
+        The folder of the tables, which have all its results, also those of earlier runs.
+
+    Raises:
+        SettingsError: Before anything is computed, as the others, for an unknown benchmark, task or
+            language, a benchmark beside tasks, the hub beside a data folder, and a bad name.
+        ModelError: For a folder without an encoder.
+        DataError: For a damaged result file, and where no task has data.
     """
     if benchmark and tasks:
         raise SettingsError("give a benchmark or tasks, not both")

@@ -20,8 +20,11 @@ NAMES = (*TABLES, RETRIEVAL, ZERO_SHOT)
 class Beside:
     """Our results beside a printed table.
 
-    frame: a row per printed task, a column per model, the last one ours; scores x100.
-    done: tasks, subsets or averages of it that have a result here; coverage: the same in words.
+    Attributes:
+        title: Of the table.
+        frame: A row per printed task, a column per model, the last one ours; scores x100.
+        done: Tasks, subsets or averages of it that have a result here.
+        coverage: The same in words.
     """
 
     title: str
@@ -40,12 +43,18 @@ class Beside:
 
 
 def beside_table(name: str, results: Sequence[Any], label: str = "here") -> Beside:
-    """Results of mteb (`TaskResult`) beside the table `name`, one of NAMES.
+    """Results of mteb beside a printed table.
 
     An average of ours stands beside the printed one only if every task of it has a result, with
     every subset; a task whose subsets are incomplete counts as missing.
 
-    Raises SettingsError for an unknown table.
+    Args:
+        name: One of NAMES.
+        results: mteb's `TaskResult`s.
+        label: Of our column.
+
+    Raises:
+        SettingsError: For an unknown table.
     """
     if name == RETRIEVAL:
         return _retrieval(results, label)
@@ -78,7 +87,12 @@ def tables_with(results: Sequence[Any]) -> list[str]:
 
 
 def scores(results: Sequence[Any], label: str = "here") -> pandas.DataFrame:
-    """Main score x100 of each task, split and subset."""
+    """Main score x100 of each task, split and subset.
+
+    Args:
+        results: mteb's `TaskResult`s.
+        label: Of the column of scores.
+    """
     rows = [
         {
             "task": result.task_name,
@@ -147,7 +161,13 @@ METRICS = [
 
 
 def retrieval_metrics(results: Sequence[Any]) -> pandas.DataFrame:
-    """The fifteen metrics of JTCSE's Table VII x100, a retrieval task a column."""
+    """The fifteen metrics of JTCSE's Table VII x100, a retrieval task a column.
+
+    https://arxiv.org/abs/2505.02366.
+
+    Args:
+        results: mteb's `TaskResult`s.
+    """
     from cselab.evaluation.mteb_tasks import find_tasks
 
     by_task = {result.task_name: result for result in results}

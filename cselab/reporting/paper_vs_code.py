@@ -27,7 +27,12 @@ weights; score: second minus first, average of the test tasks, mean ± sd over s
 
 
 class Row(NamedTuple):
-    """One difference, and the name of the method that it is measured on."""
+    """One difference.
+
+    Attributes:
+        method: Name of the method that it is measured on.
+        difference: Of paper and released code.
+    """
 
     method: str
     difference: Difference
@@ -43,15 +48,22 @@ class Row(NamedTuple):
 
 
 class Effect(NamedTuple):
-    """A term of a loss at the start of training, and the length of its gradient in the encoder."""
+    """A term of a loss at the start of training.
+
+    Attributes:
+        loss: The term's value.
+        gradient: The length of its gradient in the encoder.
+    """
 
     loss: float
     gradient: float
 
 
 def rows() -> list[Row]:
-    """All of them, a row that methods share once, at the last of them: the row of both twins is
-    measured on the one that has all terms."""
+    """All differences, a row that methods share once, at the last of them.
+
+    The row of both twins is measured on the one that has all terms.
+    """
     found = {}
     for name in sorted(method_names(), key=_in_order):
         for difference in vars(registered(name)).get("differences", ()):
@@ -81,11 +93,13 @@ def _of(row: Row) -> str:
 
 
 def loss_effects(lab: Lab) -> pandas.DataFrame:
-    """For each row with a term: the term's value and gradient in both wordings, on one batch of the
-    lab's text.
+    """The term's value and gradient in both wordings, for each row with a term.
 
-    Twins start from the lab's two towers (trained if they are not there), other methods from the
-    backbone or decoder; the same dropout masks for both sides.
+    On one batch of the lab's text. Twins start from the lab's two towers (trained if they are not
+    there), other methods from the backbone or decoder; the same dropout masks for both sides.
+
+    Args:
+        lab: Whose text, towers and backbone are used.
     """
     found = {}
     for row in rows():
@@ -110,7 +124,14 @@ def configs(lab: Lab, row: Row) -> tuple[TrainedConfig, TrainedConfig]:
 
 
 def loss_effect(lab: Lab, row: Row, *, changed: bool, seed: int = 0) -> Effect:
-    """One side of one row."""
+    """One side of one row.
+
+    Args:
+        lab: As in `loss_effects`.
+        row: The difference.
+        changed: Whether it is the second of `row.sides`.
+        seed: Of the dropout masks.
+    """
     config = configs(lab, row)[changed]
     torch.manual_seed(seed)  # of what the method draws: LoRA's, a head's
     method = lab.create(config).train()
@@ -126,8 +147,16 @@ def loss_effect(lab: Lab, row: Row, *, changed: bool, seed: int = 0) -> Effect:
 
 
 def score_effects(lab: Lab, seeds: Iterable[int], some: Iterable[Row]) -> pandas.DataFrame:
-    """Average test score of each row's two wordings (columns "name: paper", "name: released") by
-    seed; trainings are kept."""
+    """Average test score of each row's two wordings by seed; trainings are kept.
+
+    Args:
+        lab: That trains.
+        seeds: The seeds.
+        some: Rows.
+
+    Returns:
+        Columns "name: paper", "name: released"; a row a seed.
+    """
 
     def trained(row: Row, side: int):
         return lambda lab: lab.train(configs(lab, row)[side])
@@ -137,8 +166,12 @@ def score_effects(lab: Lab, seeds: Iterable[int], some: Iterable[Row]) -> pandas
 
 
 def page(effects: pandas.DataFrame, scores: pandas.DataFrame | None = None) -> str:
-    """The page as Markdown: every row, what `loss_effects` measured, and mean ± sd over seeds of
-    the difference in score."""
+    """The page as Markdown: every row, and what was measured.
+
+    Args:
+        effects: From `loss_effects`.
+        scores: From `score_effects`; shown as mean ± sd over seeds of the difference.
+    """
     heads = ["difference", "of", "paper", "released", "here", "loss", "gradient", "score"]
     lines = [*PAGE_HEAD.splitlines(), f"| {' | '.join(heads)} |", "|---" * len(heads) + "|"]
     for row in rows():
@@ -157,7 +190,12 @@ def page(effects: pandas.DataFrame, scores: pandas.DataFrame | None = None) -> s
 
 
 def released_settings(method: str, profile: str = "paper") -> pandas.DataFrame:
-    """What the preset "released" changes in a method: each setting by path, in both."""
+    """What the preset "released" changes in a method: each setting by path, in both.
+
+    Args:
+        method: A registered name.
+        profile: "tiny", "small" or "paper".
+    """
     paper, code = (configure(method, profile, preset=preset) for preset in ("paper", "released"))
     before = {place: value for place, value, _ in paper.method.leaves()}
     after = {place: value for place, value, _ in code.method.leaves()}

@@ -26,11 +26,23 @@ COLUMNS = ("STS12", "STS13", "STS14", "STS15", "STS16", "STSBenchmark", "SICK-R"
 
 
 def rows(paper: str, table: str | None = None) -> pandas.DataFrame:
-    """Every cell of a paper's tables, or of one table by its printed number.
+    """Every cell of a paper's tables, or of one table.
 
-    Columns: table, backbone, model, variant, task, metric, value, source_note.
+    Args:
+        paper: A key of PAPERS.
+        table: Its printed number; None: all tables.
 
-    Raises DataError, with the nearest name, for an unknown paper or table.
+    Returns:
+        Columns table, backbone, model, variant, task, metric, value, source_note.
+
+    Raises:
+        DataError: With the nearest name, for an unknown paper or table.
+
+    Examples:
+        >>> from cselab.reporting import papers
+        >>> cells = papers.rows("jtcse", "I")
+        >>> list(cells.columns)
+        ['paper', 'table', 'backbone', 'model', 'variant', 'task', 'metric', 'value', 'source_note']
     """
     if paper not in PAPERS:
         raise DataError(f"unknown paper {paper!r}; {suggest(paper, PAPERS)}")
@@ -44,10 +56,23 @@ def rows(paper: str, table: str | None = None) -> pandas.DataFrame:
 
 
 def sts(paper: str, table: str, *, backbone: str = "bert-base") -> pandas.DataFrame:
-    """One table's STS scores, Spearman x100: a model a row, the seven tasks and their printed
-    average as columns.
+    """One table's STS scores, Spearman x100.
 
-    Raises DataError where the table has no STS scores for the backbone.
+    Args:
+        paper: A key of PAPERS.
+        table: Its printed number.
+        backbone: As the table has it.
+
+    Returns:
+        A model a row, the seven tasks and their printed average as columns.
+
+    Raises:
+        DataError: Where the table has no STS scores for the backbone.
+
+    Examples:
+        >>> from cselab.reporting import papers
+        >>> float(papers.sts("jtcse", "I").average["SimCSE"])
+        76.25
     """
     found = rows(paper, table)
     found = found[(found.backbone == backbone) & (found.metric == "spearman100")]

@@ -11,8 +11,8 @@ from pathlib import Path
 import pandas
 
 from cselab.errors import DataError, suggest
-from cselab.experiments.workspace import project_path
 from cselab.methods.config import TrainedConfig
+from cselab.paths import shipped
 from cselab.reporting.tables import read_tables
 from cselab.sweep.grid import expand, read_grid
 from cselab.sweep.store import Store
@@ -22,14 +22,21 @@ UNTRAINED = ("flow", "sif", "untrained", "whitened")
 
 
 def file_name(text: str) -> str:
-    """The name of a grid or store: "world" of "synthetic", "baselines-world" of
-    "baselines-synthetic"."""
+    """The name of a grid or store: "world" of "synthetic".
+
+    Args:
+        text: "synthetic", "real", or a study of one of them: "baselines-synthetic".
+    """
     return text.replace("synthetic", "world")
 
 
 def store(text: str) -> Path:
-    """The store of one kind of text, "synthetic" or "real", or of a study, "baselines-real"."""
-    return project_path("outputs/reference/results") / f"{file_name(text)}.sqlite"
+    """Path of the store of recorded runs.
+
+    Args:
+        text: As in `file_name`.
+    """
+    return shipped("reference") / "results" / f"{file_name(text)}.sqlite"
 
 
 def recorded_texts() -> list[str]:
@@ -40,13 +47,24 @@ def recorded_texts() -> list[str]:
 def tables(against: str, only: Sequence[str]) -> dict[str, pandas.DataFrame]:
     """Compare recorded labels with one of them by `evaluation.compare_methods` (Spearman x100).
 
-    The result has one table for each kind of text in which `against` was run, by its name
-    ("synthetic text", "real text"); `plots.difference_chart` draws them. Rows are in the order of
-    `only`, then by their names and numbers.
+    `plots.difference_chart` draws the tables.
 
-    only: labels, * and ? as in a shell.
+    Args:
+        against: Label of the baseline.
+        only: Labels, * and ? as in a shell.
 
-    Raises DataError for a label or pattern without runs, with the nearest label.
+    Returns:
+        One table for each kind of text in which `against` was run, by its name ("synthetic text",
+        "real text"). Rows are in the order of `only`, then by their names and numbers.
+
+    Raises:
+        DataError: For a label or pattern without runs, with the nearest label.
+
+    Examples:
+        >>> from cselab.reporting import recorded
+        >>> found = recorded.tables("SimCSE", ["TNCSE", "ImSimCSE"])
+        >>> {text: list(table.index) for text, table in found.items()}
+        {'synthetic text': ['SimCSE', 'TNCSE', 'ImSimCSE'], 'real text': ['SimCSE', 'TNCSE', 'ImSimCSE']}
     """
     labels = {text: set(Store(store(text)).runs().label) for text in recorded_texts()}
     known = set().union(*labels.values())
@@ -67,8 +85,8 @@ def tables(against: str, only: Sequence[str]) -> dict[str, pandas.DataFrame]:
 
 def steps(text: str) -> dict[str, int]:
     """Training steps of each label of a text's main grid that is trained: of its last stage."""
-    folder = project_path("outputs/reference/grids")
-    runs = expand(read_grid(folder / f"{file_name(text)}.toml"), project_path("notebooks"))
+    folder = shipped("reference") / "grids"
+    runs = expand(read_grid(folder / f"{file_name(text)}.toml"), shipped("notebooks"))
     methods = {run.label: run.config.method for run in runs}
     return {
         label: method.schedule.steps
@@ -90,9 +108,10 @@ def trained(text: str) -> pandas.DataFrame:
 def transfer_protocols() -> pandas.DataFrame:
     """Transfer accuracy x100 by two protocols on the same vectors (benchmarks/protocols.py).
 
-    Columns: label, seed, protocol, the tasks, average. An untrained row has one seed.
+    Returns:
+        Columns label, seed, protocol, the tasks, average. An untrained row has one seed.
     """
-    path = project_path("outputs/reference") / "transfer-protocols.json"
+    path = shipped("reference") / "transfer-protocols.json"
     rows = json.loads(path.read_text())["rows"]
     found = pandas.DataFrame([{**row.pop("scores"), **row} for row in rows])
     tasks = found.columns.drop(["label", "seed", "protocol"])

@@ -32,9 +32,20 @@ def write_report(
     only: Sequence[str] = ("*",),
     claims: Path | None = None,
 ) -> Path:
-    """Write `index.html`, `report.md` and `tables/*.csv` to `folder`, and return the page's path.
+    """Write `index.html`, `report.md` and `tables/*.csv` of a store to a folder.
 
-    Arguments and errors are those of `read_tables`.
+    Args:
+        store: As in `read_tables`.
+        folder: Is made.
+        against: As in `read_tables`.
+        only: As in `read_tables`.
+        claims: As in `read_tables`.
+
+    Returns:
+        Path of the page.
+
+    Raises:
+        DataError: As `read_tables`.
     """
     use_theme()
     tables = read_tables(store, against=against, only=only, claims=claims)

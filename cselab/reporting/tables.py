@@ -35,9 +35,12 @@ MEASURES = {
 class Tables(NamedTuple):
     """The tables of a store.
 
-    against: the label that others are compared with. rows: the numbers, one run a label and seed.
-    numbers: tables by name, a label a row. texts: the same for a reader. notes: sentences on what
-    the tables leave out, and on the conditions.
+    Attributes:
+        against: The label that others are compared with.
+        rows: The numbers, one run a label and seed.
+        numbers: Tables by name, a label a row.
+        texts: The same for a reader.
+        notes: Sentences on what the tables leave out, and on the conditions.
     """
 
     against: str
@@ -55,18 +58,21 @@ def read_tables(
     seeds: Collection[int] | None = None,
     claims: Path | None = None,
 ) -> Tables:
-    """Make the tables "claims", "scores", "prose", "phenomena", "geometry" and "transfer", as far
-    as a store has their measures.
+    """Make the tables of a store: "claims", "scores", "prose", "phenomena", "geometry", "transfer".
 
-    The baseline is the first row; the others follow by their names and numbers, in whichever order
-    they were finished.
+    As far as the store has their measures. The baseline is the first row; the others follow by
+    their names and numbers, in whichever order they were finished.
 
-    against: a label, by default the first of the store. only: labels, * and ? as in a shell. seeds:
-        these alone. claims: a file of papers' claims, checked against the rows
-        (`cselab.reporting.claims`).
+    Args:
+        store: Path of the store.
+        against: A label, by default the first of the store.
+        only: Labels, * and ? as in a shell.
+        seeds: These alone; None: all.
+        claims: A file of papers' claims, checked against the rows (`cselab.reporting.claims`).
 
-    Raises DataError for a missing store, a store without finished runs, an unknown label, seeds
-    that were not run, and runs on several kinds of data, whose scores belong in no common table.
+    Raises:
+        DataError: For a missing store, a store without finished runs, an unknown label, seeds that
+            were not run, and runs on several kinds of data, whose scores belong in no common table.
     """
     if not store.is_file():
         raise DataError(f"no store {store}; `cselab sweep` makes one")
@@ -100,7 +106,16 @@ def read_tables(
 
 
 def by_number(label: str) -> list[str | float]:
-    """Sort key that compares words as words and numbers as numbers: "M = 32" before "M = 128"."""
+    """Sort key that compares words as words and numbers as numbers.
+
+    Args:
+        label: To sort.
+
+    Examples:
+        >>> from cselab.reporting.tables import by_number
+        >>> sorted(["M = 128", "M = 32"], key=by_number)
+        ['M = 32', 'M = 128']
+    """
     parts = re.split(r"(\d+(?:\.\d+)?)", label.casefold())
     return [float(part) if i % 2 else part for i, part in enumerate(parts)]
 
@@ -116,8 +131,11 @@ def paper_rows() -> dict[str, str]:
 
 @functools.cache
 def printed_averages() -> dict[str, float]:
-    """The averages that JTCSE's Table I prints for BERT-base and, for methods it lacks, ImSimCSE's
-    Table 3; by the tables' own names."""
+    """The averages that the papers print for BERT-base, by the tables' own names.
+
+    Of JTCSE's Table I (https://arxiv.org/abs/2505.02366) and, for methods it lacks, ImSimCSE's
+    Table 3 (https://arxiv.org/abs/2305.13192).
+    """
     return {**papers.sts("imsimcse", "3").average, **papers.sts("jtcse", "I").average}
 
 

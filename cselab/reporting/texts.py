@@ -26,7 +26,12 @@ def markdown(table: pandas.DataFrame) -> str:
 
 
 def as_texts(table: pandas.DataFrame, digits: int) -> pandas.DataFrame:
-    """Format a table of numbers as texts; one of scores gets its heads and its usual order."""
+    """Format a table of numbers as texts; one of scores gets its heads and its usual order.
+
+    Args:
+        table: Of numbers.
+        digits: After the point.
+    """
     table = table.copy()
     if "seeds" in table:
         table["seeds"] = table.seeds.map("{:.0f}".format)
