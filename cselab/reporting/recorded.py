@@ -63,8 +63,8 @@ def tables(against: str, only: Sequence[str]) -> dict[str, pandas.DataFrame]:
     Examples:
         >>> from cselab.reporting import recorded
         >>> found = recorded.tables("SimCSE", ["TNCSE", "ImSimCSE"])
-        >>> {text: list(table.index) for text, table in found.items()}
-        {'synthetic text': ['SimCSE', 'TNCSE', 'ImSimCSE'], 'real text': ['SimCSE', 'TNCSE', 'ImSimCSE']}
+        >>> list(found), list(found["real text"].index)
+        (['synthetic text', 'real text'], ['SimCSE', 'TNCSE', 'ImSimCSE'])
     """
     labels = {text: set(Store(store(text)).runs().label) for text in recorded_texts()}
     known = set().union(*labels.values())
