@@ -54,14 +54,22 @@ def pretrain(
 
     The model is `BertForPreTraining` in float16.
 
-    sentences: the text, read twice (for the tokenizer, then for the tokens).
-    ordered: text in its original order, for the next-sentence task; None leaves the pooler
-        untrained.
-    checkpoint: a file from which an interrupted run continues to exactly the same result; removed
-        at the end.
+    Args:
+        config: Of the model and its training.
+        sentences: The text, read twice (for the tokenizer, then for the tokens).
+        folder: Of the backbone.
+        ordered: Text in its original order, for the next-sentence task; None leaves the pooler
+            untrained.
+        checkpoint: A file from which an interrupted run continues to exactly the same result;
+            removed at the end.
 
-    Returns the content of a card: config, tokens seen, and `curve`: step, held-out masked-LM loss
-    (nats, at config.masked) and running training losses. Raises as `cselab.pretraining.run.Run`.
+    Returns:
+        The content of a card: config, tokens seen, and `curve`: step, held-out masked-LM loss
+        (nats, at config.masked) and running training losses.
+
+    Raises:
+        DataError: As `cselab.pretraining.run.Run`.
+        SettingsError: As `cselab.pretraining.run.Run`.
     """
     tokenizer, rows = train_tokenizer_and_tokenize(config, sentences)
     in_order = None

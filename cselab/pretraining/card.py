@@ -36,7 +36,12 @@ def card_text(
 ) -> str:
     """Markdown with the front matter of a hub card.
 
-    card: the result of `recipe.make_backbone`.
+    Args:
+        name: Of the backbone.
+        kind: "bert", "roberta" or "llama".
+        card: The result of `recipe.make_backbone`.
+        text: Names of the corpora.
+        in_order: Names of those that keep their order.
     """
     config, measured = card["config"], card["measured"]
     curve = card["curve"]

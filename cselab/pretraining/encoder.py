@@ -93,6 +93,16 @@ def held_out_loss(
     """Masked-LM loss in nats, without dropout, with the same masks at every call.
 
     Keeps the random state.
+
+    Args:
+        model: Of masked LM.
+        rows: Tokens of the text.
+        which: Positions of the held-out sentences.
+        special: Ids that are not masked, (S,).
+        mask_id: Of [MASK].
+        pad_id: Of padding.
+        share: Of the tokens that is masked.
+        batch_size: Sentences at a time.
     """
     model.eval()
     total, count = 0.0, 0

@@ -23,8 +23,21 @@ def pretrain_decoder(
 ) -> dict:
     """Train a tokenizer and a decoder; write a stock transformers folder.
 
-    The model is `LlamaForCausalLM` in float16. A sentence is `[CLS] … [SEP]`. Arguments, return
-    value (`curve` has the next-token loss) and errors as `cselab.pretraining.bert.pretrain`.
+    The model is `LlamaForCausalLM` in float16. A sentence is `[CLS] … [SEP]`.
+
+    Args:
+        config: Of the model and its training.
+        sentences: As in `cselab.pretraining.bert.pretrain`.
+        folder: Of the decoder.
+        checkpoint: As in `cselab.pretraining.bert.pretrain`.
+
+    Returns:
+        The content of a card, as `cselab.pretraining.bert.pretrain`; `curve` has the next-token
+        loss.
+
+    Raises:
+        DataError: As `cselab.pretraining.run.Run`.
+        SettingsError: As `cselab.pretraining.run.Run`.
     """
     tokenizer, rows = train_tokenizer_and_tokenize(config, sentences)
     return LlamaRun(config, tokenizer, rows, checkpoint).train_to(folder)
@@ -53,7 +66,13 @@ class LlamaRun(Run):
 def next_token_loss(
     model: LlamaForCausalLM, ids: Int[Tensor, "B L"], pad_id: int
 ) -> Float[Tensor, ""]:
-    """Mean cross-entropy of every token except the first, given the previous tokens."""
+    """Mean cross-entropy of every token except the first, given the previous tokens.
+
+    Args:
+        model: The decoder.
+        ids: Tokens, (B, L).
+        pad_id: Of padding, which is not counted.
+    """
     attention_mask = (ids != pad_id).long()
     output = model.model(input_ids=ids, attention_mask=attention_mask, use_cache=False)
     is_token = ids[:, 1:] != pad_id
@@ -65,7 +84,15 @@ def next_token_loss(
 def next_token_held_out(
     model: LlamaForCausalLM, rows: Rows, which: np.ndarray, pad_id: int, *, batch_size: int = 250
 ) -> float:
-    """Next-token loss in nats, a mean over all tokens."""
+    """Next-token loss in nats, a mean over all tokens.
+
+    Args:
+        model: The decoder.
+        rows: Tokens of the text.
+        which: Positions of the held-out sentences.
+        pad_id: Of padding, which is not counted.
+        batch_size: Sentences at a time.
+    """
     model.eval()
     total, count = 0.0, 0
     for part in np.array_split(which, max(1, len(which) // batch_size)):

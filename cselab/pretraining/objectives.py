@@ -12,12 +12,29 @@ MaskedLM = BertForPreTraining | RobertaForMaskedLM
 def random_tokens(
     ids: Int[Tensor, "B L"], special: Int[Tensor, " S"], share: float
 ) -> Bool[Tensor, "B L"]:
-    """Mask of a random `share` of the tokens that are not special."""
+    """Mask of a random `share` of the tokens that are not special.
+
+    Args:
+        ids: Tokens, (B, L).
+        special: Ids that are never chosen, (S,).
+        share: From 0 to 1.
+
+    Returns:
+        True where chosen, (B, L).
+    """
     return (torch.rand(ids.shape, device=ids.device) < share) & ~torch.isin(ids, special)
 
 
 def word_logits(model: MaskedLM, states: Float[Tensor, "*B d"]) -> Float[Tensor, "*B V"]:
-    """Logits over the vocabulary, by the masked-LM head."""
+    """Logits over the vocabulary, by the masked-LM head.
+
+    Args:
+        model: Whose head it is.
+        states: Hidden states, (*B, d).
+
+    Returns:
+        Logits, (*B, V).
+    """
     head = model.lm_head if isinstance(model, RobertaForMaskedLM) else model.cls.predictions
     return head(states)
 
@@ -31,6 +48,12 @@ def token_loss(
     """Mean cross-entropy of `ids` at `where`.
 
     Only there, because the projection to the vocabulary is most of a small model's work.
+
+    Args:
+        model: Whose head predicts.
+        states: Hidden states, (B, L, d).
+        ids: The right tokens, (B, L).
+        where: True for the tokens that are predicted, (B, L).
     """
     return F.cross_entropy(word_logits(model, states[where]).float(), ids[where])
 
@@ -43,6 +66,11 @@ def bag_of_words_loss(
     Without weights, the vector would mostly learn that sentences contain "the" and "of". DupMAE
     (Liu et al. 2022, https://arxiv.org/abs/2211.08769, section 3.2) predicts bags of words without
     weights.
+
+    Args:
+        logits: Of each sentence's vector, (B, V).
+        ids: Tokens of the sentences, (B, L).
+        weights: Of each token of the vocabulary, (V,).
     """
     weight = weights[ids]
     log_probabilities = logits.float().log_softmax(dim=1).gather(1, ids)
@@ -59,11 +87,24 @@ def sentence_losses(
     pad_id: int,
     masked: float,
 ) -> tuple[Float[Tensor, ""], Float[Tensor, ""] | None]:
-    """(masked-LM loss, bag-of-words loss of [CLS]) of single sentences.
+    """Masked-LM loss and bag-of-words loss of single sentences.
 
-    The masks are drawn anew at every call (RoBERTa's dynamic masking). The bag contains the masked
-    words too. A RoBERTa has no next-sentence task: its pooler, if it has one, predicts the bag as
-    well, and the loss is their mean. Without weights there is no bag-of-words loss.
+    The masks are drawn anew at every call (RoBERTa's dynamic masking,
+    https://arxiv.org/abs/1907.11692). The bag contains the masked words too. A RoBERTa has no
+    next-sentence task: its pooler, if it has one, predicts the bag as well, and the loss is their
+    mean.
+
+    Args:
+        model: Of masked LM.
+        ids: Tokens, (B, L).
+        special: Ids that are not masked, (S,).
+        weights: As in `bag_of_words_loss`; None: no bag-of-words loss.
+        mask_id: Of [MASK].
+        pad_id: Of padding.
+        masked: Share of the tokens that is masked.
+
+    Returns:
+        The masked-LM loss; the bag-of-words loss of [CLS], or None.
     """
     hidden = random_tokens(ids, special, masked)
     attention = (ids != pad_id).long()
@@ -90,9 +131,22 @@ def pair_losses(
     pad_id: int,
     masked: float = 0.15,
 ) -> tuple[Float[Tensor, ""], Float[Tensor, ""]]:
-    """(masked-LM loss, next-sentence loss) of sentence pairs, BERT's two losses.
+    """Masked-LM loss and next-sentence loss of sentence pairs, BERT's two losses.
 
     Devlin et al. 2019, https://arxiv.org/abs/1810.04805, section 3.1.
+
+    Args:
+        model: A BERT with both heads.
+        ids: Tokens of the pairs, (B, L).
+        segments: 0 for the first sentence, 1 for the second, (B, L).
+        labels: 0 if the second sentence follows, else 1, (B,).
+        special: Ids that are not masked, (S,).
+        mask_id: Of [MASK].
+        pad_id: Of padding.
+        masked: Share of the tokens that is masked.
+
+    Returns:
+        Both losses, scalars.
     """
     hidden = random_tokens(ids, special, masked)
     out = model.bert(

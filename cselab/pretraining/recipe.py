@@ -72,13 +72,24 @@ def make_backbone(
     corpora: tuple[str, ...] = TEXT,
     **config,
 ) -> dict:
-    """Pretrain a backbone into `folder`, measure it and write its card; returns the card's content.
+    """Pretrain a backbone into `folder`, measure it and write its card.
 
-    config: fields of `LoopConfig`, for a BERT those of `PretrainConfig`, for a RoBERTa those of
-        `EncoderConfig`. After an interruption, the same call continues from `<folder>.checkpoint`.
+    After an interruption, the same call continues from `<folder>.checkpoint`.
 
-    Raises SettingsError for a corpus whose licence is not known to allow derived works, and for a
-    BERT without a corpus that keeps its order.
+    Args:
+        kind: "bert", "roberta" or "llama".
+        folder: Of the backbone.
+        data_dir: A data folder with the corpora; None: CSELAB_DATA.
+        corpora: Their names.
+        **config: Fields of `LoopConfig`, for a BERT those of `PretrainConfig`, for a RoBERTa those
+            of `EncoderConfig`.
+
+    Returns:
+        The card's content.
+
+    Raises:
+        SettingsError: For a corpus whose licence is not known to allow derived works, and for a
+            BERT without a corpus that keeps its order.
     """
     _check_corpora(corpora, kind)
     check_device(config.get("device", "cpu"))
@@ -100,7 +111,17 @@ def make_backbone(
 
 
 def write_card(kind: str, folder: str | Path, data_dir: str | Path | None, report: dict) -> dict:
-    """Measure a pretrained backbone and write its `card.json` and README."""
+    """Measure a pretrained backbone and write its `card.json` and README.
+
+    Args:
+        kind: "bert", "roberta" or "llama".
+        folder: Of the backbone.
+        data_dir: As in `make_backbone`.
+        report: What its pretraining returned.
+
+    Returns:
+        The card's content.
+    """
     corpora = tuple(report["corpora"])
     card = {**report, "measured": _measure(folder, data_dir, corpora)}
     (Path(folder) / "card.json").write_text(json.dumps(card, indent=1) + "\n")
@@ -138,8 +159,12 @@ def measure(folder: str | Path, data_dir: str | Path | None) -> dict:
 
     A BERT also has its next-sentence accuracy. STS scores are those before contrastive training.
 
-    Raises ModelError for a folder without a card (which names the held-out text) or with a damaged
-    one.
+    Args:
+        folder: Of the backbone, with its card, which names the held-out text.
+        data_dir: As in `make_backbone`.
+
+    Raises:
+        ModelError: For a folder without a card, or with a damaged one.
     """
     card = Path(folder) / "card.json"
     if not card.is_file():

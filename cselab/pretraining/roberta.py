@@ -27,8 +27,20 @@ def pretrain_roberta(
 ) -> dict:
     """Train a tokenizer and a RoBERTa; write a stock transformers folder.
 
-    The model is `RobertaForMaskedLM` in float16. Arguments, return value and errors as
-    `cselab.pretraining.bert.pretrain`.
+    The model is `RobertaForMaskedLM` in float16.
+
+    Args:
+        config: Of the model and its training.
+        sentences: As in `cselab.pretraining.bert.pretrain`.
+        folder: Of the backbone.
+        checkpoint: As in `cselab.pretraining.bert.pretrain`.
+
+    Returns:
+        The content of a card, as `cselab.pretraining.bert.pretrain`.
+
+    Raises:
+        DataError: As `cselab.pretraining.run.Run`.
+        SettingsError: As `cselab.pretraining.run.Run`.
     """
     tokenizer, rows = train_tokenizer_and_tokenize(config, sentences, train_byte_tokenizer)
     return RobertaRun(config, tokenizer, rows, checkpoint).train_to(folder)

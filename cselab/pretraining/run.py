@@ -27,7 +27,11 @@ CHECKPOINT_EVERY, SHOW_EVERY = 500, 20
 
 
 def check_device(name: str) -> None:
-    """Raise SettingsError for a device that torch does not know or that is not available."""
+    """Check the name of a device.
+
+    Raises:
+        SettingsError: For a device that torch does not know or that is not available.
+    """
     try:
         kind = torch.device(name).type
     except RuntimeError:
@@ -66,12 +70,17 @@ class LoopConfig:
 class Run(ABC):
     """A training loop; subclasses define `losses` and `held_out_loss`.
 
-    model: the model to train.
-    checkpoint: a file from which the run resumes if it exists, and which the run writes; None for
-        neither.
+    Args:
+        config: Of the loop.
+        tokenizer: The model's.
+        rows: Tokens of the text.
+        model: The model to train.
+        checkpoint: A file from which the run resumes if it exists, and which the run writes; None
+            for neither.
 
-    Raises DataError for less text than a batch and the held-out sentences, SettingsError for a
-    checkpoint of another run.
+    Raises:
+        DataError: For less text than a batch and the held-out sentences.
+        SettingsError: For a checkpoint of another run.
     """
 
     def __init__(
@@ -127,7 +136,11 @@ class Run(ABC):
     def train_to(self, folder: str | Path) -> dict:
         """Train, and write model (float16) and tokenizer as a stock transformers folder.
 
-        Returns the result of `train`.
+        Args:
+            folder: Is made.
+
+        Returns:
+            The result of `train`.
         """
         report = self.train()
         with new_folder(folder) as target:
@@ -138,8 +151,8 @@ class Run(ABC):
     def train(self) -> dict:
         """Train to the last step.
 
-        Returns config, sentences, `tokens_seen` and `curve` (step, held_out, running training
-        losses).
+        Returns:
+            Config, sentences, `tokens_seen` and `curve` (step, held_out, running training losses).
         """
         config = self.config
         bar = progress_bar("pretraining", config.steps)
@@ -217,6 +230,11 @@ def train_tokenizer_and_tokenize(
     """Train a tokenizer on the sentences and tokenise them.
 
     Seeds torch, so that the weights that are drawn next depend on the seed.
+
+    Args:
+        config: With the size of the vocabulary, lengths and seed.
+        sentences: The text, read twice.
+        train: A function of `cselab.pretraining.tokenizer`.
     """
     torch.manual_seed(config.seed)
     tokenizer = train(sentences, vocab_size=config.vocab_size, max_length=config.max_positions)
@@ -224,7 +242,12 @@ def train_tokenizer_and_tokenize(
 
 
 def held_out_positions(sentences: int, config: LoopConfig) -> np.ndarray:
-    """Sorted positions of the held-out sentences in a text of so many sentences."""
+    """Sorted positions of the held-out sentences.
+
+    Args:
+        sentences: Number of sentences in the text.
+        config: With the number of held-out ones and the seed.
+    """
     return np.sort(np.random.default_rng(config.seed).permutation(sentences)[: config.held_out])
 
 
@@ -236,6 +259,11 @@ def init_embeddings(embedding: nn.Embedding, rows: Rows, config: LoopConfig) -> 
     the loss stays on its unigram plateau for ten million tokens; with word vectors it does not. But
     word vectors alone are very similar for words of one topic, so that sentences are distinguished
     worse than by their words; the noise keeps words apart.
+
+    Args:
+        embedding: Is changed.
+        rows: Tokens of the text.
+        config: With the width and the seed.
     """
     counts = cooccurrence(rows, embedding.num_embeddings)
     vectors = ppmi_vectors(counts, config.width, seed=config.seed)

@@ -38,12 +38,15 @@ START = "▁"
 def train_tokenizer(
     sentences: Iterable[str], *, vocab_size: int, max_length: int
 ) -> PreTrainedTokenizerFast:
-    """Train a lower-case WordPiece tokenizer with at most `vocab_size` pieces.
+    """Train a lower-case WordPiece tokenizer.
 
-    Normalisation and splitting are BERT's.
+    Normalisation and splitting are BERT's. It wraps a `tokenizers` object: in transformers 5,
+    `BertTokenizerFast(vocab_file=...)` maps every word to [UNK].
 
-    It wraps a `tokenizers` object: in transformers 5, `BertTokenizerFast(vocab_file=...)` maps
-    every word to [UNK].
+    Args:
+        sentences: The text.
+        vocab_size: At most so many pieces.
+        max_length: Tokens at which the tokenizer cuts.
     """
     pieces = [*SPECIAL.values(), *_pieces(sentences, vocab_size - len(SPECIAL))]
     vocabulary = {piece: i for i, piece in enumerate(pieces)}
@@ -63,10 +66,21 @@ def train_tokenizer(
 def train_byte_tokenizer(
     sentences: Iterable[str], *, vocab_size: int, max_length: int
 ) -> PreTrainedTokenizerFast:
-    """Train a cased byte-level BPE tokenizer with at most `vocab_size` pieces.
+    """Train a cased byte-level BPE tokenizer.
 
     As RoBERTa's: `Ġ` is the space before a word, the ids of `<s>`, `<pad>`, `</s>` and `<unk>` are
     0 to 3, and no text has an unknown token, because every byte is a piece.
+
+    Args:
+        sentences: The text.
+        vocab_size: At most so many pieces.
+        max_length: Tokens at which the tokenizer cuts.
+
+    Examples:
+        >>> from cselab.pretraining.tokenizer import train_byte_tokenizer
+        >>> tokenizer = train_byte_tokenizer(["A dog runs."], vocab_size=300, max_length=8)
+        >>> tokenizer.convert_ids_to_tokens(tokenizer("A dog")["input_ids"])
+        ['<s>', 'A', 'Ġdog', '</s>']
     """
     tokenizer = Tokenizer(models.BPE())
     tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)

@@ -66,11 +66,22 @@ def train_translator(
     """Train one model for both directions; write it with its tokenizer and `card.json`.
 
     The first token of a source names the target language, `>>fr<<`, as in Marian's multilingual
-    models. Returns the card: configuration, steps, epochs, seconds, and BLEU and chrF (sacrebleu's
-    defaults) of each direction on `test`, with greedy search.
+    models.
 
-    Raises DataError for different languages of `train` and `test` and for less text than a batch,
-    SettingsError for no steps, ModelError for a folder that holds something else.
+    Args:
+        config: Of the model and its training.
+        train: Parallel text.
+        test: Parallel text of the same languages.
+        folder: Of the translator.
+
+    Returns:
+        The card: configuration, steps, epochs, seconds, and BLEU and chrF (sacrebleu's defaults) of
+        each direction on `test`, with greedy search.
+
+    Raises:
+        DataError: For different languages of `train` and `test`, and for less text than a batch.
+        SettingsError: For no steps.
+        ModelError: For a folder that holds something else.
     """
     if train.languages != test.languages:
         raise DataError(
@@ -152,7 +163,14 @@ def translation_loss(
     *,
     smoothing: float = 0.0,
 ) -> Float[Tensor, ""]:
-    """Mean cross-entropy of the target tokens, which the decoder reads shifted by its start."""
+    """Mean cross-entropy of the target tokens, which the decoder reads shifted by its start.
+
+    Args:
+        model: The translator.
+        source: Tokens of the sources, (B, S).
+        target: Tokens of the targets, (B, T).
+        smoothing: Of the labels.
+    """
     pad = model.config.pad_token_id
     start = target.new_full((len(target), 1), model.config.decoder_start_token_id)
     logits = model(
