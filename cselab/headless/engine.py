@@ -25,7 +25,9 @@ OnCell = Callable[[int, int], None]
 class NotebookFailed(CselabError):
     """A notebook did not finish: a cell raised an error, the kernel died, or time ran out.
 
-    detail: the traceback, or the last lines of the log.
+    Args:
+        summary: In one line.
+        detail: The traceback, or the last lines of the log.
     """
 
     def __init__(self, summary: str, detail: str):
@@ -107,12 +109,20 @@ def execute(
     limit: int | None,
     on_cell: OnCell,
 ) -> None:
-    """Run `notebook` in its own kernel process and save it, cell by cell, as `output`.
+    """Run a notebook in its own kernel process and save it, cell by cell.
 
-    log: a file for the output of the kernel.
-    timeout, limit: seconds for each cell, and for the whole notebook; None for no limit.
+    Args:
+        notebook: To run.
+        output: Where the executed one is saved.
+        parameters: Values by name, from `cselab.headless.parameters.assign`.
+        log: A file for the output of the kernel.
+        cwd: The kernel's folder.
+        timeout: Seconds for each cell; None for no limit.
+        limit: Seconds for the whole notebook; None for no limit.
+        on_cell: Called with the number of the cell that starts and that of all.
 
-    Raises NotebookFailed.
+    Raises:
+        NotebookFailed: For a cell's error, a dead kernel, and a time that ran out.
     """
     end = time.monotonic() + (limit or 0)
 

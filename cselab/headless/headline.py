@@ -17,10 +17,14 @@ NEXT = {
 
 
 def headline(rows: Sequence[dict[str, Any]], finished: Sequence[str]) -> str:
-    """A drawing of the main methods' scores and a list of what to open next; nothing if fewer than
-    two of the methods were scored.
+    """A drawing of the main methods' scores and a list of what to open next.
 
-    rows: of the run's results. finished: stems of notebooks.
+    Args:
+        rows: Of the run's results.
+        finished: Stems of notebooks.
+
+    Returns:
+        HTML; nothing if fewer than two of the methods were scored.
     """
     points = {name: point for name in MAIN if (point := _average(rows, name))}
     if len(points) < 2:

@@ -36,8 +36,12 @@ _LINK = re.compile(r"<a href=([\"'])([^\"'#:]+)\1")
 def write_page(notebook: Path, target: Path, title: str, beside: Collection[str] = ()) -> None:
     """Export an executed notebook as an HTML page, atomically.
 
-    beside: stems of the notebooks that have a page in the same folder. Links lead to them; what
-        other files of the project are called stays as text.
+    Args:
+        notebook: Executed.
+        target: Path of the page.
+        title: Of the page.
+        beside: Stems of the notebooks that have a page in the same folder. Links lead to them; what
+            other files of the project are called stays as text.
     """
     nb = nbformat.read(notebook, as_version=4)
     figures: list[dict] = []
@@ -82,8 +86,12 @@ def write_html(
 ) -> None:
     """Write a page around `body`, with its style, atomically.
 
-    figures: plotly's JSON of figures, whose places in `body` are from `place_figure`.
-    widgets: outputs of type `WIDGET_MIME`, the nth of which is drawn in the element `widget-n`.
+    Args:
+        target: Path of the page.
+        title: Of the page.
+        body: HTML.
+        figures: plotly's JSON of figures, whose places in `body` are from `place_figure`.
+        widgets: Outputs of type `WIDGET_MIME`, the nth of which is drawn in the element `widget-n`.
     """
     styles = ("default", "github-dark")
     light, dark = (HtmlFormatter(style=name).get_style_defs(".highlight") for name in styles)
@@ -110,7 +118,15 @@ def _to_page(file: str, beside: Collection[str]) -> str:
 
 
 def place_figure(figure: dict, number: int) -> str:
-    """Where a figure is drawn; one of several panels scrolls rather than shrinks on a phone."""
+    """Where a figure is drawn; one of several panels scrolls rather than shrinks on a phone.
+
+    Args:
+        figure: plotly's JSON.
+        number: Of the figure on the page.
+
+    Returns:
+        HTML.
+    """
     panels = sum(name.startswith(("xaxis", "scene")) for name in figure["layout"])
     kind = "figure panels-wide" if panels > 1 else "figure"
     return f"<div class='{kind}'><div id='figure-{number}'></div></div>"

@@ -25,9 +25,12 @@ TYPES = {"str": str, "int": int, "float": float, "bool": bool}
 class Parameter:
     """One line of a parameters cell: its default and its valid values.
 
-    types: builtin types of the annotation, or the type of the default; empty: any value.
-    optional: whether None is valid.
-    choices: values of `Literal[...]`.
+    Attributes:
+        name: Of the parameter.
+        default: Its value in the cell.
+        types: Builtin types of the annotation, or the type of the default; empty: any value.
+        optional: Whether None is valid.
+        choices: Values of `Literal[...]`.
     """
 
     name: str
@@ -47,8 +50,12 @@ class Parameter:
 def read_parameters(notebook: Path) -> dict[str, Parameter]:
     """Parameters of a notebook by name; the parameters cell is parsed, not executed.
 
-    Raises CselabError if the file is not a notebook, has no such cell, or the cell has values that
-    are not plain literals.
+    Args:
+        notebook: Path of the notebook.
+
+    Raises:
+        CselabError: If the file is not a notebook, has no such cell, or the cell has values that
+            are not plain literals.
     """
     try:
         cells = nbformat.read(notebook, as_version=4).cells
@@ -119,7 +126,18 @@ def _alternatives(annotation: ast.expr) -> list[ast.expr]:
 def convert(parameter: Parameter, text: str) -> Any:
     """Convert text from the command line to a value of this parameter.
 
-    Raises SettingsError, with the valid values.
+    Args:
+        parameter: From `read_parameters`.
+        text: As typed.
+
+    Raises:
+        SettingsError: With the valid values.
+
+    Examples:
+        >>> from cselab.headless.parameters import Parameter, convert
+        >>> steps = Parameter("steps", None, (int,), optional=True)
+        >>> convert(steps, "200"), convert(steps, "None")
+        (200, None)
     """
     if parameter.optional and text.lower() in NONE:
         return None
@@ -170,10 +188,16 @@ def assign(texts: Mapping[str, str], notebooks: Sequence[Path]) -> dict[Path, di
     `settings`. Prints a line for each parameter that some notebooks do not take, because they list
     neither it nor `settings`.
 
-    texts: values by parameter, as typed.
+    Args:
+        texts: Values by parameter, as typed.
+        notebooks: Paths.
 
-    Raises SettingsError, with the nearest valid name, for a parameter that no notebook lists and
-    that is not a setting, and for an invalid value.
+    Returns:
+        By notebook, the values of its parameters.
+
+    Raises:
+        SettingsError: With the nearest valid name, for a parameter that no notebook lists and that
+            is not a setting, and for an invalid value.
     """
     declared = {notebook: read_parameters(notebook) for notebook in notebooks}
     names = {name for parameters in declared.values() for name in parameters} - {SETTINGS}

@@ -16,7 +16,11 @@ def clock(seconds: float) -> str:
 
 
 class Durations:
-    """Durations of earlier runs on this machine, by notebook and profile, in a JSON file."""
+    """Durations of earlier runs on this machine, by notebook and profile.
+
+    Args:
+        path: Of a JSON file.
+    """
 
     def __init__(self, path: Path):
         self.path = path
@@ -26,7 +30,12 @@ class Durations:
             self.seconds = {}
 
     def add(self, key: str, seconds: float) -> None:
-        """Record a duration and write the file."""
+        """Record a duration and write the file.
+
+        Args:
+            key: Notebook and profile.
+            seconds: The duration.
+        """
         self.seconds[key] = round(seconds, 1)
         self.path.write_text(json.dumps(self.seconds, indent=1))
 
@@ -34,8 +43,13 @@ class Durations:
 class LiveLine:
     """The line of one notebook.
 
-    On a terminal, if it is the only one (`live`), it is redrawn every second; else it is printed
-    start and end.
+    On a terminal it is redrawn every second; else it is printed at the start and at the end.
+
+    Args:
+        label: At its beginning.
+        expected: Seconds that it took before; None: unknown.
+        stream: Where it is written; None: standard output.
+        live: Whether it is the only line, which may be redrawn.
     """
 
     def __init__(

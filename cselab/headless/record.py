@@ -14,7 +14,13 @@ from cselab.headless.report import Outcome
 class RunRecord:
     """`run.json` of a run's folder: notebooks, parameters and outcomes, for `--resume`.
 
-    Raises CselabError if the folder has a run of other notebooks or parameters.
+    Args:
+        path: Of the file.
+        notebooks: Of the run.
+        parameters: Texts by name, as typed.
+
+    Raises:
+        CselabError: If the folder has a run of other notebooks or parameters.
     """
 
     def __init__(self, path: Path, notebooks: Sequence[Path], parameters: Mapping[str, str]):
@@ -40,7 +46,11 @@ class RunRecord:
 
 
 def read_record(path: Path) -> dict[str, Any]:
-    """Read a `run.json`. Raises CselabError for a missing or damaged file."""
+    """Read a `run.json`.
+
+    Raises:
+        CselabError: For a missing or damaged file.
+    """
     try:
         record = json.loads(path.read_text())
         return {**record, **{key: record[key] for key in ("notebooks", "given", "outcomes")}}

@@ -15,7 +15,14 @@ from cselab.headless.progress import clock
 
 @dataclass(frozen=True)
 class Outcome:
-    """Outcome of one notebook; `failure` is empty if it finished."""
+    """Outcome of one notebook.
+
+    Attributes:
+        stem: Of its file.
+        title: Its first heading.
+        seconds: That it took.
+        failure: Empty if it finished.
+    """
 
     stem: str
     title: str
@@ -24,7 +31,13 @@ class Outcome:
 
 
 def write_index(folder: Path, outcomes: Sequence[Outcome], parameters: dict[str, str]) -> Path:
-    """Write `folder/index.html` and return its path."""
+    """Write `folder/index.html` and return its path.
+
+    Args:
+        folder: Of the run.
+        outcomes: Of its notebooks.
+        parameters: Texts by name, as typed.
+    """
     failed = sum(bool(outcome.failure) for outcome in outcomes)
     rows = read_rows(folder)
     head = f"{len(outcomes) - failed} of {len(outcomes)} notebooks finished"

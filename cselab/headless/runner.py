@@ -38,9 +38,14 @@ ANSI = re.compile(r"\x1b\[[0-9;]*m")
 
 
 def find_notebooks(folder: Path, names: Sequence[str] = ()) -> list[Path]:
-    """Notebooks of `folder` by number ("03"), stem or path; without names, all numbered ones.
+    """Notebooks of a folder, in the order of the names, or of the numbers.
 
-    In the order of the names, or of the numbers.
+    Args:
+        folder: To look in.
+        names: Numbers ("03"), stems or paths; none: all numbered ones.
+
+    Raises:
+        CselabError: For a folder without notebooks, and a name that is none of them.
     """
     numbered = {path.stem: path for path in sorted(folder.glob("[0-9][0-9]_*.ipynb"))}
     if not numbered:
@@ -79,19 +84,28 @@ def run(
     jobs: int = 1,
     resume: bool = False,
 ) -> bool:
-    """Execute notebooks; returns whether all of them finished.
-
-    parameters: texts by name, as typed.
-    name: of the run folder; None is the time.
-    timeout, limit: seconds for each cell, and for each notebook.
-    jobs: number of notebooks at a time, which share the cores. If two need the same cached step,
-        one computes it and the other waits.
-    resume: continue the run `name`; finished notebooks are not executed again.
+    """Execute notebooks.
 
     Parameters are checked before the first kernel starts.
 
-    Raises CselabError for unknown or invalid parameters, an existing run folder, and fewer than one
-    job.
+    Args:
+        notebooks: From `find_notebooks`.
+        parameters: Texts by name, as typed.
+        outputs: In which the run's folder is, `runs/<name>`.
+        name: Of the run folder; None is the time.
+        timeout: Seconds for each cell.
+        limit: Seconds for each notebook.
+        fail_fast: Whether the first failure ends the run.
+        jobs: Number of notebooks at a time, which share the cores. If two need the same cached
+            step, one computes it and the other waits.
+        resume: Continue the run `name`; finished notebooks are not executed again.
+
+    Returns:
+        Whether all of them finished.
+
+    Raises:
+        CselabError: For unknown or invalid parameters, an existing run folder, and fewer than one
+            job.
     """
     if jobs < 1:
         raise CselabError(f"--jobs {jobs}: expected 1 or more notebooks at a time")
@@ -143,10 +157,16 @@ def run(
 class Job:
     """One notebook of a run.
 
-    timeout, limit: as in `run`.
-    expected: seconds that it took before.
-    live: whether its progress line may be redrawn.
-    stems: of all notebooks of the run.
+    Attributes:
+        label: Of its progress line.
+        notebook: Path.
+        parameters: Values by name.
+        folder: Of the run.
+        timeout: As in `run`.
+        limit: As in `run`.
+        expected: Seconds that it took before.
+        live: Whether its progress line may be redrawn.
+        stems: Of all notebooks of the run.
     """
 
     label: str
