@@ -1,7 +1,8 @@
-"""The command line: `cselab doctor`, `list`, `settings`, `run`, `train`, `sweep`, `report`,
+"""The command line: `cselab init`, `doctor`, `list`, `settings`, `run`, `train`, `sweep`, `report`,
 `export`, `mteb`, `pretrain`, `card`, `train-translator`, `grade`."""
 
 import errno
+import shutil
 import sys
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import Annotated
 import typer
 
 from cselab.errors import CselabError, Interrupted, SettingsError
+from cselab.paths import project_path, shipped
 from cselab.pretraining import commands
 
 app = typer.Typer(
@@ -18,16 +20,16 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-PROJECT = Path(__file__).resolve().parents[1]
 OUTPUTS = "CSELAB_OUTPUTS"
 """The variable whose folder is the default of --outputs."""
+KEPT = project_path("outputs")
 USAGE_ERROR = typer.BadParameter.__bases__[0]
 """UsageError of click, or of the copy of click that typer carries."""
 
 
 def _notebooks_folder() -> Path:
     here = Path("notebooks")
-    return here if here.is_dir() else PROJECT / "notebooks"
+    return here if here.is_dir() else shipped("notebooks")
 
 
 @app.callback()
@@ -48,7 +50,7 @@ def run(
     ] = None,
     outputs: Annotated[
         Path, typer.Option(help="Where runs, finished steps and caches are kept.", envvar=OUTPUTS)
-    ] = PROJECT / "outputs",
+    ] = KEPT,
     name: Annotated[
         str | None, typer.Option(help="Name of the run's folder; the time by default.")
     ] = None,
@@ -105,10 +107,30 @@ def run(
 
 
 @app.command()
+def init(
+    folder: Annotated[Path, typer.Argument(help="Gets notebooks/, and outputs/ later.")] = Path(),
+) -> None:
+    """Copy the workbook's notebooks, and the grids of the recorded studies, into a folder, where
+    `cselab run`, `cselab sweep` and JupyterLab find them.
+
+    \b
+    cselab init my-study && cd my-study && cselab run 02
+    """
+    targets = {
+        folder / "notebooks": shipped("notebooks"),
+        folder / "outputs" / "reference" / "grids": shipped("reference") / "grids",
+    }
+    for target in targets:
+        if target.exists():
+            raise SettingsError(f"{target} exists; give another folder, or move it away first")
+    for target, source in targets.items():
+        shutil.copytree(source, target, ignore=shutil.ignore_patterns(".*"))
+    print(f"{len(list(folder.glob('notebooks/*.ipynb')))} notebooks in {folder / 'notebooks'}")
+
+
+@app.command()
 def doctor(
-    outputs: Annotated[
-        Path, typer.Option(help="Where runs would be kept.", envvar=OUTPUTS)
-    ] = PROJECT / "outputs",
+    outputs: Annotated[Path, typer.Option(help="Where runs would be kept.", envvar=OUTPUTS)] = KEPT,
 ) -> None:
     """Say what works on this machine, what is missing, and what to do about it.
 
@@ -132,7 +154,7 @@ Outputs = Annotated[
     Path, typer.Option(help="Where finished steps and logs are kept.", envvar=OUTPUTS)
 ]
 StorePath = Annotated[Path, typer.Option(help="The SQLite file with the results.")]
-STORE = PROJECT / "outputs" / "sweep.sqlite"
+STORE = KEPT / "sweep.sqlite"
 
 
 Modules = Annotated[
@@ -180,7 +202,7 @@ def train(
     modules: Annotated[
         list[Path] | None, typer.Option("-m", help="A .py file with methods of your own.")
     ] = None,
-    outputs: Outputs = PROJECT / "outputs",
+    outputs: Outputs = KEPT,
     store: Annotated[
         Path | None, typer.Option(help="A store to keep the scores in; none by default.")
     ] = None,
@@ -222,7 +244,7 @@ def sweep(
         list[str] | None, typer.Option(help="Labels, * and ? as in a shell; may be given again.")
     ] = None,
     store: StorePath = STORE,
-    outputs: Outputs = PROJECT / "outputs",
+    outputs: Outputs = KEPT,
     workers: Annotated[
         int | None, typer.Option(help="Processes of the local cluster; the cores by default.")
     ] = None,
@@ -293,7 +315,7 @@ def report(
     ] = None,
     folder: Annotated[
         Path, typer.Option(help="Where index.html, report.md and the tables go.")
-    ] = PROJECT / "outputs" / "report",
+    ] = KEPT / "report",
 ) -> None:
     """Tables and figures of a store: mean ± sd over seeds, paired tests, ours beside the papers',
     as HTML, Markdown and CSV.
@@ -363,7 +385,7 @@ def mteb(
     data_dir: Annotated[
         Path | None, typer.Option(help="A data folder; CSELAB_DATA by default.")
     ] = None,
-    outputs: Outputs = PROJECT / "outputs",
+    outputs: Outputs = KEPT,
     name: Annotated[
         str | None, typer.Option(help="Of the encoder in the results; its folder's by default.")
     ] = None,

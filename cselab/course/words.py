@@ -8,7 +8,7 @@ from IPython.display import Markdown
 
 from cselab.evaluation import PairComparison, SeedComparison, StsReport
 from cselab.experiments import Lab, Trained
-from cselab.experiments.workspace import project_path
+from cselab.paths import shipped
 from cselab.reporting import recorded
 
 
@@ -132,7 +132,7 @@ def guide(lab: Lab) -> Markdown:
         >>> "cselab run 03 -p profile=paper" in guide(open_lab("03_jtcse_training")).data
         True
     """
-    times = json.loads((project_path("outputs/reference") / "times.json").read_text())
+    times = json.loads((shipped("reference") / "times.json").read_text())
     notebook = times["notebooks"][lab.notebook]
     tiny, small, paper = (notebook[profile] for profile in ("tiny", "small", "paper"))
     number = lab.notebook[:2] if lab.notebook[0].isdigit() else lab.notebook

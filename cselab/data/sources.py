@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Literal
 
 from cselab.errors import DataError
+from cselab.paths import shipped
 
-PACKAGE = Path(__file__).resolve().parents[1]
 LAYOUT = "a data folder holds sts/<task>-<split>.tsv.gz and corpus/<name>.txt.gz"
 
 
@@ -65,10 +65,7 @@ def embedded_dir() -> Path:
         >>> sorted(path.name for path in (embedded_dir() / "backbones").iterdir())
         ['plain-bert', 'tiny-bert', 'tiny-llama']
     """
-    for path in (PACKAGE / "_data", PACKAGE.parent / "data"):
-        if path.is_dir():
-            return path
-    raise DataError(f"the embedded data is missing beside {PACKAGE}; install cselab again")
+    return shipped("data")
 
 
 def read_lines(path: Path) -> Iterator[str]:

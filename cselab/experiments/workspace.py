@@ -18,9 +18,9 @@ import torch
 from filelock import FileLock, Timeout
 
 from cselab.errors import CselabError, SettingsError
-from cselab.experiments.code import PACKAGE
 from cselab.experiments.config import Machine, RunConfig
 from cselab.experiments.environment import environment_stamp
+from cselab.paths import project_path
 from cselab.training.distributed import (
     from_first_process,
     join_process_group,
@@ -156,12 +156,6 @@ class Workspace:
 
 def _as_text(inputs: dict[str, Any]) -> str:
     return json.dumps(inputs, sort_keys=True, default=str)
-
-
-def project_path(path: str | Path) -> Path:
-    """Relative folders are relative to the project, also for a notebook opened in `notebooks/`."""
-    root = PACKAGE.parent if (PACKAGE.parent / "pyproject.toml").is_file() else Path.cwd()
-    return (root / Path(path).expanduser()).resolve()
 
 
 @contextmanager

@@ -221,7 +221,7 @@ class Whitening(TermConfig):
 
 @shared_term("nce", InfoNCE)
 def nce(space: Space, config: InfoNCE) -> Float[Tensor, ""]:
-    """SimCSE Eq. 1 (https://arxiv.org/abs/2104.08821), or the released twins' layout."""
+    """SimCSE Eq. 4 (https://arxiv.org/abs/2104.08821), or the released twins' layout."""
     return info_nce(
         *space.views, temperature=space.temperature, layout=config.layout, ids=space.step.ids
     )

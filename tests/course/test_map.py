@@ -3,7 +3,7 @@
 import re
 
 from cselab.course import concept_map
-from cselab.experiments.workspace import project_path
+from cselab.paths import project_path
 
 
 def test_every_notebook_has_a_box_to_the_right_of_what_it_needs():

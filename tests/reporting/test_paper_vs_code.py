@@ -10,8 +10,8 @@ from quick import QUICK
 
 import cselab
 from cselab.experiments import PROFILES
-from cselab.experiments.workspace import project_path
 from cselab.models import SentenceEncoder, load_decoder
+from cselab.paths import project_path
 from cselab.reporting import paper_vs_code
 
 ROWS = paper_vs_code.rows()

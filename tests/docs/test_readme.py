@@ -1,0 +1,81 @@
+"""The README, and the tutorials: short enough, and every snippet and command in them runs."""
+
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+README = ROOT / "README.md"
+TUTORIALS = sorted((ROOT / "docs" / "tutorials").glob("*.md"))
+QUICK = {
+    "run": ("-p", "steps=2", "-p", "towers.steps=2"),
+    "train": ("-p", "steps=2", "-p", "towers.steps=2"),
+    "sweep": ("-p", "steps=2", "-p", "towers.steps=2"),
+}
+"""Trainings of two steps."""
+ELSEWHERE = ("--profile paper", "profile=paper", "--scheduler", "/shared/", "outputs/steps/")
+"""Commands for the hub, a cluster, other folders; tests/hub and tests/sweep run such ones."""
+
+
+def blocks(page: Path, language: str) -> list[str]:
+    return re.findall(rf"```{language}\n(.*?)```", page.read_text(encoding="utf-8"), re.S)
+
+
+def commands(page: Path) -> list[str]:
+    """The lines of a page that call cselab on this machine."""
+    lines = [
+        line.partition(" #")[0].strip()
+        for block in blocks(page, "sh")
+        for line in block.splitlines()
+    ]
+    ours = [line for line in lines if line.startswith("cselab ")]
+    return [line for line in ours if not any(part in line for part in ELSEWHERE)]
+
+
+def environment(folder: Path, monkeypatch) -> None:
+    """The folder of a stranger: no data folder, outputs of its own, this cselab on the path."""
+    monkeypatch.chdir(folder)
+    monkeypatch.setenv("CSELAB_OUTPUTS", str(folder / "outputs"))
+    monkeypatch.delenv("CSELAB_DATA", raising=False)
+    for block in (block for page in TUTORIALS for block in blocks(page, "python")):
+        if name := re.match(r"# (\w+\.py)\n", block):
+            (folder / name[1]).write_text(block)
+
+
+def test_the_readme_is_read_to_the_end():
+    """Prevents the front page from growing back to 2,800 words."""
+    assert len(README.read_text(encoding="utf-8").split()) <= 900
+
+
+@pytest.mark.slow  # trains
+@pytest.mark.parametrize("page", [README, *TUTORIALS], ids=lambda page: page.stem)
+def test_the_snippets_of_a_page_run_in_order(page, tmp_path, monkeypatch):
+    """Prevents a first page whose lines fail when they are copied."""
+    code = "\n".join(block for block in blocks(page, "python") if not block.startswith("# "))
+    if not code:
+        pytest.skip("no snippets")
+    environment(tmp_path, monkeypatch)
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert found.returncode == 0, found.stderr[-2000:]
+    assert found.stdout
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("page", "command"),
+    [pytest.param(p, c, id=c) for p in (README, *TUTORIALS) for c in dict.fromkeys(commands(p))],
+)
+def test_a_command_of_a_page_runs(page, command, tmp_path, monkeypatch):
+    """Prevents a command with an option that is gone."""
+    environment(tmp_path, monkeypatch)
+    words = shlex.split(command)
+    if words[1] == "report":  # of a sweep
+        make = shlex.split("cselab sweep -m simcse --seeds 1-2 -p steps=2")
+        subprocess.run([sys.executable, "-m", *make], check=True, capture_output=True)
+    quick = QUICK.get(words[1], ())
+    found = subprocess.run([sys.executable, "-m", *words, *quick], capture_output=True, text=True)
+    assert found.returncode == 0, (found.stdout + found.stderr)[-2000:]

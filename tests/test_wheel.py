@@ -1,0 +1,85 @@
+"""The built packages work outside the repository."""
+
+import os
+import subprocess
+import sys
+import tarfile
+import zipfile
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory) -> Path:
+    """A folder with the sdist and the wheel."""
+    folder = tmp_path_factory.mktemp("dist")
+    command = [sys.executable, "-m", "hatchling", "build", "-d", str(folder)]
+    subprocess.run(command, cwd=ROOT, check=True, capture_output=True)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def cselab(built, tmp_path_factory):
+    """Runs `cselab` of the unpacked wheel, in a folder of a stranger."""
+    library, home = tmp_path_factory.mktemp("library"), tmp_path_factory.mktemp("home")
+    with zipfile.ZipFile(next(built.glob("*.whl"))) as wheel:
+        wheel.extractall(library)
+    kept = {k: v for k, v in os.environ.items() if not k.startswith("CSELAB_")}
+
+    def run(*words: str, folder: Path = home, module: str = "cselab") -> str:
+        found = subprocess.run(
+            [sys.executable, "-m", module, *words] if module else [sys.executable, *words],
+            cwd=folder,
+            env={**kept, "PYTHONPATH": str(library)},
+            capture_output=True,
+            text=True,
+        )
+        assert found.returncode == 0, (found.stdout + found.stderr)[-2000:]
+        return found.stdout
+
+    return run
+
+
+@pytest.mark.slow  # builds, trains, executes a notebook
+def test_the_wheel_encodes_trains_sweeps_and_runs_notebooks(cselab):
+    """Prevents a package that looks for files of the repository."""
+    code = (
+        "import cselab; print(cselab.__file__); print(cselab.load('tiny-bert').encode(['a']).shape)"
+    )
+    where, shape = cselab("-c", code, module="").splitlines()
+    assert str(ROOT) not in where
+    assert shape == "torch.Size([1, 192])"
+    assert "17 notebooks" in cselab("init", "study")
+    quick = (
+        "-p",
+        "steps=2",
+        "-p",
+        "sentences=200",
+        "-p",
+        "dev_pairs=12",
+        "-p",
+        "synthetic_pairs=40",
+    )
+    cselab("train", "simcse", *quick)
+    cselab("sweep", "-m", "simcse", "--seeds", "1-2", "--workers", "1", *quick)
+    cselab("report")
+    folder = Path(cselab("-c", "import os; print(os.getcwd())", module="").strip()) / "study"
+    cselab("run", "02", *quick, "-p", "towers.steps=2", folder=folder)
+    assert list(folder.glob("outputs/runs/*/02_twin_pretraining.html"))
+    grids = folder / "outputs" / "reference" / "grids"
+    assert "SimCSE" in cselab("sweep", str(grids / "world.toml"), "--dry-run", folder=folder)
+
+
+@pytest.mark.slow
+def test_the_sdist_builds_the_same_wheel(built, tmp_path):
+    """Prevents a source archive that lacks data or notebooks."""
+    with tarfile.open(next(built.glob("*.tar.gz"))) as archive:
+        archive.extractall(tmp_path, filter="data")
+    (source,) = tmp_path.iterdir()
+    command = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(tmp_path)]
+    subprocess.run(command, cwd=source, check=True, capture_output=True)
+    one, two = (zipfile.ZipFile(next(folder.glob("*.whl"))) for folder in (built, tmp_path))
+    assert sorted(one.namelist()) == sorted(two.namelist())
