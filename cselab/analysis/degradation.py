@@ -37,7 +37,7 @@ def layer_scores(
 
     Returns:
         n + 1 scores. NaN where all cosines are equal: the last token of a prompt has the same
-        embedding for all sentences.
+            embedding for all sentences.
 
     Raises:
         DataError: For lists of different lengths.

@@ -40,7 +40,7 @@ def cosine_by_token(
 
     Returns:
         The cosine and its fall for each token. A positive number: the token makes the sentences
-        more alike.
+            more alike.
 
     Examples:
         >>> import cselab

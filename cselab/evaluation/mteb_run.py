@@ -24,7 +24,7 @@ class AtomicCache(ResultCache):
     """mteb's folder of results, whose files are whole or absent: mteb writes them in place."""
 
     def save_to_cache(self, task_result, model_name, model_revision=None, **options) -> None:
-        """Let mteb write into a folder of its own, and move its files."""
+        """Let mteb write into a folder of its own, and move its files; arguments are mteb's."""
         final = self.get_task_result_path(task_result.task_name, model_name, model_revision).parent
         final.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=self.cache_path) as folder:

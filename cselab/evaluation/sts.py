@@ -356,7 +356,15 @@ def finite_rows(vectors: Any, n: int) -> np.ndarray:
 
 
 def unit_rows(vectors: Any, n: int) -> np.ndarray:
-    """`finite_rows`, each normalised to length 1; rows of zeros stay zero, with cosine 0."""
+    """`finite_rows`, each normalised to length 1; rows of zeros stay zero, with cosine 0.
+
+    Args:
+        vectors: As in `finite_rows`.
+        n: As in `finite_rows`.
+
+    Raises:
+        DataError: As `finite_rows`.
+    """
     vectors = finite_rows(vectors, n)
     lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
     return vectors / np.where(lengths > 0, lengths, 1)

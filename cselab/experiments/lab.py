@@ -283,7 +283,7 @@ class Lab:
 
         Args:
             encoder: The encoder.
-            report: Its scores, if they are known.
+            report: Its scores, which are read if they have the synthetic pairs.
         """
         return scores.phenomena(self.session, encoder, report)
 

@@ -93,7 +93,12 @@ def train(run: RunConfig, session: Session | None = None) -> Trained:
 
 
 def train_node(session: Session, node: MethodConfig) -> Trained:
-    """One node of a tree, trained or found."""
+    """One node of a tree, trained or found.
+
+    Args:
+        session: Whose data is read.
+        node: A part of a run's tree.
+    """
     if not isinstance(node, TrainedConfig):
         return Trained(_untrained(session, node), node)
     folder = _folder(session, node)
@@ -202,7 +207,13 @@ def dev_score(session: Session, encoder: Encoder) -> float:
 
 
 def rows_of(session: Session, node: TrainedConfig, tokenizer) -> datasets.Dataset:
-    """The training rows of a node: what its method reads."""
+    """The training rows of a node: what its method reads.
+
+    Args:
+        session: Whose text or triplets are read.
+        node: Of the method.
+        tokenizer: The model's.
+    """
     length, cache_dir = node.schedule.max_length, session.workspace.cache_dir
     if registered(node.method).reads == "triplets":
         return triplet_rows(
@@ -236,7 +247,15 @@ def _teacher(session: Session, node: TrainedConfig) -> Callable | None:
 
 
 def teach(session: Session, node: TrainedConfig) -> Callable | None:
-    """What gives training rows their teachers' vectors, the column `target`; None without any."""
+    """What gives training rows their teachers' vectors, the column `target`.
+
+    Args:
+        session: Whose encoders teach.
+        node: Of the student.
+
+    Returns:
+        A function of rows and their corpus that returns wider rows; None without teachers.
+    """
     teachers, encode = _teachers(node), _teacher(session, node)
     if encode is None:
         return None

@@ -73,7 +73,12 @@ class LiveLine:
         return self
 
     def on_cell(self, index: int, total: int) -> None:
-        """Note the cell that starts."""
+        """Note the cell that starts.
+
+        Args:
+            index: Of the cell.
+            total: Number of cells.
+        """
         self.cell = (index + 1, total)
 
     @property

@@ -65,7 +65,7 @@ def pretrain(
 
     Returns:
         The content of a card: config, tokens seen, and `curve`: step, held-out masked-LM loss
-        (nats, at config.masked) and running training losses.
+            (nats, at config.masked) and running training losses.
 
     Raises:
         DataError: As `cselab.pretraining.run.Run`.
@@ -94,6 +94,11 @@ class BertRun(EncoderRun):
         super().__init__(config, tokenizer, rows, model, checkpoint)
 
     def losses(self, which: np.ndarray) -> dict[str, torch.Tensor]:
+        """Losses of the sentences, or in every `pair_every`-th step those of ordered pairs.
+
+        Args:
+            which: Positions of the sentences.
+        """
         config = self.config
         if self.ordered is None or self.step % config.pair_every:
             return super().losses(which)

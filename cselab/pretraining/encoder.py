@@ -46,6 +46,11 @@ class EncoderRun(Run):
         super().__init__(config, tokenizer, rows, model, checkpoint)
 
     def losses(self, which: np.ndarray) -> dict[str, torch.Tensor]:
+        """Masked LM and weighted bag of words of the sentences.
+
+        Args:
+            which: Their positions.
+        """
         self.set_dropout()
         words, bag = sentence_losses(
             self.model,
@@ -68,6 +73,7 @@ class EncoderRun(Run):
                 part.p = self.config.dropout if late else 0.0
 
     def held_out_loss(self) -> float:
+        """Masked-LM loss of the held-out sentences, in nats."""
         return held_out_loss(
             self.model,
             self.rows,

@@ -33,7 +33,7 @@ def pretrain_decoder(
 
     Returns:
         The content of a card, as `cselab.pretraining.bert.pretrain`; `curve` has the next-token
-        loss.
+            loss.
 
     Raises:
         DataError: As `cselab.pretraining.run.Run`.
@@ -57,9 +57,15 @@ class LlamaRun(Run):
         super().__init__(config, tokenizer, rows, model, checkpoint)
 
     def losses(self, which: np.ndarray) -> dict[str, Float[Tensor, ""]]:
+        """Next-token loss of the sentences.
+
+        Args:
+            which: Their positions.
+        """
         return {"next token": next_token_loss(self.model, self.padded(which), self.pad_id)}
 
     def held_out_loss(self) -> float:
+        """Next-token loss of the held-out sentences, in nats."""
         return next_token_held_out(self.model, self.rows, self.held_out, self.pad_id)
 
 

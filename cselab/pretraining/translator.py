@@ -76,7 +76,7 @@ def train_translator(
 
     Returns:
         The card: configuration, steps, epochs, seconds, and BLEU and chrF (sacrebleu's defaults) of
-        each direction on `test`, with greedy search.
+            each direction on `test`, with greedy search.
 
     Raises:
         DataError: For different languages of `train` and `test`, and for less text than a batch.

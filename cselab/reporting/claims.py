@@ -123,9 +123,9 @@ def check_claims(scores: pandas.DataFrame, claims: Sequence[Claim]) -> pandas.Da
 
     Returns:
         One row a claim, in order: the claim, the number of seeds that both labels have, the mean
-        difference with its standard deviation and interval, the p of the sign-flip test before and
-        after Holm's correction for all claims, the seeds that a half-width of the margin needs (at
-        the spread of these runs), and the verdict.
+            difference with its standard deviation and interval, the p of the sign-flip test before
+            and after Holm's correction for all claims, the seeds that a half-width of the margin
+            needs (at the spread of these runs), and the verdict.
     """
     table = []
     for claim in claims:

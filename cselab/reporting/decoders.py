@@ -20,7 +20,7 @@ def decoder_scores() -> pandas.DataFrame:
 
     Returns:
         Columns text, label, seed; STS (average, Spearman x100), strict accuracy, and the transfer
-        tasks (accuracy x100, SentEval's protocol), NaN where a row has none.
+            tasks (accuracy x100, SentEval's protocol), NaN where a row has none.
     """
     path = shipped("reference") / "decoders.json"
     rows = json.loads(path.read_text())["rows"]

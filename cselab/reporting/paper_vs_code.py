@@ -39,6 +39,7 @@ class Row(NamedTuple):
 
     @property
     def name(self) -> str:
+        """The difference's name."""
         return self.difference.name
 
     @property
@@ -118,7 +119,12 @@ def loss_effects(lab: Lab) -> pandas.DataFrame:
 
 
 def configs(lab: Lab, row: Row) -> tuple[TrainedConfig, TrainedConfig]:
-    """The method's configuration in both wordings."""
+    """The method's configuration in both wordings, in the order of `row.sides`.
+
+    Args:
+        lab: Whose settings it takes.
+        row: The difference.
+    """
     base = lab.config(row.method, **(row.difference.base or {}))
     return base, base.changed(row.difference.changes(base))
 

@@ -55,7 +55,7 @@ def tables(against: str, only: Sequence[str]) -> dict[str, pandas.DataFrame]:
 
     Returns:
         One table for each kind of text in which `against` was run, by its name ("synthetic text",
-        "real text"). Rows are in the order of `only`, then by their names and numbers.
+            "real text"). Rows are in the order of `only`, then by their names and numbers.
 
     Raises:
         DataError: For a label or pattern without runs, with the nearest label.
@@ -84,7 +84,11 @@ def tables(against: str, only: Sequence[str]) -> dict[str, pandas.DataFrame]:
 
 
 def steps(text: str) -> dict[str, int]:
-    """Training steps of each label of a text's main grid that is trained: of its last stage."""
+    """Training steps of each label of a text's main grid that is trained: of its last stage.
+
+    Args:
+        text: "synthetic" or "real".
+    """
     folder = shipped("reference") / "grids"
     runs = expand(read_grid(folder / f"{file_name(text)}.toml"), shipped("notebooks"))
     methods = {run.label: run.config.method for run in runs}
@@ -100,6 +104,9 @@ def trained(text: str) -> pandas.DataFrame:
 
     Untrained models are left out: one has a single energy but a score for each pooling, which
     would distort a correlation of the two.
+
+    Args:
+        text: As in `file_name`.
     """
     rows = read_tables(store(text)).rows
     return rows[~rows["method"].isin(UNTRAINED)]

@@ -51,13 +51,23 @@ class Board:
         self.console.print(self._drawn())
 
     def found(self, job: Job, summary: Summary) -> None:
-        """A run that the store had."""
+        """Count a run that the store had.
+
+        Args:
+            job: The run.
+            summary: Of its results.
+        """
         self.summaries[job.label].append(summary)
         self.finished += 1
         self.reused += 1
 
     def ended(self, job: Job, summary: Summary) -> None:
-        """A run of now, finished or failed."""
+        """Count a run of now, finished or failed.
+
+        Args:
+            job: The run.
+            summary: Of its results.
+        """
         self.now += 1
         if summary.error:
             self.failed.append((job, summary))

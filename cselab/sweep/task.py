@@ -52,8 +52,10 @@ class Place(NamedTuple):
 
 
 class Job(NamedTuple):
-    """A run as it travels to a worker: plain values, for a method's class may be in no module that
-    the worker has."""
+    """A run as it travels to a worker.
+
+    Plain values, for a method's class may be in no module that the worker has; see `Run`.
+    """
 
     label: str
     method: str
@@ -115,7 +117,12 @@ class Summary(NamedTuple):
 
 
 def plans(jobs: Sequence[Job], place: Place) -> list[Plan]:
-    """Keys of runs, of their data and of the trainings they share, as this worker finds them."""
+    """Keys of runs, of their data and of the trainings they share, as this worker finds them.
+
+    Args:
+        jobs: The runs.
+        place: Where the sweep keeps things.
+    """
     with _working(place):
         return [_plan(job.run(), place.outputs) for job in jobs]
 
@@ -202,8 +209,16 @@ def check_run(run: Run, session: Session) -> None:
 
 
 def prepare(job: Job, training: Training, place: Place, *_after: object) -> None:
-    """Train what several runs start from. What goes wrong here, bad input or a divergence, is
-    reported by the runs, which meet it again."""
+    """Train what several runs start from.
+
+    What goes wrong here, bad input or a divergence, is reported by the runs, which meet it again.
+
+    Args:
+        job: One of the runs.
+        training: What they start from.
+        place: Where the sweep keeps things.
+        *_after: Trainings that the scheduler has to finish first.
+    """
     with _working(place), contextlib.suppress(CselabError):
         node = as_node(json.loads(training.node))
         train_node(session_of(job.run().config, place.outputs), node)
@@ -256,7 +271,16 @@ def result(
     rows: Sequence[Row] = (),
     environment: dict | None = None,
 ) -> Result:
-    """A run's row of the store."""
+    """A run's row of the store.
+
+    Args:
+        job: The run.
+        plan: Its keys.
+        seconds: That it took.
+        error: Empty for a finished one.
+        rows: Its numbers.
+        environment: Versions and hardware.
+    """
     config = json.loads(job.config)
     method = Path(job.method).stem if job.method.endswith(".ipynb") else job.method
     return Result(

@@ -153,7 +153,12 @@ def as_json(value: Any) -> Any:
 
 
 def as_lists(points: Points, digits: int | None = None) -> dict[str, list]:
-    """Points as JSON, exactly or to so many digits."""
+    """Points as JSON.
+
+    Args:
+        points: By space, (2, N, size).
+        digits: To which they are rounded; None: exactly.
+    """
     if digits is not None:
         points = {name: rows.double().round(decimals=digits) for name, rows in points.items()}
     return {space: as_json(rows.tolist()) for space, rows in points.items()}
@@ -162,11 +167,22 @@ def as_lists(points: Points, digits: int | None = None) -> dict[str, list]:
 def as_points(
     lists: dict[str, list], spaces: tuple[str, ...], dtype: torch.dtype = torch.float64
 ) -> Points:
-    """Points of JSON, in the order of the method's spaces; None is NaN."""
+    """Points of JSON; None is NaN.
+
+    Args:
+        lists: Points as lists, by space.
+        spaces: In the order of the method.
+        dtype: Of the points.
+    """
     arrays = {space: np.array(lists[space], dtype=float) for space in spaces}
     return {space: torch.from_numpy(rows).to(dtype) for space, rows in arrays.items()}
 
 
 def thinned(rows: list, most: int) -> list:
-    """At most so many of the rows, in equal strides; the last one stays."""
+    """Some of the rows, in equal strides; the last one stays.
+
+    Args:
+        rows: To thin.
+        most: At most so many stay.
+    """
     return rows[:: -max(1, math.ceil(len(rows) / most))][::-1]

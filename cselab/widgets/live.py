@@ -215,8 +215,7 @@ class LiveTraining(Widget):
         return self._news()
 
     def static(self) -> go.Figure:
-        """Loss terms at each step; dev score, and the way through alignment and uniformity, at each
-        evaluation."""
+        """Loss terms over the steps; dev score, alignment and uniformity at each evaluation."""
         figure = make_subplots(
             rows=2,
             cols=2,

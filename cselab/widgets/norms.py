@@ -131,8 +131,10 @@ class NormExplorer(Widget):
         return super().page_state()
 
     def static(self) -> go.Figure:
-        """Lengths with all LayerNorms, and without those of `removed` layers (of all, for 0); their
-        sd / mean for every r."""
+        """Lengths with and without LayerNorms, and their sd / mean for every r.
+
+        Without those of `removed` layers; of all, for 0.
+        """
         after = self.removed or self.depth
         figure = make_subplots(
             rows=2,

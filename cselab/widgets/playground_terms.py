@@ -88,8 +88,14 @@ TEXTS = {
 def described(method: Method, name: str) -> dict[str, Any]:
     """What the browser knows of a term, as JSON.
 
-    known: the name under which `cselab/browser/losses.js` computes it, "" where only the kernel
-    can. fixed: further options for it. fields: hyperparameters that can be changed.
+    Args:
+        method: Whose term it is.
+        name: Of the term.
+
+    Returns:
+        Among others "known": the name under which `cselab/browser/losses.js` computes it, "" where
+            only the kernel can; "fixed": further options for it; "fields": hyperparameters that can
+            be changed.
     """
     known, fixed = recognised(method, name)
     config = method.settings.offered[name]
@@ -132,10 +138,17 @@ def _field(name: str, kind: FieldInfo) -> dict[str, Any]:
 
 
 def recognised(method: Method, name: str) -> tuple[str, dict[str, Any]]:
-    """The term's name in `losses.js` and its fixed options; ("", {}) where it is not ported.
+    """How the browser computes a term.
 
     A term of the library is recognised by its code. One of your own is, if its values and gradients
     are those of alignment, uniformity or InfoNCE.
+
+    Args:
+        method: Whose term it is.
+        name: Of the term.
+
+    Returns:
+        The term's name in `losses.js` and its fixed options; ("", {}) where it is not ported.
     """
     if not _of_library(method, name):
         return _by_values(method, name)

@@ -20,7 +20,14 @@ LONGEST = 64
 
 
 class Reading(NamedTuple):
-    """A tower's trace of a sentence, and the trace of the other tower of its twin."""
+    """A tower's trace of a sentence, and the trace of the other tower of its twin.
+
+    Attributes:
+        tokens: Labels of the L tokens.
+        classes: Indices into `cselab.analysis.CLASSES`, (L,).
+        trace: Of the tower.
+        other_trace: Of the other tower; None of a single one.
+    """
 
     tokens: list[str]
     classes: Tensor
@@ -28,8 +35,11 @@ class Reading(NamedTuple):
     other_trace: Trace | None
 
     def packed(self) -> dict[str, Any]:
-        """What the browser draws, numbers as base64 of float16: attention (n, h, L, L), and lengths
-        of the values (n, h, L), of the context and of the states (n, L)."""
+        """What the browser draws, numbers as base64 of float16.
+
+        Attention (n, h, L, L), and lengths of the values (n, h, L), of the context and of the
+        states (n, L).
+        """
         mine, other = self.trace, self.other_trace
         return {
             "tokens": self.tokens,
