@@ -94,8 +94,8 @@ def read_lengths(
     reads.
 
     Args:
-        attention: Of a `Trace`, (n, B, h, L, L).
-        values: Of a `Trace`, (n, B, h, L, e).
+        attention: Attention of a `Trace`, (n, B, h, L, L).
+        values: Values of a `Trace`, (n, B, h, L, e).
 
     Returns:
         Lengths, queries by keys, (n, B, h, L, L).
@@ -124,7 +124,7 @@ def cls_energy(
     Args:
         tower: A BERT or RoBERTa of transformers.
         tokenizer: The tower's.
-        sentences: At least one.
+        sentences: At least one sentence.
 
     Returns:
         The energy of each of n layers, (n,).
@@ -150,7 +150,7 @@ def context_energy(
     JTCSE Eq. 6, https://arxiv.org/abs/2505.02366; see `cls_energy`.
 
     Args:
-        context: Of a `Trace`, (n, B, L, d).
+        context: Context of a `Trace`, (n, B, L, d).
         mask: 1 for tokens, 0 for padding, (B, L).
 
     Returns:
@@ -179,7 +179,7 @@ def attention_sink(
     Args:
         tower: A BERT or RoBERTa of transformers.
         tokenizer: The tower's.
-        sentences: At least one.
+        sentences: At least one sentence.
 
     Returns:
         Shares, (n, 4).
@@ -211,7 +211,7 @@ def received_attention(
     A mean over heads and over queries that are not padding.
 
     Args:
-        attention: Of a `Trace`, (n, B, h, L, L).
+        attention: Attention of a `Trace`, (n, B, h, L, L).
         mask: 1 for tokens, 0 for padding, (B, L).
 
     Returns:
@@ -234,7 +234,7 @@ def token_classes(
     """Index into CLASSES of each token of one sentence, -1 for padding.
 
     Args:
-        tokenizer: That made the tokens.
+        tokenizer: Tokenizer that made the tokens.
         ids: Tokens, (L,).
         mask: 1 for tokens, 0 for padding, (L,).
 

@@ -20,8 +20,8 @@ def token_batches(
 
     Args:
         tokenizer: The model's.
-        sentences: In any number.
-        device: Of the batches.
+        sentences: Any number of sentences.
+        device: Device of the batches.
         max_length: Tokens of a sentence; None: the tokenizer's.
     """
     for start in range(0, len(sentences), BATCH):

@@ -19,8 +19,8 @@ class Norms(NamedTuple):
     """Euclidean norms of the vectors of n sentences.
 
     Attributes:
-        cls: Of [CLS] in the last layer, h^L, (n,).
-        pooled: Of the pooler's output, h^P, (n,); None without a pooler.
+        cls: Norms of [CLS] in the last layer, h^L, (n,).
+        pooled: Norms of the pooler's output, h^P, (n,); None without a pooler.
     """
 
     cls: Float[Tensor, " n"]
@@ -35,7 +35,7 @@ def vector_norms(
     Args:
         tower: A BERT or RoBERTa of transformers.
         tokenizer: The tower's.
-        sentences: At least one.
+        sentences: At least one sentence.
 
     Examples:
         >>> import cselab

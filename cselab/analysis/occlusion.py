@@ -13,7 +13,7 @@ class CosineByToken(NamedTuple):
     """Cosine of two sentences, and by how much it falls without each token.
 
     Attributes:
-        cosine: Of the whole sentences.
+        cosine: Cosine of the whole sentences.
         first: `cosine - cosine without the token` for each token of the first sentence, (L,); NaN
             for [CLS] and [SEP].
         second: The same for the second sentence, (M,).

@@ -30,7 +30,7 @@ def correlation_rank(
         artificial_rows: Number of Gaussian rows, the same in both views; they raise the rank by
             their number (Table 2).
         centre: Whether features are centred first.
-        seed: Of the artificial rows.
+        seed: Seed of the artificial rows.
 
     Raises:
         DataError: As `cselab.losses.cross_correlation`.

@@ -16,7 +16,7 @@ def token_labels(tokenizer: PreTrainedTokenizerBase, ids: Sequence[int]) -> list
     A character that is several tokens ("é" as two bytes) is the label of each of them.
 
     Args:
-        tokenizer: That made the tokens.
+        tokenizer: Tokenizer that made the tokens.
         ids: L tokens of one sentence.
 
     Returns:

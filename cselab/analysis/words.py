@@ -24,7 +24,8 @@ def load_head(folder: str | Path) -> Float[Tensor, "V d"]:
     """The language-model head of a stock decoder, which `load_decoder` leaves out, in float32.
 
     Args:
-        folder: Of the decoder before training: an encoder that was trained has no head of its own.
+        folder: Folder of the decoder before training: an encoder that was trained has no head of
+            its own.
 
     Returns:
         The head, (V, d): V tokens, d features.
@@ -75,9 +76,9 @@ def representative_words(
         encoder: A decoder with `pooling="last_token"`, usually with a prompt that asks for one
             word.
         sentences: n of them.
-        head: Of the decoder, (V, d); see `load_head`.
-        words_only: Of the tokens that are letters alone; False: of all, as if it went on writing.
-            Of a word of several tokens it is the first.
+        head: Language-model head of the decoder, (V, d); see `load_head`.
+        words_only: Whether only tokens that are letters alone may be chosen; False: all tokens, as
+            if it went on writing. Of a word of several tokens it is the first.
 
     Returns:
         n words, in lower case.
@@ -121,7 +122,7 @@ def frequent_words(
 
     Args:
         sentences: The text.
-        tokenizer: That cuts it into tokens.
+        tokenizer: Tokenizer that cuts it into tokens.
         count: Number of words.
 
     Raises:

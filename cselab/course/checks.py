@@ -26,7 +26,7 @@ class Verdict:
     """What a check found. True only for a right answer.
 
     Attributes:
-        exercise: Its name.
+        exercise: Name of the exercise.
         state: "right", "not right yet" or "to do".
         message: What is wrong, or what the right answer shows.
 
@@ -61,7 +61,7 @@ def exercise(name: str) -> Callable:
     returns a sentence on what the right answer shows.
 
     Args:
-        name: Of the exercise, "02.1" for the first of notebook 02.
+        name: Name of the exercise, "02.1" for the first of notebook 02.
 
     Examples:
         >>> from cselab.course import EXERCISES, Wrong, check, exercise
@@ -89,7 +89,7 @@ def check(name: str, answer: Any, **context: Any) -> Verdict:
     """Check the answer to an exercise; an error in a reader's code is a verdict, not a traceback.
 
     Args:
-        name: Of the exercise, as "02.1".
+        name: Name of the exercise, such as "02.1".
         answer: A number, a function or a text; None and dots are "to do".
         **context: What its check reads besides, such as the lab.
 

@@ -24,7 +24,7 @@ class Line:
 
     Attributes:
         criterion: What is asked for.
-        points: Given.
+        points: Points given.
         of: Points that could be given.
         why: The reason.
     """
@@ -40,7 +40,7 @@ class Grade:
     """Lines of the rubric, and the scores that they are read from; printed as a table.
 
     Attributes:
-        lines: Of the rubric.
+        lines: Lines of the rubric.
         table: Scores (Spearman x100), a row a seed, a column a method.
 
     Examples:
@@ -83,9 +83,9 @@ def grade(
 
     Args:
         path: A file that registers one method.
-        seeds: At least three.
+        seeds: At least three seeds.
         profile: "tiny", "small" or "paper".
-        settings: Of all trainings, such as `steps`.
+        settings: Settings of all trainings, such as `steps`.
 
     Raises:
         SettingsError: For a file that cannot be loaded or registers several methods, and for fewer

@@ -49,9 +49,9 @@ def enter(
     """Write a method's row to a leaderboard and return the whole, the largest difference first.
 
     Args:
-        path: Of a CSV file, made if it does not exist.
-        name: Of who enters; a second entry under the same name and method takes the first one's
-            place.
+        path: Path of a CSV file, which is made if it does not exist.
+        name: Name of the person or team; a second entry under the same name and method replaces the
+            first.
         table: As in `table_over_seeds`.
         method: The column that is entered.
         against: The baseline's column.
@@ -89,7 +89,7 @@ def read(path: str | Path) -> pandas.DataFrame:
     """The rows of a leaderboard, the largest difference first; none without the file.
 
     Args:
-        path: Of the CSV file.
+        path: Path of the CSV file.
 
     Examples:
         >>> from cselab.course import read

@@ -23,10 +23,10 @@ class Chapter(NamedTuple):
     """A box of the map.
 
     Attributes:
-        stem: Of the notebook's file.
+        stem: Stem of the notebook's file name.
         group: A key of COLOURS.
-        title: In the box.
-        concepts: Below it.
+        title: Title in the box.
+        concepts: Concepts that it teaches, below the title.
         needs: Numbers of the notebooks that come before.
     """
 

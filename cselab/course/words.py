@@ -49,7 +49,7 @@ def recorded_relation(label: str, other: str) -> str:
     """How a recorded method stands to another one over seeds: a list, one line a kind of text.
 
     Args:
-        label: Of recorded runs.
+        label: Label of recorded runs.
         other: Label of the runs that it is compared with.
 
     Returns:
@@ -124,7 +124,7 @@ def guide(lab: Lab) -> Markdown:
     """What the lab's notebook takes in each profile, and how to run it at full size.
 
     Args:
-        lab: Of a notebook of this project.
+        lab: The lab of a notebook of this project.
 
     Examples:
         >>> from cselab.course import guide
@@ -153,7 +153,7 @@ def compare_with_recorded(lab: Lab, trained: Mapping[str, tuple[StsReport, Train
     """A box: the scores of this page beside those of the recorded runs, and why they differ.
 
     Args:
-        lab: Of the page.
+        lab: The lab of the page.
         trained: Test report and training, by the label of the recorded runs.
 
     Examples:

@@ -22,8 +22,8 @@ class InferenceCost(NamedTuple):
     """GMACs of one sentence.
 
     Attributes:
-        linear: Of the linear layers only, as in the papers.
-        with_attention: With the products inside attention.
+        linear: GMACs of the linear layers only, as in the papers.
+        with_attention: GMACs with the products inside attention.
 
     Examples:
         >>> from cselab.evaluation import InferenceCost
@@ -40,7 +40,7 @@ class InferenceCost(NamedTuple):
         https://arxiv.org/abs/2505.02366.
 
         Args:
-            score: Of the encoder, such as its average over STS7.
+            score: Score of the encoder, such as its average over STS7.
         """
         return score / self.linear
 
@@ -52,7 +52,7 @@ def inference_cost(config: PreTrainedConfig, *, length: int = 64, towers: int = 
     weights.
 
     Args:
-        config: Of the backbone.
+        config: Configuration of the backbone.
         length: Tokens of the sentence.
         towers: Number of encoders.
 
@@ -122,7 +122,7 @@ def twin_training_cost(
     With cross streams, without poolers.
 
     Args:
-        config: Of each tower.
+        config: Configuration of each tower.
         length: Tokens of the sentence.
 
     Returns:
@@ -175,7 +175,7 @@ def sentences_per_second(
 
     Args:
         encode: List of n strings -> (n, d) tensor or array.
-        sentences: At least one.
+        sentences: At least one sentence.
         repeats: Timed passes.
 
     Returns:

@@ -23,8 +23,8 @@ def evaluate_csts(
 
     Args:
         encode: As in `conditional_cosines`.
-        data: From `load_csts`.
-        resamples: Of the bootstrap interval over rows; 0 for none.
+        data: Sentence pairs with conditions, from `load_csts`.
+        resamples: Number of bootstrap resamples of the rows, for the interval; 0 for none.
 
     Returns:
         The score; its `by_subset` is by the slot that the condition asks for, of synthetic pairs.
@@ -88,7 +88,7 @@ def follows_condition(score: TaskScore) -> float:
     count half, so that a model which ignores the condition has 50.
 
     Args:
-        score: From `evaluate_csts`.
+        score: Score of `evaluate_csts`.
 
     Returns:
         A percentage, 0 to 100.

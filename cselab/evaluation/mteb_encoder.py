@@ -24,8 +24,8 @@ class MtebEncoder(AbsEncoder):
 
     Args:
         encoder: The encoder.
-        name: Of the model in the result files, "owner/name" as on the hub.
-        revision: Of the model, which mteb names its folder of results by.
+        name: Name of the model in the result files, "owner/name" as on the hub.
+        revision: Revision of the model, by which mteb names its folder of results.
 
     Examples:
         >>> from cselab import load
@@ -52,7 +52,8 @@ class MtebEncoder(AbsEncoder):
 
         Args:
             inputs: mteb's loader of n texts.
-            task_metadata: Of the task that asks; its texts are kept until another one asks.
+            task_metadata: Metadata of the task that asks; its texts are kept until another one
+                asks.
 
         Raises:
             DataError: For vectors that are not finite or not (n, d).

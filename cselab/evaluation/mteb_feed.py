@@ -22,7 +22,7 @@ def feed(
     """Give tasks their data, without the hub; subsets that have none are left out.
 
     Args:
-        tasks: Of `find_tasks`.
+        tasks: Tasks of `find_tasks`.
         folder: A data folder, CSELAB_DATA by default; without one, the tasks of synthetic text.
 
     Returns:

@@ -53,13 +53,13 @@ def run_mteb(
 
     Args:
         encoder: The encoder.
-        tasks: Of `find_tasks`, or fed by `feed`.
+        tasks: Tasks of `find_tasks` or `feed`.
         results: A folder in mteb's layout: results/<owner>__<name>/<revision>/<task>.json. mteb
             reads it with `mteb.cache.ResultCache(results).load_results()`.
-        name: Of the encoder.
-        revision: Of the encoder; another encoder of the same name needs another revision, such as
-            the fingerprint of its folder, or it gets the results of the first.
-        say: Called with one line per task.
+        name: Name of the encoder.
+        revision: Revision of the encoder; another encoder of the same name needs another revision,
+            such as the fingerprint of its folder, or it gets the results of the first.
+        say: Function that is called with one line per task.
 
     Returns:
         mteb's results, of tasks that were evaluated or have been before.

@@ -115,7 +115,7 @@ def find_tasks(names: Sequence[str], languages: Sequence[str] = ()) -> list[AbsT
     the papers report one score. An aggregate (CQADupstackRetrieval) stands for its parts.
 
     Args:
-        names: Of tasks; "STS17/en-en" is one subset of STS17.
+        names: Names of tasks; "STS17/en-en" is one subset of STS17.
         languages: ISO 639-3 codes as mteb's ("deu"), or two letters (LANGUAGES). Subsets without
             any of them are left out, and tasks without such a subset; "de-en" has both, so "en"
             takes it as well as "en-en". None: all.
@@ -149,7 +149,7 @@ def in_languages(tasks: Sequence[AbsTask], languages: Sequence[str]) -> list[Abs
     """The tasks that have some of the languages, with those of their subsets alone.
 
     Args:
-        tasks: Of `find_tasks`; their subsets are changed.
+        tasks: Tasks of `find_tasks`, whose subsets are changed in place.
         languages: As in `find_tasks`.
 
     Raises:

@@ -42,8 +42,8 @@ class Settings:
     """Settings of the classifier and of the cross-validation.
 
     Attributes:
-        folds: Of the cross-validation.
-        optimizer: Of the classifier.
+        folds: Number of folds of the cross-validation.
+        optimizer: Optimizer of the classifier.
         batch_size: Rows of a mini-batch.
         patience: Failures to improve after which training stops at the next one.
         epochs: Passes over the training rows between two scores.
@@ -69,7 +69,7 @@ class Fits(NamedTuple):
     Attributes:
         train: Rows to learn from, (k, n).
         dev: Rows to stop by, (k, m), or None for a random `HELD_OUT` part of `train`.
-        penalty: Of the squared weights, (k,).
+        penalty: Penalty on the squared weights, (k,).
     """
 
     train: np.ndarray
@@ -83,7 +83,7 @@ class Fitted(NamedTuple):
     Attributes:
         weight: (k, c, d) of k classifiers of c classes.
         bias: (k, c).
-        accuracy: On dev, (k,).
+        accuracy: Accuracy on dev, (k,).
     """
 
     weight: Tensor
@@ -104,7 +104,7 @@ def senteval_accuracy(
         x: Features of each part, (n, d), in SentEval's order (`sorted_rows`).
         y: Labels of each part, (n,).
         settings: One of SETTINGS.
-        seed: Of the classifiers and, of tasks with parts, of the folds.
+        seed: Seed of the classifiers and, for tasks with parts, of the folds.
     """
     rows, start = {}, 0
     for part, labels in y.items():

@@ -23,10 +23,10 @@ class SeedComparison:
 
     Attributes:
         n: Number of seeds.
-        mean: Of the differences.
-        sd: Of the differences.
+        mean: Mean of the differences.
+        sd: Standard deviation of the differences.
         low: Lower end of the 95 % t interval of the mean difference.
-        high: Its upper end.
+        high: Upper end of the interval.
         p_permutation: Two-sided sign-flip permutation test of the differences.
         p_wilcoxon: Signed-rank test.
         effect: Cohen's d of paired differences (mean / sd).
@@ -123,7 +123,7 @@ def paired_t_power(effect: float, n: int, *, level: float = 0.05) -> float:
     Args:
         effect: True effect size d: mean of the paired differences / their standard deviation.
         n: Number of seeds.
-        level: Of significance.
+        level: Level of significance.
 
     Returns:
         A probability.
@@ -146,7 +146,7 @@ def seeds_needed(effect: float, *, power: float = 0.8, most: int = 100_000) -> i
 
     Args:
         effect: True effect size d, as in `paired_t_power`.
-        power: To reach.
+        power: Power to reach.
         most: What is returned where more would be needed.
 
     Returns:
@@ -208,9 +208,9 @@ class PairComparison:
     """Spearman x100 of model a minus that of model b, with a paired bootstrap over test pairs.
 
     Attributes:
-        difference: On the test pairs themselves.
+        difference: Difference on the test pairs themselves.
         low: Lower end of the 95 % bootstrap interval.
-        high: Its upper end.
+        high: Upper end of the interval.
         p_bootstrap: Two-sided; from the share of resampled differences on the other side of 0.
     """
 
@@ -231,7 +231,7 @@ def compare_pairs(
         a: Score of one model.
         b: Score of the other.
         resamples: Bootstrap resamples.
-        seed: Of the resamples.
+        seed: Seed of the resamples.
 
     Returns:
         The difference a - b with its interval and p.
@@ -264,7 +264,7 @@ def compare_averages(
         a: Report of one model.
         b: Report of the other, of the same tests in the same order.
         resamples: Bootstrap resamples.
-        seed: Of the resamples.
+        seed: Seed of the resamples.
 
     Returns:
         The difference a - b of the averages with its interval and p.

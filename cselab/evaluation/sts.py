@@ -25,11 +25,11 @@ class TaskScore:
         spearman: Over the pairs of all subsets together, the "all" setting of the papers' tables.
         pearson: Pearson's correlation over the same pairs.
         mean: Unweighted mean of the subsets' Spearman.
-        wmean: Their mean weighted by the numbers of pairs.
+        wmean: Mean of the subsets' Spearman, weighted by their numbers of pairs.
         by_subset: Spearman of each subset.
         low: Lower end of the 95 % bootstrap interval of `spearman` over test pairs, NaN without
             resamples. It does not include the variation over seeds.
-        high: Its upper end.
+        high: Upper end of the interval.
         similarities: The cosines, (n,), for a paired comparison of two models.
     """
 
@@ -148,7 +148,7 @@ def evaluate_sts(
         encode: List of n strings -> (n, d) array or tensor; called once, with the distinct
             sentences of all tasks.
         tasks: Names as in `load_sts`.
-        split: Of all tasks, or by task with "test" for the others: `{"SICK-R": "all"}`.
+        split: Split of all tasks, or by task with "test" for the others: `{"SICK-R": "all"}`.
         folder: As in `load_sts`.
         text: "raw", or "senteval" for STS12 to STS16; the other tasks have one form only.
         hub: As in `load_sts`.
@@ -191,7 +191,7 @@ def score_data(
 
     Args:
         encode: As in `evaluate_sts`.
-        loaded: From `load_sts`.
+        loaded: Sentence pairs of each task, from `load_sts`.
         resamples: As in `evaluate_sts`.
 
     Raises:
@@ -302,7 +302,7 @@ def resampled(
     Args:
         similarities: k arrays of n.
         gold: Ratings, (n,).
-        resamples: Their number.
+        resamples: Number of resamples.
         random: Draws them.
     """
     n = len(gold)

@@ -57,7 +57,7 @@ def evaluate_transfer(
         protocol: "standardised": scikit-learn on standardised features. "senteval": the papers'
             classifier, on features as they are; published scores are of this protocol.
             "senteval-fast": the same with fewer folds and epochs.
-        seed: Of folds and classifiers; None is 0, and SentEval's 1111 for its protocol.
+        seed: Seed of folds and classifiers; None is 0, and SentEval's 1111 for its protocol.
 
     Returns:
         Accuracy, 0 to 100, by task.

@@ -23,7 +23,7 @@ def check(runs: Sequence[RunConfig], session: Session | None = None) -> None:
     in one line which data was found.
 
     Args:
-        runs: Of one `data`.
+        runs: Runs that share one `data`.
         session: Whose data has been read already; None: a new one.
 
     Raises:

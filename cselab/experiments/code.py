@@ -50,7 +50,7 @@ def imported(module: str) -> set[str]:
     """The module and all modules of the library that it imports, directly or through others.
 
     Args:
-        module: Its dotted name.
+        module: Dotted name of the module.
     """
     found, left = set(), [module]
     while left:

@@ -127,7 +127,7 @@ def configure(
     Args:
         method: A registered name, or a configuration, which is taken as it is but for changes.
         profile: "tiny", "small" or "paper".
-        seed: Of the whole tree; None: 42.
+        seed: Seed of the whole tree; None: 42.
         preset: "paper", or "released" for the differences of the methods' released code; None:
             "paper".
         usual: Settings by dotted path, for many methods alike; those that do not fit this method

@@ -28,9 +28,9 @@ class Finding(NamedTuple):
     """What a check of `cselab doctor` found.
 
     Attributes:
-        subject: Of the check.
+        subject: Subject of the check.
         state: "ok", "missing" (something optional) or "broken".
-        found: In words.
+        found: What was found, in words.
         fix: What to do, "" for ok.
     """
 

@@ -44,9 +44,9 @@ class Lab:
     makes one.
 
     Args:
-        notebook: Its name in recorded rows.
+        notebook: Name of the notebook in recorded rows.
         profile: "tiny", "small" or "paper".
-        seed: Of every run.
+        seed: Seed of every run.
         preset: "paper", "released" or None, as in `configure`.
         settings: Values by dotted path, for the methods that have them.
         workspace: Where runs are kept; None: that of the settings.
@@ -206,7 +206,7 @@ class Lab:
         """Scores of encoders on the tests, recorded as rows of the run under their names.
 
         Args:
-            encoders: By name; `Trained` or any encoder.
+            encoders: `Trained` or other encoders, by name.
         """
         reports = {}
         for name, encoder in encoders.items():
@@ -230,7 +230,7 @@ class Lab:
         row of the lab's own one is `evaluate`'s.
 
         Args:
-            build: By name of the method, a function that trains, or finds, it in the lab of a seed.
+            build: Functions by name of the method; each trains, or finds, it in the lab of a seed.
             seeds: The seeds.
             known: Reports of the lab's own seed, which are not computed again.
         """
@@ -283,7 +283,7 @@ class Lab:
 
         Args:
             encoder: The encoder.
-            report: Its scores, which are read if they have the synthetic pairs.
+            report: Scores of the encoder, which are read if they have the synthetic pairs.
         """
         return scores.phenomena(self.session, encoder, report)
 
@@ -328,7 +328,7 @@ class Lab:
         Of several processes the first does.
 
         Args:
-            rows: With method, task, score, n, …
+            rows: Rows with method, task, score, n, …
         """
         if rank_and_world()[0]:
             return
@@ -373,7 +373,7 @@ def open_lab(notebook: str, **parameters: Any) -> Lab:
     """Set up a notebook: profile, seed and settings, seeds of the libraries, device.
 
     Args:
-        notebook: Its name in recorded rows.
+        notebook: Name of the notebook in recorded rows.
         **parameters: profile, seed, preset, and settings as in `Lab`; None is "as the profile has
             it".
 

@@ -19,7 +19,7 @@ class Profile(NamedTuple):
     """How a method's paper configuration becomes a run of one size.
 
     Attributes:
-        data: Of the run.
+        data: Data settings of the run.
         everywhere: Values of paths wherever they end one in a tree.
         roles: Changes of a node by its role, or by the name of its method, which goes first;
             members of a tuple are "tower_i", the second "tower_ii".
@@ -35,8 +35,8 @@ class Profile(NamedTuple):
         """The tree of a method at this profile's size.
 
         Args:
-            node: Its root.
-            role: In the place of the node's own.
+            node: Root of the tree.
+            role: Role to use instead of the node's own.
         """
         node = node.with_parts(self._part)
         values: dict[str, Any] = {}

@@ -30,7 +30,7 @@ def rehearsed(
 
     Args:
         session: A rehearsal's.
-        name: Of the step.
+        name: Name of the step.
         method: Built, so that whatever else is wrong with it has been raised.
         starts: Folders that it was built from.
         teacher: Gives sentences their teachers' vectors; None without one.
@@ -108,7 +108,7 @@ def example_batch(session: Session, method: Method, count: int) -> Batch:
     Args:
         session: Whose text is read.
         method: Whose tokenizer, views and prompt are used.
-        count: Of sentences or triplets.
+        count: Number of sentences or triplets.
     """
     tokenizer = method.encoder.tokenizer
     if method.reads == "triplets":

@@ -29,7 +29,7 @@ def text_rows(
         text: The sentences.
         tokenizer: The model's.
         max_length: Tokens at which a sentence is cut.
-        cache_dir: Where tokens are kept.
+        cache_dir: Folder in which tokens are kept.
         mode: "none"; "twice": every sentence twice; or as in `combine`.
         trips: The file of round trips, a line a sentence, looked up only by a mode that needs it.
         widen: Gives the rows of sentences, the text's and those of round trips that join it,
@@ -59,7 +59,7 @@ def triplet_rows(
         tokenizer: The model's.
         max_length: Tokens at which a side is cut.
         path: An .arrow file.
-        prompt: Around each side; "" for none.
+        prompt: Prompt around each side; "" for none.
     """
 
     def add_prompt(side) -> list[str]:
@@ -77,8 +77,8 @@ def combine(
     """Rows of sentences and of their round trips as one data set.
 
     Args:
-        rows: Of the sentences.
-        trips: Of their round trips, in the same order.
+        rows: Rows of the sentences.
+        trips: Rows of their round trips, in the same order.
         mode: "append": both are sentences; "replace": only the round trips; "pair": the round trip
             is the second view.
     """

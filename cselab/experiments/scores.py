@@ -20,7 +20,7 @@ def evaluate(run: RunConfig, session: Session | None = None) -> StsReport:
     """Scores of a run on its tests; the run is trained first, or found trained.
 
     Args:
-        run: From `configure`.
+        run: The run, from `configure`.
         session: Whose data has been read already; None: a new one.
 
     Raises:
@@ -46,7 +46,7 @@ def comparison(reports: Mapping[str, StsReport]) -> pandas.DataFrame:
     """Methods by tasks: score and 95 % bootstrap interval over pairs, as text.
 
     Args:
-        reports: By name of the method, all of the same tasks.
+        reports: Reports by name of the method, all of the same tasks.
 
     Examples:
         >>> import cselab
@@ -77,7 +77,7 @@ def phenomena(
     Args:
         session: Whose pairs are read.
         encoder: The encoder.
-        report: Its scores, read off if they have the synthetic pairs.
+        report: Scores of the encoder, which are read if they have the synthetic pairs.
     """
     if report is None or "Synthetic" not in report.tasks:
         report = score_data(encoder.encode, [session.synthetic_pairs])

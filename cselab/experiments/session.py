@@ -129,7 +129,8 @@ class Session:
         """Premises and hypotheses without their labels.
 
         Args:
-            limit: At most so many, of the files named `nli`, else of where `triplets` come from.
+            limit: Most sentences; they are of the files named `nli`, else of where `triplets` come
+                from.
         """
         data = self.data
         if limit not in self._nli_texts:

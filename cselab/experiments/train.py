@@ -33,10 +33,10 @@ class Trained:
     """An encoder, the node it is of, and what its training did; see `train`.
 
     Attributes:
-        encoder: In evaluation mode.
+        encoder: The encoder, in evaluation mode.
         config: The node.
         fit: `FitResult` as a dict; {} where nothing was trained.
-        folder: Of the finished step, or None.
+        folder: Folder of the finished step, or None.
 
     Examples:
         >>> from cselab.experiments import configure, train
@@ -71,7 +71,7 @@ def train(run: RunConfig, session: Session | None = None) -> Trained:
     """Train a run, or find it trained: the nodes that it starts from first.
 
     Args:
-        run: From `configure`.
+        run: The run, from `configure`.
         session: Whose data has been read already; None: a new one.
 
     Raises:
@@ -211,7 +211,7 @@ def rows_of(session: Session, node: TrainedConfig, tokenizer) -> datasets.Datase
 
     Args:
         session: Whose text or triplets are read.
-        node: Of the method.
+        node: Configuration of the method.
         tokenizer: The model's.
     """
     length, cache_dir = node.schedule.max_length, session.workspace.cache_dir
@@ -251,7 +251,7 @@ def teach(session: Session, node: TrainedConfig) -> Callable | None:
 
     Args:
         session: Whose encoders teach.
-        node: Of the student.
+        node: Configuration of the student.
 
     Returns:
         A function of rows and their corpus that returns wider rows; None without teachers.

@@ -84,12 +84,12 @@ class Workspace:
         wait.
 
         Args:
-            name: Of the step.
+            name: Name of the step.
             inputs: Any JSON-able values that its content depends on.
             compute: `compute(folder)` fills an empty folder; it runs only if no folder with the
                 same `inputs` exists.
-            resumable: Of a training: the work folder of an interrupted `compute` is kept, and the
-                next call finds it as it was left.
+            resumable: Whether the work folder of an interrupted `compute` is kept, and the next
+                call finds it as it was left (for trainings).
         """
         final, first = self._place(name, inputs), rank_and_world()[0] == 0
         with FileLock(f"{final}.lock") if first else nullcontext():

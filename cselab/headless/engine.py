@@ -26,7 +26,7 @@ class NotebookFailed(CselabError):
     """A notebook did not finish: a cell raised an error, the kernel died, or time ran out.
 
     Args:
-        summary: In one line.
+        summary: What went wrong, in one line.
         detail: The traceback, or the last lines of the log.
     """
 
@@ -112,14 +112,14 @@ def execute(
     """Run a notebook in its own kernel process and save it, cell by cell.
 
     Args:
-        notebook: To run.
-        output: Where the executed one is saved.
+        notebook: The notebook to run.
+        output: Path of the executed notebook.
         parameters: Values by name, from `cselab.headless.parameters.assign`.
         log: A file for the output of the kernel.
         cwd: The kernel's folder.
         timeout: Seconds for each cell; None for no limit.
         limit: Seconds for the whole notebook; None for no limit.
-        on_cell: Called with the number of the cell that starts and that of all.
+        on_cell: Function of the number of the cell that starts and of the number of all cells.
 
     Raises:
         NotebookFailed: For a cell's error, a dead kernel, and a time that ran out.

@@ -20,7 +20,7 @@ def headline(rows: Sequence[dict[str, Any]], finished: Sequence[str]) -> str:
     """A drawing of the main methods' scores and a list of what to open next.
 
     Args:
-        rows: Of the run's results.
+        rows: Rows of the run's results.
         finished: Stems of notebooks.
 
     Returns:

@@ -39,7 +39,7 @@ def write_page(notebook: Path, target: Path, title: str, beside: Collection[str]
     Args:
         notebook: Executed.
         target: Path of the page.
-        title: Of the page.
+        title: Title of the page.
         beside: Stems of the notebooks that have a page in the same folder. Links lead to them; what
             other files of the project are called stays as text.
     """
@@ -88,7 +88,7 @@ def write_html(
 
     Args:
         target: Path of the page.
-        title: Of the page.
+        title: Title of the page.
         body: HTML.
         figures: plotly's JSON of figures, whose places in `body` are from `place_figure`.
         widgets: Outputs of type `WIDGET_MIME`, the nth of which is drawn in the element `widget-n`.
@@ -122,7 +122,7 @@ def place_figure(figure: dict, number: int) -> str:
 
     Args:
         figure: plotly's JSON.
-        number: Of the figure on the page.
+        number: Number of the figure on the page.
 
     Returns:
         HTML.

@@ -26,8 +26,8 @@ class Parameter:
     """One line of a parameters cell: its default and its valid values.
 
     Attributes:
-        name: Of the parameter.
-        default: Its value in the cell.
+        name: Name of the parameter.
+        default: Value in the cell.
         types: Builtin types of the annotation, or the type of the default; empty: any value.
         optional: Whether None is valid.
         choices: Values of `Literal[...]`.
@@ -127,7 +127,7 @@ def convert(parameter: Parameter, text: str) -> Any:
     """Convert text from the command line to a value of this parameter.
 
     Args:
-        parameter: From `read_parameters`.
+        parameter: Parameter of `read_parameters`.
         text: As typed.
 
     Raises:

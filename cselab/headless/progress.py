@@ -19,7 +19,7 @@ class Durations:
     """Durations of earlier runs on this machine, by notebook and profile.
 
     Args:
-        path: Of a JSON file.
+        path: Path of a JSON file.
     """
 
     def __init__(self, path: Path):
@@ -46,7 +46,7 @@ class LiveLine:
     On a terminal it is redrawn every second; else it is printed at the start and at the end.
 
     Args:
-        label: At its beginning.
+        label: Label at the beginning of the line.
         expected: Seconds that it took before; None: unknown.
         stream: Where it is written; None: standard output.
         live: Whether it is the only line, which may be redrawn.
@@ -76,7 +76,7 @@ class LiveLine:
         """Note the cell that starts.
 
         Args:
-            index: Of the cell.
+            index: Number of the cell.
             total: Number of cells.
         """
         self.cell = (index + 1, total)

@@ -15,8 +15,8 @@ class RunRecord:
     """`run.json` of a run's folder: notebooks, parameters and outcomes, for `--resume`.
 
     Args:
-        path: Of the file.
-        notebooks: Of the run.
+        path: Path of the file.
+        notebooks: Notebooks of the run.
         parameters: Texts by name, as typed.
 
     Raises:

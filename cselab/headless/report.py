@@ -18,9 +18,9 @@ class Outcome:
     """Outcome of one notebook.
 
     Attributes:
-        stem: Of its file.
-        title: Its first heading.
-        seconds: That it took.
+        stem: Stem of its file name.
+        title: First heading of the notebook.
+        seconds: Running time in seconds.
         failure: Empty if it finished.
     """
 
@@ -34,8 +34,8 @@ def write_index(folder: Path, outcomes: Sequence[Outcome], parameters: dict[str,
     """Write `folder/index.html` and return its path.
 
     Args:
-        folder: Of the run.
-        outcomes: Of its notebooks.
+        folder: Folder of the run.
+        outcomes: Outcomes of its notebooks.
         parameters: Texts by name, as typed.
     """
     failed = sum(bool(outcome.failure) for outcome in outcomes)

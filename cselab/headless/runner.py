@@ -41,7 +41,7 @@ def find_notebooks(folder: Path, names: Sequence[str] = ()) -> list[Path]:
     """Notebooks of a folder, in the order of the names, or of the numbers.
 
     Args:
-        folder: To look in.
+        folder: The folder to look in.
         names: Numbers ("03"), stems or paths; none: all numbered ones.
 
     Raises:
@@ -89,10 +89,10 @@ def run(
     Parameters are checked before the first kernel starts.
 
     Args:
-        notebooks: From `find_notebooks`.
+        notebooks: Notebooks of `find_notebooks`.
         parameters: Texts by name, as typed.
-        outputs: In which the run's folder is, `runs/<name>`.
-        name: Of the run folder; None is the time.
+        outputs: Folder of outputs; the run's folder in it is `runs/<name>`.
+        name: Name of the run folder; None: the time.
         timeout: Seconds for each cell.
         limit: Seconds for each notebook.
         fail_fast: Whether the first failure ends the run.
@@ -158,15 +158,15 @@ class Job:
     """One notebook of a run.
 
     Attributes:
-        label: Of its progress line.
+        label: Label of its progress line.
         notebook: Path.
         parameters: Values by name.
-        folder: Of the run.
+        folder: Folder of the run.
         timeout: As in `run`.
         limit: As in `run`.
         expected: Seconds that it took before.
         live: Whether its progress line may be redrawn.
-        stems: Of all notebooks of the run.
+        stems: Stems of all notebooks of the run.
     """
 
     label: str

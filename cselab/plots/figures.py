@@ -27,7 +27,7 @@ def training_curves(
 
     Args:
         runs: `FitResult.history` by name.
-        dev_name: Of the dev split, for the title.
+        dev_name: Name of the dev split, for the title.
 
     Examples:
         >>> from cselab.plots import training_curves
@@ -84,7 +84,7 @@ def score_bars(
 
     Args:
         scores: Numbers by method and task.
-        title: Of the figure.
+        title: Title of the figure.
         score: What is measured, for the axis.
 
     Examples:
@@ -116,11 +116,11 @@ def score_intervals(
     """Test scores with their 95 % bootstrap intervals over test pairs, a method a row.
 
     Args:
-        reports: By name of the method, all of the same tasks.
+        reports: Reports by name of the method, all of the same tasks.
         against: A method; a second panel has every other one's difference from it by
             `evaluation.compare_pairs`, whose intervals are narrower: the pairs move both scores
             alike.
-        title: Of the figure.
+        title: Title of the figure.
 
     Examples:
         >>> from cselab.evaluation import evaluate_sts
@@ -185,8 +185,8 @@ def name_rows(figure: go.Figure, names: Sequence[str]) -> None:
     """Label rows on the y axis: y = i is row i from the top.
 
     Args:
-        figure: Is changed.
-        names: Of the rows.
+        figure: The figure, which is changed in place.
+        names: Names of the rows.
     """
     places = list(range(len(names)))
     figure.update_yaxes(
@@ -206,7 +206,7 @@ def difference_chart(
     Args:
         tables: Results of `evaluation.compare_methods` by name of the text.
         against: Name of the baseline, for the axis.
-        title: Of the figure.
+        title: Title of the figure.
 
     Examples:
         >>> import pandas
@@ -300,8 +300,8 @@ def score_heatmap(
 
     Args:
         scores: Numbers by row and column.
-        title: Of the figure.
-        x_title: Of the columns.
+        title: Title of the figure.
+        x_title: Title of the columns.
         score: What is measured.
 
     Examples:
@@ -376,7 +376,7 @@ def alignment_uniformity(points: Mapping[str, tuple[float, float]], title: str =
 
     Args:
         points: (uniformity, alignment) by method.
-        title: Of the figure.
+        title: Title of the figure.
 
     Examples:
         >>> from cselab.plots import alignment_uniformity
@@ -407,8 +407,8 @@ def cosine_by_rating(cosines: torch.Tensor, ratings: torch.Tensor, title: str = 
 
     Args:
         cosines: One a pair, (n,).
-        ratings: From 0 to 5, (n,).
-        title: Of the figure.
+        ratings: Gold ratings from 0 to 5, (n,).
+        title: Title of the figure.
 
     Examples:
         >>> import torch
@@ -446,8 +446,8 @@ def violins(
 
     Args:
         groups: Values by name.
-        title: Of the figure.
-        y_title: Of the values.
+        title: Title of the figure.
+        y_title: Title of the values.
 
     Examples:
         >>> from cselab.plots import violins
@@ -506,9 +506,9 @@ def line_chart(
 
     Args:
         lines: x and y values by name.
-        title: Of the figure.
-        x_title: Of the x axis.
-        y_title: Of the y axis.
+        title: Title of the figure.
+        x_title: Title of the x axis.
+        y_title: Title of the y axis.
         log_y: Whether the y axis is logarithmic.
 
     Examples:

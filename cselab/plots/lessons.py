@@ -24,7 +24,7 @@ def batch_cosines(
     Args:
         batches: Two views, (N, d) each, by the name of a moment, such as "before" and "after".
         duplicates: Pairs (i, j) of one sentence, marked.
-        title: Of the figure.
+        title: Title of the figure.
 
     Examples:
         >>> import torch
@@ -66,7 +66,7 @@ def paths(
 
     Args:
         histories: `FitResult.history` by name.
-        title: Of the figure.
+        title: Title of the figure.
 
     Examples:
         >>> from cselab.plots import paths
@@ -112,7 +112,7 @@ def moving_points(
     Args:
         snapshots: Vectors, (N, d), by step.
         groups: One name a sentence; at most seven different.
-        title: Of the figure.
+        title: Title of the figure.
 
     Examples:
         >>> import torch
@@ -179,7 +179,7 @@ def negative_shares(temperatures: Sequence[float], cosines: Sequence[float]) -> 
 
     Args:
         temperatures: One line each.
-        cosines: Of the negatives.
+        cosines: Cosines of the negatives.
 
     Examples:
         >>> from cselab.plots import negative_shares

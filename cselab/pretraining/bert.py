@@ -55,9 +55,9 @@ def pretrain(
     The model is `BertForPreTraining` in float16.
 
     Args:
-        config: Of the model and its training.
+        config: Settings of the model and its training.
         sentences: The text, read twice (for the tokenizer, then for the tokens).
-        folder: Of the backbone.
+        folder: Folder of the backbone.
         ordered: Text in its original order, for the next-sentence task; None leaves the pooler
             untrained.
         checkpoint: A file from which an interrupted run continues to exactly the same result;

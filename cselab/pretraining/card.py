@@ -37,7 +37,7 @@ def card_text(
     """Markdown with the front matter of a hub card.
 
     Args:
-        name: Of the backbone.
+        name: Name of the backbone.
         kind: "bert", "roberta" or "llama".
         card: The result of `recipe.make_backbone`.
         text: Names of the corpora.

@@ -49,7 +49,7 @@ class EncoderRun(Run):
         """Masked LM and weighted bag of words of the sentences.
 
         Args:
-            which: Their positions.
+            which: Positions of the sentences.
         """
         self.set_dropout()
         words, bag = sentence_losses(
@@ -101,13 +101,13 @@ def held_out_loss(
     Keeps the random state.
 
     Args:
-        model: Of masked LM.
+        model: Model with a masked-LM head.
         rows: Tokens of the text.
         which: Positions of the held-out sentences.
         special: Ids that are not masked, (S,).
-        mask_id: Of [MASK].
-        pad_id: Of padding.
-        share: Of the tokens that is masked.
+        mask_id: Id of [MASK].
+        pad_id: Id of padding.
+        share: Share of the tokens that is masked.
         batch_size: Sentences at a time.
     """
     model.eval()

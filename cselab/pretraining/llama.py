@@ -26,9 +26,9 @@ def pretrain_decoder(
     The model is `LlamaForCausalLM` in float16. A sentence is `[CLS] … [SEP]`.
 
     Args:
-        config: Of the model and its training.
+        config: Settings of the model and its training.
         sentences: As in `cselab.pretraining.bert.pretrain`.
-        folder: Of the decoder.
+        folder: Folder of the decoder.
         checkpoint: As in `cselab.pretraining.bert.pretrain`.
 
     Returns:
@@ -60,7 +60,7 @@ class LlamaRun(Run):
         """Next-token loss of the sentences.
 
         Args:
-            which: Their positions.
+            which: Positions of the sentences.
         """
         return {"next token": next_token_loss(self.model, self.padded(which), self.pad_id)}
 
@@ -77,7 +77,7 @@ def next_token_loss(
     Args:
         model: The decoder.
         ids: Tokens, (B, L).
-        pad_id: Of padding, which is not counted.
+        pad_id: Id of padding, which is not counted.
     """
     attention_mask = (ids != pad_id).long()
     output = model.model(input_ids=ids, attention_mask=attention_mask, use_cache=False)
@@ -96,7 +96,7 @@ def next_token_held_out(
         model: The decoder.
         rows: Tokens of the text.
         which: Positions of the held-out sentences.
-        pad_id: Of padding, which is not counted.
+        pad_id: Id of padding, which is not counted.
         batch_size: Sentences at a time.
     """
     model.eval()

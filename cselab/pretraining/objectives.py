@@ -17,7 +17,7 @@ def random_tokens(
     Args:
         ids: Tokens, (B, L).
         special: Ids that are never chosen, (S,).
-        share: From 0 to 1.
+        share: Share of the tokens, from 0 to 1.
 
     Returns:
         True where chosen, (B, L).
@@ -68,9 +68,9 @@ def bag_of_words_loss(
     weights.
 
     Args:
-        logits: Of each sentence's vector, (B, V).
+        logits: Logits of each sentence's vector, (B, V).
         ids: Tokens of the sentences, (B, L).
-        weights: Of each token of the vocabulary, (V,).
+        weights: Weights of the tokens of the vocabulary, (V,).
     """
     weight = weights[ids]
     log_probabilities = logits.float().log_softmax(dim=1).gather(1, ids)
@@ -95,12 +95,12 @@ def sentence_losses(
     mean.
 
     Args:
-        model: Of masked LM.
+        model: Model with a masked-LM head.
         ids: Tokens, (B, L).
         special: Ids that are not masked, (S,).
         weights: As in `bag_of_words_loss`; None: no bag-of-words loss.
-        mask_id: Of [MASK].
-        pad_id: Of padding.
+        mask_id: Id of [MASK].
+        pad_id: Id of padding.
         masked: Share of the tokens that is masked.
 
     Returns:
@@ -141,8 +141,8 @@ def pair_losses(
         segments: 0 for the first sentence, 1 for the second, (B, L).
         labels: 0 if the second sentence follows, else 1, (B,).
         special: Ids that are not masked, (S,).
-        mask_id: Of [MASK].
-        pad_id: Of padding.
+        mask_id: Id of [MASK].
+        pad_id: Id of padding.
         masked: Share of the tokens that is masked.
 
     Returns:

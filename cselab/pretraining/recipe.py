@@ -78,9 +78,9 @@ def make_backbone(
 
     Args:
         kind: "bert", "roberta" or "llama".
-        folder: Of the backbone.
+        folder: Folder of the backbone.
         data_dir: A data folder with the corpora; None: CSELAB_DATA.
-        corpora: Their names.
+        corpora: Names of the corpora.
         **config: Fields of `LoopConfig`, for a BERT those of `PretrainConfig`, for a RoBERTa those
             of `EncoderConfig`.
 
@@ -115,7 +115,7 @@ def write_card(kind: str, folder: str | Path, data_dir: str | Path | None, repor
 
     Args:
         kind: "bert", "roberta" or "llama".
-        folder: Of the backbone.
+        folder: Folder of the backbone.
         data_dir: As in `make_backbone`.
         report: What its pretraining returned.
 
@@ -160,7 +160,7 @@ def measure(folder: str | Path, data_dir: str | Path | None) -> dict:
     A BERT also has its next-sentence accuracy. STS scores are those before contrastive training.
 
     Args:
-        folder: Of the backbone, with its card, which names the held-out text.
+        folder: Folder of the backbone, with its card, which names the held-out text.
         data_dir: As in `make_backbone`.
 
     Raises:

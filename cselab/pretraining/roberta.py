@@ -30,9 +30,9 @@ def pretrain_roberta(
     The model is `RobertaForMaskedLM` in float16.
 
     Args:
-        config: Of the model and its training.
+        config: Settings of the model and its training.
         sentences: As in `cselab.pretraining.bert.pretrain`.
-        folder: Of the backbone.
+        folder: Folder of the backbone.
         checkpoint: As in `cselab.pretraining.bert.pretrain`.
 
     Returns:

@@ -71,7 +71,7 @@ class Run(ABC):
     """A training loop; subclasses define `losses` and `held_out_loss`.
 
     Args:
-        config: Of the loop.
+        config: Settings of the loop.
         tokenizer: The model's.
         rows: Tokens of the text.
         model: The model to train.
@@ -137,7 +137,7 @@ class Run(ABC):
         """Train, and write model (float16) and tokenizer as a stock transformers folder.
 
         Args:
-            folder: Is made.
+            folder: The new folder.
 
         Returns:
             The result of `train`.
@@ -232,7 +232,7 @@ def train_tokenizer_and_tokenize(
     Seeds torch, so that the weights that are drawn next depend on the seed.
 
     Args:
-        config: With the size of the vocabulary, lengths and seed.
+        config: Settings, of which the size of the vocabulary, the lengths and the seed are read.
         sentences: The text, read twice.
         train: A function of `cselab.pretraining.tokenizer`.
     """
@@ -246,7 +246,7 @@ def held_out_positions(sentences: int, config: LoopConfig) -> np.ndarray:
 
     Args:
         sentences: Number of sentences in the text.
-        config: With the number of held-out ones and the seed.
+        config: Settings, of which the number of held-out sentences and the seed are read.
     """
     return np.sort(np.random.default_rng(config.seed).permutation(sentences)[: config.held_out])
 
@@ -261,9 +261,9 @@ def init_embeddings(embedding: nn.Embedding, rows: Rows, config: LoopConfig) -> 
     worse than by their words; the noise keeps words apart.
 
     Args:
-        embedding: Is changed.
+        embedding: The embedding, which is changed in place.
         rows: Tokens of the text.
-        config: With the width and the seed.
+        config: Settings, of which the width and the seed are read.
     """
     counts = cooccurrence(rows, embedding.num_embeddings)
     vectors = ppmi_vectors(counts, config.width, seed=config.seed)

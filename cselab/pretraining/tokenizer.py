@@ -45,7 +45,7 @@ def train_tokenizer(
 
     Args:
         sentences: The text.
-        vocab_size: At most so many pieces.
+        vocab_size: Most pieces of the vocabulary.
         max_length: Tokens at which the tokenizer cuts.
     """
     pieces = [*SPECIAL.values(), *_pieces(sentences, vocab_size - len(SPECIAL))]
@@ -73,7 +73,7 @@ def train_byte_tokenizer(
 
     Args:
         sentences: The text.
-        vocab_size: At most so many pieces.
+        vocab_size: Most pieces of the vocabulary.
         max_length: Tokens at which the tokenizer cuts.
 
     Examples:

@@ -69,10 +69,10 @@ def train_translator(
     models.
 
     Args:
-        config: Of the model and its training.
+        config: Settings of the model and its training.
         train: Parallel text.
         test: Parallel text of the same languages.
-        folder: Of the translator.
+        folder: Folder of the translator.
 
     Returns:
         The card: configuration, steps, epochs, seconds, and BLEU and chrF (sacrebleu's defaults) of
@@ -169,7 +169,7 @@ def translation_loss(
         model: The translator.
         source: Tokens of the sources, (B, S).
         target: Tokens of the targets, (B, T).
-        smoothing: Of the labels.
+        smoothing: Label smoothing.
     """
     pad = model.config.pad_token_id
     start = target.new_full((len(target), 1), model.config.decoder_start_token_id)

@@ -65,7 +65,7 @@ def read_claims(path: Path) -> list[Claim]:
     """Read the claims of a TOML file.
 
     Args:
-        path: Of the file.
+        path: Path of the file.
 
     Raises:
         SettingsError: For an unreadable file, an unknown or missing key, and a gap that is not
@@ -92,8 +92,8 @@ def verdict(
     Args:
         difference: Mean over seeds.
         low: Lower end of its 95 % t interval.
-        high: Its upper end.
-        gap: That the paper prints; None: unknown.
+        high: Upper end of the interval.
+        gap: The difference that the paper prints; None: unknown.
         margin: Points that matter.
 
     Returns:
@@ -119,7 +119,7 @@ def check_claims(scores: pandas.DataFrame, claims: Sequence[Claim]) -> pandas.Da
     Args:
         scores: Rows as `Store.scores` gives them, one run a label and seed. Fewer than three common
             seeds count as no runs.
-        claims: From `read_claims`.
+        claims: Claims of `read_claims`.
 
     Returns:
         One row a claim, in order: the claim, the number of seeds that both labels have, the mean

@@ -50,11 +50,11 @@ class PaperTable:
     """A table of zero-shot scores.
 
     Attributes:
-        title: Of the table.
+        title: Title of the table.
         sources: Paper and number of each printed part.
         average: The printed average's name.
-        suffix: That mteb's names have and the printed ones lack.
-        metric: Of mteb, None for its main score.
+        suffix: Suffix that mteb's names have and the printed ones lack.
+        metric: Metric of mteb; None for its main score.
         only: The printed columns that belong here; none for all.
     """
 
@@ -128,7 +128,7 @@ def benchmark_tasks(name: str) -> list[str]:
     "task/subset" is of a task that the benchmark has in part.
 
     Args:
-        name: Of TABLES, GROUPS, "offline" or mteb ("MTEB(eng, v2)").
+        name: Name of TABLES, GROUPS or mteb ("MTEB(eng, v2)"), or "offline".
 
     Raises:
         SettingsError: With the nearest name, for an unknown benchmark.

@@ -39,13 +39,13 @@ def evaluate_folder(
         encoder: Folder of the encoder.
         results: Folder of result files.
         benchmark: As in `benchmark_tasks`; "offline" without tasks.
-        tasks: In the place of a benchmark, as in `find_tasks`.
+        tasks: Names of tasks instead of a benchmark, as in `find_tasks`.
         languages: As in `find_tasks`.
         pooling: As in `cselab.load`.
         folder: A data folder.
         hub: Whether mteb loads its own data.
-        name: Of the encoder; by default, that of its folder.
-        say: Called with a line per task, and the tables.
+        name: Name of the encoder; by default, that of its folder.
+        say: Function that is called with a line per task, and with the tables.
 
     Returns:
         The folder of the tables, which have all its results, also those of earlier runs.

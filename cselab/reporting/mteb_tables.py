@@ -21,7 +21,7 @@ class Beside:
     """Our results beside a printed table.
 
     Attributes:
-        title: Of the table.
+        title: Title of the table.
         frame: A row per printed task, a column per model, the last one ours; scores x100.
         done: Tasks, subsets or averages of it that have a result here.
         coverage: The same in words.
@@ -51,7 +51,7 @@ def beside_table(name: str, results: Sequence[Any], label: str = "here") -> Besi
     Args:
         name: One of NAMES.
         results: mteb's `TaskResult`s.
-        label: Of our column.
+        label: Name of our column.
 
     Raises:
         SettingsError: For an unknown table.
@@ -91,7 +91,7 @@ def scores(results: Sequence[Any], label: str = "here") -> pandas.DataFrame:
 
     Args:
         results: mteb's `TaskResult`s.
-        label: Of the column of scores.
+        label: Name of the column of scores.
     """
     rows = [
         {

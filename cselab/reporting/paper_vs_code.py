@@ -31,7 +31,7 @@ class Row(NamedTuple):
 
     Attributes:
         method: Name of the method that it is measured on.
-        difference: Of paper and released code.
+        difference: Difference of paper and released code.
     """
 
     method: str
@@ -136,7 +136,7 @@ def loss_effect(lab: Lab, row: Row, *, changed: bool, seed: int = 0) -> Effect:
         lab: As in `loss_effects`.
         row: The difference.
         changed: Whether it is the second of `row.sides`.
-        seed: Of the dropout masks.
+        seed: Seed of the dropout masks.
     """
     config = configs(lab, row)[changed]
     torch.manual_seed(seed)  # of what the method draws: LoRA's, a head's
@@ -156,7 +156,7 @@ def score_effects(lab: Lab, seeds: Iterable[int], some: Iterable[Row]) -> pandas
     """Average test score of each row's two wordings by seed; trainings are kept.
 
     Args:
-        lab: That trains.
+        lab: The lab that trains.
         seeds: The seeds.
         some: Rows.
 
@@ -175,8 +175,8 @@ def page(effects: pandas.DataFrame, scores: pandas.DataFrame | None = None) -> s
     """The page as Markdown: every row, and what was measured.
 
     Args:
-        effects: From `loss_effects`.
-        scores: From `score_effects`; shown as mean ± sd over seeds of the difference.
+        effects: Table of `loss_effects`.
+        scores: Table of `score_effects`; shown as mean ± sd over seeds of the difference.
     """
     heads = ["difference", "of", "paper", "released", "here", "loss", "gradient", "score"]
     lines = [*PAGE_HEAD.splitlines(), f"| {' | '.join(heads)} |", "|---" * len(heads) + "|"]

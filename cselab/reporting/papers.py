@@ -30,7 +30,7 @@ def rows(paper: str, table: str | None = None) -> pandas.DataFrame:
 
     Args:
         paper: A key of PAPERS.
-        table: Its printed number; None: all tables.
+        table: Printed number of the table; None: all tables.
 
     Returns:
         Columns table, backbone, model, variant, task, metric, value, source_note.
@@ -60,7 +60,7 @@ def sts(paper: str, table: str, *, backbone: str = "bert-base") -> pandas.DataFr
 
     Args:
         paper: A key of PAPERS.
-        table: Its printed number.
+        table: Printed number of the table.
         backbone: As the table has it.
 
     Returns:

@@ -36,7 +36,7 @@ def write_report(
 
     Args:
         store: As in `read_tables`.
-        folder: Is made.
+        folder: The new folder.
         against: As in `read_tables`.
         only: As in `read_tables`.
         claims: As in `read_tables`.

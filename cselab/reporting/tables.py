@@ -109,7 +109,7 @@ def by_number(label: str) -> list[str | float]:
     """Sort key that compares words as words and numbers as numbers.
 
     Args:
-        label: To sort.
+        label: The label to sort.
 
     Examples:
         >>> from cselab.reporting.tables import by_number

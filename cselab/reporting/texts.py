@@ -29,8 +29,8 @@ def as_texts(table: pandas.DataFrame, digits: int) -> pandas.DataFrame:
     """Format a table of numbers as texts; one of scores gets its heads and its usual order.
 
     Args:
-        table: Of numbers.
-        digits: After the point.
+        table: Table of numbers.
+        digits: Digits after the point.
     """
     table = table.copy()
     if "seeds" in table:

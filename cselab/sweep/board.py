@@ -22,7 +22,7 @@ class Board:
     end.
 
     Args:
-        labels: Of all runs, one each.
+        labels: Labels of all runs, one each.
         workers: How many runs go at a time.
         stream: Where it is written; None: standard output.
     """
@@ -55,7 +55,7 @@ class Board:
 
         Args:
             job: The run.
-            summary: Of its results.
+            summary: Summary of its results.
         """
         self.summaries[job.label].append(summary)
         self.finished += 1
@@ -66,7 +66,7 @@ class Board:
 
         Args:
             job: The run.
-            summary: Of its results.
+            summary: Summary of its results.
         """
         self.now += 1
         if summary.error:

@@ -24,7 +24,7 @@ def connected(scheduler: str | None, workers: int, threads: int) -> Iterator[Cli
     Args:
         scheduler: "tcp://host:8786"; None: a local cluster.
         workers: Processes of the local cluster.
-        threads: Of each process, for torch.
+        threads: Threads of each process, for torch.
 
     Raises:
         CselabError: For a scheduler that does not answer, has no worker, or whose workers run other

@@ -49,9 +49,9 @@ class Run:
     Attributes:
         label: What the report calls it.
         method: A registered name, or the path of a notebook.
-        seed: Of the run.
-        config: Of a notebook, that of the data it reads.
-        given: Of a notebook, its parameters.
+        seed: Seed of the run.
+        config: The run's configuration; of a notebook, that of the data it reads.
+        given: Parameters of a notebook.
         measures: Names of `cselab.sweep.measures`.
     """
 
@@ -72,7 +72,7 @@ def read_grid(path: Path) -> dict[str, Any]:
     """A TOML file's grid, for `expand`.
 
     Args:
-        path: Of the file.
+        path: Path of the file.
 
     Raises:
         SettingsError: For an unreadable one.
@@ -91,8 +91,8 @@ def module_files(grid: Mapping[str, Any], folder: Path) -> list[Path]:
     """The files with methods that a grid names.
 
     Args:
-        grid: From `read_grid`.
-        folder: Of the grid, beside which relative names are looked for.
+        grid: The grid of `read_grid`.
+        folder: Folder of the grid, in which relative names are looked up.
     """
     return [folder / Path(str(name)).expanduser() for name in _listed(grid.get("modules", ()))]
 
@@ -101,7 +101,7 @@ def expand(grid: Mapping[str, Any], notebooks: Path, *, modules: Sequence[Path] 
     """All runs of a grid, in order, each label and seed once.
 
     Args:
-        grid: From `read_grid`, or a mapping with the same keys.
+        grid: The grid of `read_grid`, or a mapping with the same keys.
         notebooks: The folder that notebooks are looked up in.
         modules: Files with methods, loaded first.
 

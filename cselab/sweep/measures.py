@@ -16,7 +16,7 @@ class Row(NamedTuple):
     Attributes:
         measure: "test", "no captions", "dev", "phenomenon", "alignment", "uniformity", "energy" or
             "transfer".
-        task: Of which data.
+        task: Name of the data.
         value: Correlations and accuracies are x100.
         n: Pairs or sentences, 0 where it is not counted.
     """

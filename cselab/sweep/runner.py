@@ -34,14 +34,14 @@ def sweep(
     Everything that the runs will read is looked for before the first of them starts.
 
     Args:
-        client: From `connected`.
-        runs: From `expand`.
+        client: Client of `connected`.
+        runs: Runs of `expand`.
         store: Path of the store.
         outputs: The folder of steps and logs.
         modules: Files with methods of one's own; their source travels to the workers.
-        retries: Of a run whose process raised what is neither bad input nor divergence. A run whose
-            worker died starts again elsewhere, from its last checkpoint, up to dask's
-            `distributed.scheduler.allowed-failures`.
+        retries: Number of retries of a run whose process raised what is neither bad input nor
+            divergence. A run whose worker died starts again elsewhere, from its last checkpoint, up
+            to dask's `distributed.scheduler.allowed-failures`.
 
     Returns:
         The board, which says how all ended.

@@ -47,17 +47,17 @@ class Result:
     """How a run ended: its row of the store.
 
     Attributes:
-        key: Of the run.
+        key: Key of the run.
         label: What the report calls it.
-        method: Its name.
-        seed: Of the run.
+        method: Name of the method.
+        seed: Seed of the run.
         profile: "tiny", "small" or "paper".
         settings: The whole configuration.
         source: Hash of the code.
         data: Fingerprint of the data.
-        seconds: That it took.
-        worker: Where it was computed.
-        finished: When.
+        seconds: Running time in seconds.
+        worker: Name of the worker.
+        finished: Time at which it ended.
         environment: Versions and hardware.
         error: Empty for a finished one.
         rows: Measure, task, value, n.
@@ -83,7 +83,7 @@ class Store:
     """The store of a sweep: opens `path`, or makes it.
 
     Args:
-        path: Of the SQLite file.
+        path: Path of the SQLite file.
 
     Raises:
         DataError: For a file that is no store, or one of another version.
@@ -154,7 +154,7 @@ class Store:
         """Keys of finished runs.
 
         Args:
-            keys: To choose from; None: all.
+            keys: Keys to choose from; None: all.
         """
         with self._open() as db:
             found = {key for (key,) in db.execute("SELECT key FROM runs WHERE state = 'done'")}
@@ -166,7 +166,7 @@ class Store:
         A finished run stays as it is; a failed one gives way, and its attempts are counted on.
 
         Args:
-            result: Of the run.
+            result: Result of the run.
 
         Returns:
             False if the run was there, finished.
@@ -198,7 +198,7 @@ class Store:
         """Error, seconds and numbers of one run.
 
         Args:
-            key: Of the run.
+            key: Key of the run.
 
         Returns:
             Its error ("" for none), its seconds, its numbers by measure and task.

@@ -80,8 +80,8 @@ class Training(NamedTuple):
     """A training that runs start from.
 
     Attributes:
-        key: Of the training.
-        node: Its configuration as JSON.
+        key: Key of the training.
+        node: Configuration of the training as JSON.
         after: Keys of the trainings before it.
     """
 
@@ -94,7 +94,7 @@ class Plan(NamedTuple):
     """What a worker knows of one run before it starts.
 
     Attributes:
-        key: Of the run.
+        key: Key of the run.
         data: Fingerprint of its data.
         trainings: Those before it.
         after: Keys of the last of them.
@@ -195,7 +195,7 @@ def check_run(run: Run, session: Session) -> None:
 
     Args:
         run: The run.
-        session: Of its data.
+        session: Session of the run's data.
 
     Raises:
         CselabError: Where something is missing.
@@ -232,7 +232,7 @@ def execute(job: Job, plan: Plan, place: Place, *_after: object) -> Summary:
 
     Args:
         job: The run.
-        plan: Its keys.
+        plan: Keys of the run.
         place: Where the sweep keeps things.
         *_after: Trainings that the scheduler has to finish first.
     """
@@ -275,10 +275,10 @@ def result(
 
     Args:
         job: The run.
-        plan: Its keys.
-        seconds: That it took.
+        plan: Keys of the run.
+        seconds: Running time in seconds.
         error: Empty for a finished one.
-        rows: Its numbers.
+        rows: Numbers of the run.
         environment: Versions and hardware.
     """
     config = json.loads(job.config)

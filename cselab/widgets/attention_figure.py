@@ -22,8 +22,8 @@ def attention_figure(
 
     Args:
         sides: Name, cross-attention layers and reading of A and of B.
-        layer: From 1.
-        head: From 1; 0 for their mean.
+        layer: Number of the layer, from 1.
+        head: Number of the head, from 1; 0 for the mean of all heads.
         show: A key of SHOWN.
     """
     figure = make_subplots(
@@ -61,10 +61,10 @@ def map_cells(reading: Reading, cael: Sequence[int], layer: int, head: int, show
     A layer without cross-attention reads the tower's own values.
 
     Args:
-        reading: Of a sentence of L tokens.
+        reading: Reading of a sentence of L tokens.
         cael: Cross-attention layers of the twin, from 1.
-        layer: From 1.
-        head: From 1; 0 for their mean.
+        layer: Number of the layer, from 1.
+        head: Number of the head, from 1; 0 for the mean of all heads.
         show: A key of SHOWN.
     """
     attention, values = reading.trace.attention, reading.trace.values

@@ -26,7 +26,7 @@ class CaelExplorer(Widget):
     of `cselab.models.CROSS_STREAMS`. They start at the best of `scores`.
 
     Args:
-        config: Of one tower.
+        config: Configuration of one tower.
         scores: Spearman x100 of trained twins, by layers (counted from 1) and cross stream.
         length: Tokens per sentence, for the multiply-adds.
 

@@ -33,7 +33,7 @@ def random_points(spaces: tuple[str, ...], sentences: int, size: int, seed: int)
         spaces: Names of the method's spaces.
         sentences: N.
         size: Dimensions.
-        seed: Of the points.
+        seed: Seed of the points.
 
     Returns:
         By space, (2, N, size): two views.
@@ -50,7 +50,7 @@ class Descent:
     Attributes:
         rate: Step size.
         sphere: Whether lengths stay 1.
-        coins: Of each step.
+        coins: Coin of each step.
         history: A row a step, with the weighted terms.
         trail: The points of each step.
     """
@@ -104,8 +104,8 @@ class Descent:
         """Value and gradients of each weighted term at some points, as JSON.
 
         Args:
-            points: By space, (2, N, size).
-            step: Of the loss's coin and random numbers.
+            points: Points by space, (2, N, size).
+            step: Step of the loss's coin and random numbers.
         """
         given = [rows.clone().requires_grad_() for rows in points.values()]
         values = self.losses(dict(zip(points, given, strict=True)), step)
@@ -156,8 +156,8 @@ def as_lists(points: Points, digits: int | None = None) -> dict[str, list]:
     """Points as JSON.
 
     Args:
-        points: By space, (2, N, size).
-        digits: To which they are rounded; None: exactly.
+        points: Points by space, (2, N, size).
+        digits: Digits after rounding; None: no rounding.
     """
     if digits is not None:
         points = {name: rows.double().round(decimals=digits) for name, rows in points.items()}
@@ -171,8 +171,8 @@ def as_points(
 
     Args:
         lists: Points as lists, by space.
-        spaces: In the order of the method.
-        dtype: Of the points.
+        spaces: Names of the spaces, in the method's order.
+        dtype: Type of the points' numbers.
     """
     arrays = {space: np.array(lists[space], dtype=float) for space in spaces}
     return {space: torch.from_numpy(rows).to(dtype) for space, rows in arrays.items()}
@@ -182,7 +182,7 @@ def thinned(rows: list, most: int) -> list:
     """Some of the rows, in equal strides; the last one stays.
 
     Args:
-        rows: To thin.
-        most: At most so many stay.
+        rows: The rows to thin.
+        most: Most rows that stay.
     """
     return rows[:: -max(1, math.ceil(len(rows) / most))][::-1]

@@ -59,7 +59,7 @@ class Training:
     """What was heard of one training.
 
     Attributes:
-        losses: Its loss terms, in the order of `terms`.
+        losses: Curve of its loss terms, in the order of `terms`.
         evaluations: `GEOMETRY`.
     """
 
@@ -140,8 +140,8 @@ class LiveTraining(Widget):
         """Called by the trainer before the first step.
 
         Args:
-            name: Of the training.
-            steps: Their number.
+            name: Name of the training.
+            steps: Number of steps.
         """
         self.trainings.setdefault(name, Training()).steps = steps
 
@@ -149,8 +149,8 @@ class LiveTraining(Widget):
         """Called by the trainer after each step.
 
         Args:
-            name: Of the training.
-            number: Of the step.
+            name: Name of the training.
+            number: Number of the step.
             terms: Loss terms by name.
         """
         training = self.trainings.setdefault(name, Training())
@@ -162,8 +162,8 @@ class LiveTraining(Widget):
         """Called by the trainer with each row of the history.
 
         Args:
-            name: Of the training.
-            row: Of `FitResult.history`.
+            name: Name of the training.
+            row: Row of `FitResult.history`.
         """
         if row["step"] == 0:  # another training of this name: its seed, or another tower
             self.trainings[name] = Training(self.trainings.get(name, Training()).steps)

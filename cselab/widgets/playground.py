@@ -54,7 +54,7 @@ class LossPlayground(Widget):
             hyperparameters of its terms are its settings: `cselab.training.fit` can train
             `playground.method`, and the setting `terms` takes `playground.terms`.
         sentences: 2 to 7 (more are 7), one colour each.
-        seed: Of the random points.
+        seed: Seed of the random points.
 
     Raises:
         SettingsError: For a method without two views, or with a term that needs text
@@ -174,7 +174,7 @@ class LossPlayground(Widget):
         """Draw random points around a centre for each sentence.
 
         Args:
-            seed: Of the points; None: the playground's.
+            seed: Seed of the points; None: the playground's.
         """
         self.descent = self._random(self.seed if seed is None else seed, self.shape)
         self._show()

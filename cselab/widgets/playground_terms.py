@@ -90,7 +90,7 @@ def described(method: Method, name: str) -> dict[str, Any]:
 
     Args:
         method: Whose term it is.
-        name: Of the term.
+        name: Name of the term.
 
     Returns:
         Among others "known": the name under which `cselab/browser/losses.js` computes it, "" where
@@ -145,7 +145,7 @@ def recognised(method: Method, name: str) -> tuple[str, dict[str, Any]]:
 
     Args:
         method: Whose term it is.
-        name: Of the term.
+        name: Name of the term.
 
     Returns:
         The term's name in `losses.js` and its fixed options; ("", {}) where it is not ported.

@@ -25,8 +25,8 @@ class Reading(NamedTuple):
     Attributes:
         tokens: Labels of the L tokens.
         classes: Indices into `cselab.analysis.CLASSES`, (L,).
-        trace: Of the tower.
-        other_trace: Of the other tower; None of a single one.
+        trace: Trace of the tower.
+        other_trace: Trace of the other tower; None for a single tower.
     """
 
     tokens: list[str]

@@ -224,7 +224,7 @@ def resampled_scores(score: TaskScore) -> np.ndarray:
     interval of their difference is that of the differences on each resample.
 
     Args:
-        score: Of n pairs.
+        score: Score of n pairs.
     """
     n = len(score.data)
     drawn = np.random.default_rng(0).integers(n, size=(RESAMPLES, n))

@@ -14,9 +14,9 @@ class Stream(NamedTuple):
 
     Attributes:
         tower: The tower.
-        tokenizer: Its tokenizer.
+        tokenizer: Tokenizer of the tower.
         encoder: Name of what the tower belongs to, which gives sentence vectors.
-        other: The other tower; None of a single one.
+        other: The other tower; None for a single tower.
         cael: The cross-attention layers, from 1.
     """
 

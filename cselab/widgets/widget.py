@@ -134,7 +134,7 @@ def one_of(name: str, value: str, valid: list[str]) -> str:
 
     Args:
         name: What it is, for the message.
-        value: To check.
+        value: The value to check.
         valid: The values that there are.
 
     Raises:
