@@ -48,8 +48,8 @@ class InferenceCost(NamedTuple):
 def inference_cost(config: PreTrainedConfig, *, length: int = 64, towers: int = 1) -> InferenceCost:
     """Cost of encoding one sentence of `length` tokens with `towers` encoders of this shape.
 
-    Without the pooler, which inference does not read. The model is on torch's meta device, without
-    weights.
+    The pooler is not counted, for inference does not read it. The model is on torch's meta device,
+    without weights.
 
     Args:
         config: Configuration of the backbone.
@@ -119,7 +119,7 @@ def twin_training_cost(
 ) -> Callable[[tuple[int, ...], str], InferenceCost]:
     """Cost of one sentence's forward pass in training a twin, as a function of its CAELs.
 
-    With cross streams, without poolers.
+    Cross streams are counted, poolers are not.
 
     Args:
         config: Configuration of each tower.

@@ -84,8 +84,8 @@ def conditional_cosines(encode: Callable[..., Any], data: ConditionalData) -> np
 def follows_condition(score: TaskScore) -> float:
     """Percentage of sentence pairs whose cosine is higher under the condition rated higher.
 
-    Of the pairs that occur with two conditions of different ratings. Equal cosines (within TIE)
-    count half, so that a model which ignores the condition has 50.
+    It counts the pairs that occur with two conditions of different ratings. Equal cosines (within
+    TIE) count half, so that a model which ignores the condition has 50.
 
     Args:
         score: Score of `evaluate_csts`.

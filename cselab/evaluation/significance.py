@@ -225,7 +225,7 @@ def compare_pairs(
 ) -> PairComparison:
     """Compare two trained models on the pairs of one task by a paired bootstrap over the pairs.
 
-    Says nothing about other seeds.
+    The result says nothing about other seeds.
 
     Args:
         a: Score of one model.

@@ -20,8 +20,8 @@ TRAINING = (
 def code_of(kind: type) -> str:
     """Sixteen hex digits of the code that a method runs.
 
-    That is the modules of the library that its class imports, directly or through others, and those
-    that train; and what a user wrote of it.
+    The code is the modules of the library that its class imports, directly or through others, those
+    that train, and what a user wrote of it.
 
     Args:
         kind: The class of the method.

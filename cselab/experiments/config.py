@@ -52,8 +52,8 @@ class RunConfig(Config):
     def flattened(self, changes: Mapping[str, Any], before: tuple[str, ...] = ()) -> dict[str, Any]:
         """Changes by full dotted path.
 
-        Also a method's name in the place of a node: `teacher="tncse"` is `teacher.method`, and a
-        list of them is those of its members.
+        A method's name may stand in the place of a node: `teacher="tncse"` is `teacher.method`, and
+        a list of names is those of its members.
 
         Args:
             changes: Values by dotted path, or nested.
@@ -79,9 +79,9 @@ class RunConfig(Config):
     def fitting(self, changes: Mapping[str, Any]) -> dict[str, Any]:
         """Those of `changes` that fit, by full path.
 
-        Where one fits several settings equally well (the steps of both members of "uc"), each of
-        them. Where two of them mean the same setting, the longer path counts: "towers.steps"
-        against the "steps" of a sum. A hyperparameter is of a term that is there: it adds none.
+        A change that fits several settings equally well (the steps of both members of "uc") goes to
+        each of them. Where two changes mean the same setting, the longer path counts:
+        "towers.steps" against the "steps" of a sum. A hyperparameter does not add its term.
 
         Args:
             changes: Values by dotted path.
@@ -121,8 +121,8 @@ def configure(
 ) -> RunConfig:
     """The run of a method: the paper's configuration, at the size of a profile.
 
-    Then come the released code's differences if asked for, `usual` settings where they fit, and
-    `changes`.
+    The released code's differences (if asked for), the `usual` settings that fit, and `changes`
+    follow in this order.
 
     Args:
         method: A registered name, or a configuration, which is taken as it is but for changes.

@@ -180,7 +180,7 @@ class Lab:
     def batches(self, method: str | MethodConfig, **changes: Any) -> Iterator[Batch]:
         """The batches that a training of the method sees, in their order, on the device.
 
-        Without end: epoch after epoch.
+        The iterator has no end: epoch follows epoch.
 
         Args:
             method: As in `run`.
@@ -325,7 +325,7 @@ class Lab:
     def record(self, rows: Iterable[dict[str, Any]]) -> None:
         """Append result rows to results.jsonl, with settings, seed and environment.
 
-        Of several processes the first does.
+        Of several processes only the first writes.
 
         Args:
             rows: Rows with method, task, score, n, …

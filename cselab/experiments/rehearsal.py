@@ -26,7 +26,7 @@ def rehearsed(
 ) -> Path:
     """What training would leave, of the weights it would start from.
 
-    So that all that follows can be built before any training.
+    With it, all that follows can be built before any training.
 
     Args:
         session: A rehearsal's.
@@ -103,7 +103,7 @@ def _try_terms(session: Session, method: Method, teacher: Teacher | None) -> Non
 def example_batch(session: Session, method: Method, count: int) -> Batch:
     """The first sentences or triplets of the session as a batch of `method`.
 
-    On the processor and without teachers' vectors.
+    It is on the processor, and has no teachers' vectors.
 
     Args:
         session: Whose text is read.

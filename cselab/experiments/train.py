@@ -109,8 +109,8 @@ def train_node(session: Session, node: MethodConfig) -> Trained:
 def train_nodes(session: Session, nodes: Sequence[MethodConfig]) -> list[Trained]:
     """Several nodes, trained or found, in their order.
 
-    Those that another process is training come last: while it trains tower I, this one trains
-    tower II.
+    Nodes that another process is training come last: while it trains tower I, this one trains tower
+    II.
 
     Args:
         session: Whose data is read.

@@ -115,7 +115,7 @@ class Workspace:
     def is_computing(self, name: str, inputs: dict[str, Any]) -> bool:
         """Whether another process computes this step at the moment.
 
-        Never to the processes of one training, which have to keep one order.
+        False for the processes of one training, which have to keep one order.
 
         Args:
             name: As in `step`.

@@ -61,8 +61,8 @@ def paths(
 ) -> go.Figure:
     """The way of each training through the plane of uniformity and alignment.
 
-    Of a fixed batch, from its start (open mark) to its end. Lower is better on both axes. Wang and
-    Isola 2020, https://arxiv.org/abs/2005.10242.
+    Both are of a fixed batch, from the start (open mark) to the end. Lower is better on both axes.
+    Wang and Isola 2020, https://arxiv.org/abs/2005.10242.
 
     Args:
         histories: `FitResult.history` by name.

@@ -47,7 +47,7 @@ def token_loss(
 ) -> Float[Tensor, ""]:
     """Mean cross-entropy of `ids` at `where`.
 
-    Only there, because the projection to the vocabulary is most of a small model's work.
+    Other places are not projected to the vocabulary, which is most of a small model's work.
 
     Args:
         model: Whose head predicts.

@@ -68,8 +68,8 @@ def train_byte_tokenizer(
 ) -> PreTrainedTokenizerFast:
     """Train a cased byte-level BPE tokenizer.
 
-    As RoBERTa's: `Ġ` is the space before a word, the ids of `<s>`, `<pad>`, `</s>` and `<unk>` are
-    0 to 3, and no text has an unknown token, because every byte is a piece.
+    It is like RoBERTa's: `Ġ` is the space before a word, the ids of `<s>`, `<pad>`, `</s>` and
+    `<unk>` are 0 to 3, and no text has an unknown token, because every byte is a piece.
 
     Args:
         sentences: The text.

@@ -96,8 +96,9 @@ def _of(row: Row) -> str:
 def loss_effects(lab: Lab) -> pandas.DataFrame:
     """The term's value and gradient in both wordings, for each row with a term.
 
-    On one batch of the lab's text. Twins start from the lab's two towers (trained if they are not
-    there), other methods from the backbone or decoder; the same dropout masks for both sides.
+    Both are of one batch of the lab's text. Twins start from the lab's two towers (trained if they
+    are not there), other methods from the backbone or decoder. Both sides have the same dropout
+    masks.
 
     Args:
         lab: Whose text, towers and backbone are used.

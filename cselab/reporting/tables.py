@@ -60,8 +60,8 @@ def read_tables(
 ) -> Tables:
     """Make the tables of a store: "claims", "scores", "prose", "phenomena", "geometry", "transfer".
 
-    As far as the store has their measures. The baseline is the first row; the others follow by
-    their names and numbers, in whichever order they were finished.
+    A table is left out if the store has none of its measures. The baseline is the first row; the
+    others follow by their names and numbers, in whichever order they were finished.
 
     Args:
         store: Path of the store.
@@ -133,8 +133,8 @@ def paper_rows() -> dict[str, str]:
 def printed_averages() -> dict[str, float]:
     """The averages that the papers print for BERT-base, by the tables' own names.
 
-    Of JTCSE's Table I (https://arxiv.org/abs/2505.02366) and, for methods it lacks, ImSimCSE's
-    Table 3 (https://arxiv.org/abs/2305.13192).
+    They are of JTCSE's Table I (https://arxiv.org/abs/2505.02366) and, for methods that it lacks,
+    of ImSimCSE's Table 3 (https://arxiv.org/abs/2305.13192).
     """
     return {**papers.sts("imsimcse", "3").average, **papers.sts("jtcse", "I").average}
 

@@ -18,8 +18,8 @@ from cselab.sweep.task import Job, Summary
 class Board:
     """Counts runs as they end.
 
-    On a terminal a table that is redrawn in place; elsewhere a line a run, and the table at the
-    end.
+    On a terminal it redraws a table in place; elsewhere it prints a line a run, and the table at
+    the end.
 
     Args:
         labels: Labels of all runs, one each.

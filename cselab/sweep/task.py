@@ -54,7 +54,7 @@ class Place(NamedTuple):
 class Job(NamedTuple):
     """A run as it travels to a worker.
 
-    Plain values, for a method's class may be in no module that the worker has; see `Run`.
+    Its values are plain, for a method's class may be in no module that the worker has; see `Run`.
     """
 
     label: str

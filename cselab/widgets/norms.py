@@ -133,7 +133,7 @@ class NormExplorer(Widget):
     def static(self) -> go.Figure:
         """Lengths with and without LayerNorms, and their sd / mean for every r.
 
-        Without those of `removed` layers; of all, for 0.
+        The LayerNorms of the last `removed` layers are left out; for 0, those of all layers.
         """
         after = self.removed or self.depth
         figure = make_subplots(

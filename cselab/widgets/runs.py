@@ -117,8 +117,8 @@ class RunComparer(Widget):
     def static(self) -> go.Figure:
         """The picked runs: dev curves, differences from the baseline, scores by phenomenon.
 
-        Of a run that cannot be opened there is only the name. Tests with other pairs than the
-        baseline's have no difference.
+        A run that cannot be opened has only its name. Tests with other pairs than the baseline's
+        have no difference.
         """
         if not self.appearing:
             self._open_chosen()
