@@ -19,6 +19,7 @@ ROOT = Path(__file__).resolve().parents[1]
 PAGES = ROOT / "outputs" / "docs" / "pages"
 COPIED = (
     "*.md",
+    "CITATION.cff",
     "docs/**/*.md",
     "docs/*.css",
     "docs/images/*",

@@ -11,12 +11,10 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 README = ROOT / "README.md"
 TUTORIALS = sorted((ROOT / "docs" / "tutorials").glob("*.md"))
-QUICK = {
-    "run": ("-p", "steps=2", "-p", "towers.steps=2"),
-    "train": ("-p", "steps=2", "-p", "towers.steps=2"),
-    "sweep": ("-p", "steps=2", "-p", "towers.steps=2"),
-}
-"""Trainings of two steps."""
+SMALL = ("steps=2", "sentences=200", "dev_pairs=20", "synthetic_pairs=40")
+QUICK = [word for setting in SMALL for word in ("-p", setting)]
+"""Added to commands that train: two steps, few pairs."""
+OF_TOWERS = ["-p", "towers.steps=2"]
 ELSEWHERE = ("--profile paper", "profile=paper", "--scheduler", "/shared/", "outputs/steps/")
 """Commands for the hub, a cluster, other folders; tests/hub and tests/sweep run such ones."""
 
@@ -74,8 +72,10 @@ def test_a_command_of_a_page_runs(page, command, tmp_path, monkeypatch):
     environment(tmp_path, monkeypatch)
     words = shlex.split(command)
     if words[1] == "report":  # of a sweep
-        make = shlex.split("cselab sweep -m simcse --seeds 1-2 -p steps=2")
+        make = ["cselab", "sweep", "-m", "simcse", "--seeds", "1-2", *QUICK]
         subprocess.run([sys.executable, "-m", *make], check=True, capture_output=True)
-    quick = QUICK.get(words[1], ())
+    quick = QUICK if words[1] in ("run", "train", "sweep") else []
+    if quick and ("jtcse" in words or words[1] == "run"):
+        quick = [*QUICK, *OF_TOWERS]
     found = subprocess.run([sys.executable, "-m", *words, *quick], capture_output=True, text=True)
     assert found.returncode == 0, (found.stdout + found.stderr)[-2000:]
