@@ -20,6 +20,7 @@ PAGES = ROOT / "outputs" / "docs" / "pages"
 COPIED = (
     "*.md",
     "CITATION.cff",
+    "Dockerfile",
     "docs/**/*.md",
     "docs/*.css",
     "docs/images/*",
