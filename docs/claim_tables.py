@@ -116,16 +116,16 @@ def power() -> str:
         found = found[found.measure == "test"].dropna(subset=["low"])
         needed = found.apply(_needed, axis=1)
         seeds = sorted({seed for _, seed in declared_runs(f"{text}-papers")})
-        chosen = f"; here {len(seeds)}" if seeds else ""
+        chosen = f" ({len(seeds)} are run)" if seeds else ""
         parts.append(
-            f"on {name} half of the claims need {needed.median():.0f} seeds at most, four fifths "
-            f"{needed.quantile(0.8, interpolation='higher'):.0f}{chosen}"
+            f"half of the claims on {name} need at most {needed.median():.0f} seeds, and four "
+            f"fifths at most {needed.quantile(0.8, interpolation='higher'):.0f}{chosen}"
         )
     return (
         "For an interval of ± the margin, at the first edition's paired deviations, "
-        + ", and ".join(parts)
-        + f". Every row of a table has the same. With fewer than {_fewest()} no p of the sign-flip "
-        "test could stay below 0.05 after Holm's correction over all claims."
+        + "; ".join(parts)
+        + f". All rows of a table have the same number. With fewer than {_fewest()} seeds, no p of "
+        "the sign-flip test could stay below 0.05 after Holm's correction over all claims."
     )
 
 
