@@ -40,41 +40,41 @@ def _about() -> None:
 @app.command()
 def run(
     notebooks: Annotated[
-        list[str] | None, typer.Argument(help="Numbers, names or paths; none: the whole workbook.")
+        list[str] | None, typer.Argument(help="Numbers, names or paths of notebooks; default: all.")
     ] = None,
     profile: Annotated[
         str | None, typer.Option(help="tiny, small or paper; short for -p profile=…")
     ] = None,
     parameter: Annotated[
-        list[str] | None, typer.Option("-p", help="name=value; may be given again.")
+        list[str] | None, typer.Option("-p", help="A setting, name=value; may be repeated.")
     ] = None,
     outputs: Annotated[
-        Path, typer.Option(help="Where runs, finished steps and caches are kept.", envvar=OUTPUTS)
+        Path, typer.Option(help="Folder of runs, finished steps and caches.", envvar=OUTPUTS)
     ] = KEPT,
     name: Annotated[
-        str | None, typer.Option(help="Name of the run's folder; the time by default.")
+        str | None, typer.Option(help="Name of the run's folder; default: the time.")
     ] = None,
     resume: Annotated[
-        str | None, typer.Option(help="Name of a run to go on with: what finished is kept.")
+        str | None, typer.Option(help="Name of a run to continue; finished notebooks are kept.")
     ] = None,
-    timeout: Annotated[int | None, typer.Option(help="Seconds a cell may take.")] = None,
+    timeout: Annotated[int | None, typer.Option(help="Maximum seconds per cell.")] = None,
     notebook_timeout: Annotated[
-        int | None, typer.Option(help="Seconds a whole notebook may take.")
+        int | None, typer.Option(help="Maximum seconds per notebook.")
     ] = None,
     jobs: Annotated[
-        int, typer.Option(help="Notebooks at a time; each gets its share of the cores.")
+        int, typer.Option(help="Number of notebooks at a time; they share the cores.")
     ] = 1,
     fail_fast: Annotated[
         bool, typer.Option("--fail-fast", help="Stop at the first notebook that fails.")
     ] = False,
 ) -> None:
-    """Execute notebooks headless, each in its own kernel process, and leave pages and scores.
+    """Execute notebooks headless, each in its own kernel process, and write pages and scores.
 
     \b
     cselab run                                        the default workbook
     cselab run 02 03 07 -p seed=1 --jobs 2            another seed, two at a time
     cselab run --profile small -p data_dir=~/data     real sentences and tests
-    cselab run --resume 20260131-093000               what that run did not finish
+    cselab run --resume 20260131-093000               what is left of that run
     """
     from cselab.headless.record import read_record
     from cselab.headless.runner import find_notebooks
@@ -108,7 +108,7 @@ def run(
 
 @app.command()
 def init(
-    folder: Annotated[Path, typer.Argument(help="Gets notebooks/, and outputs/ later.")] = Path(),
+    folder: Annotated[Path, typer.Argument(help="Folder for notebooks/ and outputs/.")] = Path(),
 ) -> None:
     """Copy the workbook's notebooks, and the grids of the recorded studies, into a folder, where
     `cselab run`, `cselab sweep` and JupyterLab find them.
@@ -130,7 +130,7 @@ def init(
 
 @app.command()
 def doctor(
-    outputs: Annotated[Path, typer.Option(help="Where runs would be kept.", envvar=OUTPUTS)] = KEPT,
+    outputs: Annotated[Path, typer.Option(help="Folder for the runs.", envvar=OUTPUTS)] = KEPT,
 ) -> None:
     """Say what works on this machine, what is missing, and what to do about it.
 
@@ -150,9 +150,7 @@ def doctor(
         raise typer.Exit(1)
 
 
-Outputs = Annotated[
-    Path, typer.Option(help="Where finished steps and logs are kept.", envvar=OUTPUTS)
-]
+Outputs = Annotated[Path, typer.Option(help="Folder of finished steps and logs.", envvar=OUTPUTS)]
 StorePath = Annotated[Path, typer.Option(help="The SQLite file with the results.")]
 STORE = KEPT / "sweep.sqlite"
 
@@ -170,7 +168,7 @@ def settings(
     method: Annotated[str, typer.Argument(help="A method by name.")] = "jtcse",
     profile: Annotated[str, typer.Option(help="tiny, small or paper.")] = "tiny",
     preset: Annotated[
-        str | None, typer.Option(help="paper, or released: the authors' code.")
+        str | None, typer.Option(help="paper, or released (the authors' code).")
     ] = None,
     modules: Annotated[
         list[Path] | None, typer.Option("-m", help="A .py file with methods of your own.")
@@ -179,7 +177,7 @@ def settings(
     """Show every setting of a method with its value and where the value comes from.
 
     \b
-    cselab settings jtcse                             of the tiny profile
+    cselab settings jtcse                             with the tiny profile
     cselab settings tncse --profile paper --preset released
     """
     from cselab.experiments.config import configure
@@ -197,18 +195,17 @@ def settings(
 def train(
     method: Annotated[str, typer.Argument(help="A method by name, e.g. jtcse.")],
     parameter: Annotated[
-        list[str] | None, typer.Option("-p", help="A setting, path=value; may be given again.")
+        list[str] | None, typer.Option("-p", help="A setting, path=value; may be repeated.")
     ] = None,
     modules: Annotated[
         list[Path] | None, typer.Option("-m", help="A .py file with methods of your own.")
     ] = None,
     outputs: Outputs = KEPT,
     store: Annotated[
-        Path | None, typer.Option(help="A store to keep the scores in; none by default.")
+        Path | None, typer.Option(help="A SQLite file for the scores; default: none.")
     ] = None,
 ) -> None:
-    """Train and measure one method, in this process or, under accelerate, in several that share
-    each batch.
+    """Train and evaluate one method; under accelerate, several processes share each batch.
 
     \b
     cselab train jtcse -p seed=1 -p towers.temperature=0.1
@@ -226,39 +223,39 @@ def sweep(
     grid: Annotated[
         Path | None,
         typer.Argument(
-            help="A TOML file; --seeds and -p are for all its blocks that do not say otherwise."
+            help="A TOML file; --seeds and -p apply to every block that does not set them itself."
         ),
     ] = None,
     method: Modules = None,
     notebook: Annotated[
-        list[str] | None, typer.Option("--notebook", "-n", help="A notebook; may be given again.")
+        list[str] | None, typer.Option("--notebook", "-n", help="A notebook; may be repeated.")
     ] = None,
     seeds: Annotated[str | None, typer.Option(help='Such as "1-4" or "1,3".')] = None,
     parameter: Annotated[
         list[str] | None,
         typer.Option(
-            "-p", help="A setting, path=value, or an axis, path=value|value; may be given again."
+            "-p", help="A setting, path=value, or an axis, path=value|value; may be repeated."
         ),
     ] = None,
     only: Annotated[
-        list[str] | None, typer.Option(help="Labels, * and ? as in a shell; may be given again.")
+        list[str] | None, typer.Option(help="Labels, * and ? as in a shell; may be repeated.")
     ] = None,
     store: StorePath = STORE,
     outputs: Outputs = KEPT,
     workers: Annotated[
-        int | None, typer.Option(help="Processes of the local cluster; the cores by default.")
+        int | None, typer.Option(help="Number of local processes; default: cores / --threads.")
     ] = None,
-    threads: Annotated[int, typer.Option(help="For torch in each of them.")] = 1,
+    threads: Annotated[int, typer.Option(help="Number of torch threads per process.")] = 1,
     scheduler: Annotated[
-        str | None, typer.Option(help="Of a running dask cluster, instead of a local one.")
+        str | None, typer.Option(help="Address of a dask scheduler, instead of a local one.")
     ] = None,
     retries: Annotated[
         int,
-        typer.Option(help="Of a run that raised; bad input and divergence are not tried again."),
+        typer.Option(help="Retries of a failed run; none after bad input or divergence."),
     ] = 1,
     dry: Annotated[bool, typer.Option("--dry-run", help="Print the runs and stop.")] = False,
 ) -> None:
-    """Do a grid of runs on a dask cluster; those in the store already are not done again.
+    """Do a grid of runs on a dask cluster; runs that are already in the store are not repeated.
 
     \b
     cselab sweep -m simcse -m jtcse --seeds 1-4                    eight runs of the tiny profile
@@ -266,7 +263,7 @@ def sweep(
     cselab sweep -m jtcse --seeds 1-5 -p "caels=1|2|3|6"           an axis
     cselab sweep outputs/reference/grids/world.toml --seeds 1-3 --only "JTCSE*"
     cselab sweep grid.toml --scheduler tcp://host:8786             on SLURM, Kubernetes, SSH
-    cselab report                                                  what came out
+    cselab report                                                  the results
     """
     from cselab.sweep.cluster import connected, cpu_count
     from cselab.sweep.grid import expand, module_files, read_grid
@@ -308,17 +305,17 @@ def report(
         typer.Option(help="The label that others are compared with; the first by default."),
     ] = None,
     only: Annotated[
-        list[str] | None, typer.Option(help="Labels, * and ? as in a shell; may be given again.")
+        list[str] | None, typer.Option(help="Labels, * and ? as in a shell; may be repeated.")
     ] = None,
     claims: Annotated[
-        Path | None, typer.Option(help="A TOML file of papers' claims, to be checked.")
+        Path | None, typer.Option(help="A TOML file with claims of papers to check.")
     ] = None,
     folder: Annotated[
-        Path, typer.Option(help="Where index.html, report.md and the tables go.")
+        Path, typer.Option(help="Folder for index.html, report.md and the tables.")
     ] = KEPT / "report",
 ) -> None:
-    """Tables and figures of a store: mean ± sd over seeds, paired tests, ours beside the papers',
-    as HTML, Markdown and CSV.
+    """Write tables and figures of a store as HTML, Markdown and CSV: mean ± sd over seeds, paired
+    tests, our scores beside the papers'.
 
     \b
     cselab report                                       of outputs/sweep.sqlite, into outputs/report
@@ -350,7 +347,7 @@ def export(
     encoder: Annotated[
         Path, typer.Argument(help="A saved encoder, e.g. outputs/steps/simcse-fr-…/encoder.")
     ],
-    folder: Annotated[Path, typer.Argument(help="Where the exported one goes.")],
+    folder: Annotated[Path, typer.Argument(help="Folder of the exported encoder.")],
 ) -> None:
     """Write a trained encoder as a folder that sentence-transformers opens.
 
@@ -370,31 +367,31 @@ def mteb(
         Path, typer.Argument(help="A folder that cselab.load opens: saved, exported, or stock.")
     ],
     benchmark: Annotated[
-        str | None, typer.Option(help="offline, a table of the papers, or one of mteb.")
+        str | None, typer.Option(help="offline, a table of a paper, or a benchmark of mteb.")
     ] = None,
     task: Annotated[
-        list[str] | None, typer.Option(help="A task of mteb or ours; may be given again.")
+        list[str] | None, typer.Option(help="A task of mteb or of cselab; may be repeated.")
     ] = None,
     languages: Annotated[
-        list[str] | None, typer.Option(help="Such as de or deu; may be given again.")
+        list[str] | None, typer.Option(help="Such as de or deu; may be repeated.")
     ] = None,
     pooling: Annotated[
         str | None, typer.Option(help="cls, mean, first_last, …; by default, the folder's own.")
     ] = None,
-    hub: Annotated[bool, typer.Option("--hub", help="mteb loads its own data.")] = False,
+    hub: Annotated[bool, typer.Option("--hub", help="Let mteb load its own data.")] = False,
     data_dir: Annotated[
         Path | None, typer.Option(help="A data folder; CSELAB_DATA by default.")
     ] = None,
     outputs: Outputs = KEPT,
     name: Annotated[
-        str | None, typer.Option(help="Of the encoder in the results; its folder's by default.")
+        str | None, typer.Option(help="Name of the encoder in the results; default: its folder's.")
     ] = None,
 ) -> None:
     """Evaluate an encoder with mteb, and show its scores beside the papers'; finished tasks are
     kept (docs/how-to/mteb.md).
 
     \b
-    cselab mteb outputs/steps/jtcse-…/encoder                        what local data can feed
+    cselab mteb outputs/steps/jtcse-…/encoder                        all tasks with local data
     cselab mteb my-encoder --task STS17 --task STS12 --languages en
     cselab mteb my-encoder --benchmark jtcse-classification --hub    Table II, from the hub
     """
@@ -408,13 +405,13 @@ def mteb(
 @app.command()
 def grade(
     method_file: Annotated[Path, typer.Argument(help="A .py file that registers one method.")],
-    seeds: Annotated[str, typer.Option(help="Seeds, as 101-105.")] = "101-105",
+    seeds: Annotated[str, typer.Option(help='Such as "101-105" or "1,3".')] = "101-105",
     profile: Annotated[str, typer.Option(help="tiny, small or paper.")] = "tiny",
     parameter: Annotated[
-        list[str] | None, typer.Option("-p", help="A setting, path=value; may be given again.")
+        list[str] | None, typer.Option("-p", help="A setting, path=value; may be repeated.")
     ] = None,
 ) -> None:
-    """Grade a method of the assignment "beat SimCSE over five seeds" (docs/how-to/teaching.md).
+    """Grade a method for the assignment "beat SimCSE over five seeds" (docs/how-to/teaching.md).
 
     \b
     cselab grade my_method.py
@@ -428,7 +425,7 @@ def grade(
 
 
 def _given(parameters: list[str] | None, *, taken: tuple[str, ...] = ()) -> dict[str, str]:
-    """Names and values of `-p`; taken: names that an option of the command says already."""
+    """Names and values of `-p`; taken: names that an option of the command sets."""
     found: dict[str, str] = {}
     for name, value in map(_split, parameters or ()):
         if name in found or name in taken:
@@ -439,7 +436,7 @@ def _given(parameters: list[str] | None, *, taken: tuple[str, ...] = ()) -> dict
 
 
 def _read(given: dict[str, str]) -> dict[str, object]:
-    """Values of settings as they are meant."""
+    """Parse the values of settings."""
     from cselab.config import read_value
 
     return {path: read_value(value) for path, value in given.items()}
@@ -466,7 +463,7 @@ app.command("train-translator")(commands.train_translator)
 
 
 def main() -> None:
-    """Entry point: bad input is one line and exit code 2."""
+    """Entry point: bad input prints one line and exits with code 2."""
     try:
         sys.exit(app(standalone_mode=False))
     except CselabError as error:

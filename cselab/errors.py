@@ -33,22 +33,22 @@ class DataError(CselabError):
 
 
 class ModelError(CselabError):
-    """A backbone or twin cannot be built from what was given."""
+    """A backbone or twin cannot be built from the given files or settings."""
 
 
 class DivergenceError(CselabError):
-    """Training went wrong: a loss that is not finite, or embeddings that became one point."""
+    """Training failed: the loss is not finite, or the embeddings collapsed to one point."""
 
 
 class Interrupted(KeyboardInterrupt):
-    """A training that was interrupted, in one line: where, and how it goes on."""
+    """A training was interrupted; the one-line message says where, and how to continue."""
 
     def _render_traceback_(self) -> list[str]:
         return [str(self)]
 
 
 def nearest(name: str, valid: Iterable[str]) -> str:
-    """`did you mean 'x'?` when something valid is near `name`, else nothing.
+    """Return `did you mean 'x'?` if a valid name is close to `name`, else an empty string.
 
     Examples:
         >>> from cselab.errors import nearest
@@ -60,7 +60,7 @@ def nearest(name: str, valid: Iterable[str]) -> str:
 
 
 def suggest(name: str, valid: Iterable[str]) -> str:
-    """`did you mean 'x'? ` when something valid is near `name`, then the valid names.
+    """Return `did you mean 'x'? ` if a valid name is close to `name`, then the valid names.
 
     Examples:
         >>> from cselab.errors import suggest

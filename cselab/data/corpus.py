@@ -153,8 +153,8 @@ def tokenize_corpus(
 
     Args:
         corpus: The sentences.
-        tokenizer: A fast one, with a tokenizer.json.
-        max_length: Tokens; longer sentences are truncated.
+        tokenizer: A fast tokenizer, with a tokenizer.json.
+        max_length: Maximum number of tokens; longer sentences are truncated.
         cache_dir: The folder of the Arrow files. Their names depend on the text, on the tokenizer's
             content and on `max_length`, not on file names.
 

@@ -1,4 +1,4 @@
-"""What a run will read, found and opened before its first step of training."""
+"""Find and open all inputs of a run before its first training step."""
 
 import re
 import tempfile
@@ -16,18 +16,18 @@ from cselab.training.distributed import rank_and_world
 
 
 def check(runs: Sequence[RunConfig], session: Session | None = None) -> None:
-    """Find and open all that training and measuring `runs` will read, before the first step.
+    """Find and open all inputs of `runs`, for training and evaluation, before the first step.
 
     Text, tests and dev pairs are read; the methods are built from start to end (backbones, poolers,
-    terms, cross-attention layers, triplets, translators, teachers) with no step of training. Says
-    in one line which data was found.
+    terms, cross-attention layers, triplets, translators, teachers) without a training step. Prints
+    one line that says which data was found.
 
     Args:
         runs: Runs that share one `data`.
-        session: Whose data has been read already; None: a new one.
+        session: A session that has already read the data; None: a new one.
 
     Raises:
-        SettingsError: What the run itself would have raised hours later, as the others.
+        SettingsError: For a setting that does not fit; the run would raise it, too, hours later.
         DataError: For text, tests or translations that are missing or malformed.
         ModelError: For a model that does not load, or does not fit the method.
 

@@ -20,7 +20,7 @@ class Kind(StrEnum):
 
 
 class Objectives(StrEnum):
-    """Objectives of an encoder beside masked LM, and next sentence in a BERT."""
+    """Objectives of an encoder that `cselab pretrain` trains."""
 
     words = "words"
     bert = "bert"
@@ -46,7 +46,7 @@ def pretrain(
         Objectives,
         typer.Option(
             help="For encoders. words: [CLS] also predicts the words of its sentence, as in "
-            "tiny-bert; bert: masked LM (a bert: and next sentence) alone, with dropout in every "
+            "tiny-bert; bert: masked LM alone (a BERT: and next sentence), with dropout in every "
             "step."
         ),
     ] = Objectives.words,
@@ -120,7 +120,7 @@ def train_translator(
     data_dir: DataDir = None,
     steps: Annotated[int, typer.Option(help="Number of training steps.")] = 3000,
     dropout: Annotated[
-        float, typer.Option(help="0.1 if the time is enough for thirty epochs.")
+        float, typer.Option(help="Dropout; use 0.1 for thirty epochs or more.")
     ] = 0.0,
     width: int = 192,
     heads: int = 3,
