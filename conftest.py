@@ -2,6 +2,9 @@
 
 import pytest
 
+collect_ignore_glob = ["*conftest.py"]
+"""These have no examples, and share a name."""
+
 
 @pytest.fixture(autouse=True)
 def _an_example_has_its_own_outputs(request, monkeypatch, tmp_path):

@@ -121,7 +121,8 @@ def load_method_file(path: str | Path) -> str:
     module.__source__ = source
     sys.modules[name] = module
     try:
-        spec.loader.exec_module(module)
+        # from the source: bytecode of an edit within a second would be taken for the new file's
+        exec(compile(source, path, "exec"), module.__dict__)
     except Exception as error:
         del sys.modules[name]
         reason = (

@@ -97,17 +97,10 @@ class LiveTraining(Widget):
     Args:
         lab: Whose trainings are shown.
 
-    Examples:
-        >>> from cselab.experiments import open_lab
-        >>> from cselab.widgets import LiveTraining
-        >>> lab = open_lab("x", steps=2, batch_size=8, sentences=50, dev_pairs=20)
-        >>> with LiveTraining(lab) as live:  # doctest: +ELLIPSIS
-        ...     trained = lab.train("simcse", round_trips=None)
-        <IPython.core.display.HTML object>
-        ...
-        simcse: computed in ... s, kept as simcse-...
-        >>> [line.name for line in live.static().data]
-        ['simcse: nce', 'simcse', 'simcse']
+    In a notebook:
+
+        with widgets.LiveTraining(lab):
+            lab.train("simcse")
     """
 
     script = "live"
