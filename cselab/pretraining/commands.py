@@ -26,6 +26,9 @@ class Objectives(StrEnum):
     bert = "bert"
 
 
+Width = Annotated[int, typer.Option(help="Width of the vectors.")]
+Heads = Annotated[int, typer.Option(help="Attention heads; they divide the width.")]
+Seed = Annotated[int, typer.Option(help="Seed of weights, batches and masks.")]
 Inner = Annotated[int, typer.Option(help="Width of the feed-forward layers.")]
 Device = Annotated[str, typer.Option(help="cpu, cuda or cuda:1.")]
 Bf16 = Annotated[
@@ -53,11 +56,11 @@ def pretrain(
     steps: Annotated[int, typer.Option(help="Number of training steps.", min=1)] = 9_000,
     batch_size: Annotated[int, typer.Option(help="Sentences per step.", min=2)] = 128,
     learning_rate: Annotated[float, typer.Option(help="Learning rate after the warm-up.")] = 1e-3,
-    layers: int = 6,
-    width: int = 192,
-    heads: int = 3,
+    layers: Annotated[int, typer.Option(help="Number of layers.")] = 6,
+    width: Width = 192,
+    heads: Heads = 3,
     inner: Inner = 384,
-    seed: int = 0,
+    seed: Seed = 0,
     device: Device = "cpu",
     bf16: Bf16 = False,
 ) -> None:
@@ -122,10 +125,10 @@ def train_translator(
     dropout: Annotated[
         float, typer.Option(help="Dropout; use 0.1 for thirty epochs or more.")
     ] = 0.0,
-    width: int = 192,
-    heads: int = 3,
+    width: Width = 192,
+    heads: Heads = 3,
     inner: Inner = 384,
-    seed: int = 0,
+    seed: Seed = 0,
     device: Device = "cpu",
     bf16: Bf16 = False,
 ) -> None:
