@@ -1,5 +1,6 @@
 """The README, and the tutorials: short enough, and every snippet and command in them runs."""
 
+import os
 import re
 import shlex
 import subprocess
@@ -51,12 +52,16 @@ def test_the_readme_is_read_to_the_end():
 
 @pytest.mark.slow  # trains
 @pytest.mark.parametrize("page", [README, *TUTORIALS], ids=lambda page: page.stem)
-def test_the_snippets_of_a_page_run_in_order(page, tmp_path, monkeypatch):
-    """Prevents a first page whose lines fail when they are copied."""
+def test_the_snippets_of_a_page_run_in_order(page, tmp_path, tmp_path_factory, monkeypatch):
+    """Prevents a first page whose lines fail when they are copied. All pages share what is trained,
+    also those that another process tests."""
     code = "\n".join(block for block in blocks(page, "python") if not block.startswith("# "))
     if not code:
         pytest.skip("no snippets")
     environment(tmp_path, monkeypatch)
+    base = tmp_path_factory.getbasetemp()
+    shared = base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
+    monkeypatch.setenv("CSELAB_OUTPUTS", str(shared / "outputs"))
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert found.returncode == 0, found.stderr[-2000:]
     assert found.stdout
