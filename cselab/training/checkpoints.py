@@ -45,6 +45,13 @@ def last_complete(folder: Path) -> Path | None:
     return complete[max(complete)] if complete else None
 
 
+def remove_checkpoints(folder: Path) -> None:
+    """Remove a folder of checkpoints, their marks first: a kill may come between any two files."""
+    for mark in folder.glob(f"{PREFIX_CHECKPOINT_DIR}-*/{HISTORY}"):
+        mark.unlink()
+    shutil.rmtree(folder)
+
+
 def read_history(checkpoint: Path) -> list[dict]:
     """Rows of `FitResult.history` up to the checkpoint."""
     return json.loads((checkpoint / HISTORY).read_text())

@@ -14,7 +14,12 @@ from transformers import PrinterCallback, TrainingArguments
 
 from cselab.errors import DataError, Interrupted, SettingsError
 from cselab.methods import Method, Schedule
-from cselab.training.checkpoints import MarkComplete, last_complete, read_history
+from cselab.training.checkpoints import (
+    MarkComplete,
+    last_complete,
+    read_history,
+    remove_checkpoints,
+)
 from cselab.training.distributed import from_first_process, rank_and_world, wait_for_all
 from cselab.training.trainer import AfterStep, ContrastiveTrainer
 from cselab.training.watch import Listener, Probe, Watch
@@ -236,4 +241,4 @@ def _folder(checkpoints: str | Path | None) -> Iterator[Path]:
         raise
     wait_for_all()
     if first:
-        shutil.rmtree(folder)
+        remove_checkpoints(folder)

@@ -65,6 +65,26 @@ def test_stopped_at_a_mark_it_goes_on_to_the_same_weights(
     assert not (tmp_path / "run").exists()
 
 
+def test_half_removed_checkpoints_are_not_resumed_from(tmp_path, monkeypatch):
+    """Prevents a kill while a finished training removes its checkpoints from failing the next call,
+    which would take one without its weights for complete."""
+    for step in (3, 6):
+        folder = tmp_path / f"checkpoint-{step}"
+        folder.mkdir()
+        for name in ("model.safetensors", checkpoints.HISTORY):
+            (folder / name).write_text("[]")
+
+    def killed(folder):
+        (folder / "checkpoint-6" / "model.safetensors").unlink()
+        raise Interrupted
+
+    with monkeypatch.context() as patch:
+        patch.setattr(checkpoints.shutil, "rmtree", killed)
+        with pytest.raises(Interrupted):
+            checkpoints.remove_checkpoints(tmp_path)
+    assert checkpoints.last_complete(tmp_path) is None
+
+
 def test_a_half_written_checkpoint_is_passed_over(tmp_path):
     """Prevents a kill while saving from costing the checkpoint before it too."""
     for step, done in [(3, True), (6, True), (9, False)]:
