@@ -18,7 +18,7 @@ from speed_tables import benchmarks, growth, profile, speeds, sweeping
 from cselab.data.sts import STS7
 from cselab.evaluation import compare_methods
 from cselab.reporting import papers
-from cselab.reporting.recorded import TEXTS, file_name, recorded_texts, store
+from cselab.reporting.recorded import TEXTS, recorded_texts, store
 from cselab.reporting.tables import Tables, printed_averages, read_tables
 from cselab.sweep.grid import expand, read_grid
 from cselab.sweep.store import Store
@@ -33,7 +33,7 @@ def declared(grid: str) -> list[str]:
 
 def labels_of(text: str) -> list[str]:
     """The labels of a text's main table, or of a study's such as "baselines-real"."""
-    return declared(f"{file_name(text)}.toml")
+    return declared(f"{text}.toml")
 
 
 @cache

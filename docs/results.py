@@ -21,7 +21,7 @@ import result_values
 from result_paths import REFERENCE, ROOT
 
 from cselab.reporting.claims import MARGIN
-from cselab.reporting.recorded import file_name, recorded_texts, store, trained
+from cselab.reporting.recorded import recorded_texts, store, trained
 from cselab.reporting.texts import markdown
 
 TEMPLATES = ROOT / "docs" / "templates"
@@ -99,7 +99,7 @@ def draw_figures() -> None:
 
     use_theme()
     figures = {
-        f"energy-{file_name(text)}": energy_chart(trained(text)) for text in recorded_texts()
+        f"energy-{text}": energy_chart(trained(text)) for text in recorded_texts()
     }
     figures["climb"] = climb_figure.climb_figure()
     figures["growth"] = growth_figure(benchmarks(), sweep())

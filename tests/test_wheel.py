@@ -70,7 +70,7 @@ def test_the_wheel_encodes_trains_sweeps_and_runs_notebooks(cselab):
     cselab("run", "02", *quick, "-p", "towers.steps=2", folder=folder)
     assert list(folder.glob("outputs/runs/*/02_twin_pretraining.html"))
     grids = folder / "outputs" / "reference" / "grids"
-    assert "SimCSE" in cselab("sweep", str(grids / "world.toml"), "--dry-run", folder=folder)
+    assert "SimCSE" in cselab("sweep", str(grids / "synthetic.toml"), "--dry-run", folder=folder)
 
 
 @pytest.mark.slow

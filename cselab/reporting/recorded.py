@@ -1,6 +1,6 @@
 """The recorded results of this project's own studies, over seeds, on synthetic and on real text.
 
-They stand in outputs/reference/results; the names of the files call the synthetic text "world".
+They stand in outputs/reference/results.
 """
 
 import json
@@ -21,22 +21,13 @@ TEXTS = ("synthetic", "real")
 UNTRAINED = ("flow", "sif", "untrained", "whitened")
 
 
-def file_name(text: str) -> str:
-    """The name of a grid or store: "world" of "synthetic".
-
-    Args:
-        text: "synthetic", "real", or a study of one of them: "baselines-synthetic".
-    """
-    return text.replace("synthetic", "world")
-
-
 def store(text: str) -> Path:
     """Path of the store of recorded runs.
 
     Args:
-        text: As in `file_name`.
+        text: "synthetic", "real", or a study of one of them: "baselines-synthetic".
     """
-    return shipped("reference") / "results" / f"{file_name(text)}.sqlite"
+    return shipped("reference") / "results" / f"{text}.sqlite"
 
 
 def recorded_texts() -> list[str]:
@@ -90,7 +81,7 @@ def steps(text: str) -> dict[str, int]:
         text: "synthetic" or "real".
     """
     folder = shipped("reference") / "grids"
-    runs = expand(read_grid(folder / f"{file_name(text)}.toml"), shipped("notebooks"))
+    runs = expand(read_grid(folder / f"{text}.toml"), shipped("notebooks"))
     methods = {run.label: run.config.method for run in runs}
     return {
         label: method.schedule.steps
@@ -106,7 +97,7 @@ def trained(text: str) -> pandas.DataFrame:
     would distort a correlation of the two.
 
     Args:
-        text: As in `file_name`.
+        text: As in `store`.
     """
     rows = read_tables(store(text)).rows
     return rows[~rows["method"].isin(UNTRAINED)]
