@@ -2,13 +2,14 @@
 
 import json
 import time
+from contextlib import nullcontext
 
 import pytest
 import torch
 from training_helpers import build, schedule
 
 from cselab.errors import DivergenceError
-from cselab.training import fit
+from cselab.training import fit, watch
 from cselab.training.watch import Probe, Watch, matmul_peak
 
 
@@ -93,6 +94,21 @@ def test_collapse_stops_the_run(towers, corpus):
         match=r"collapsed: uniformity of the probe went from -\d\.\d+ to -?0\.00.*'nce'",
     ):
         fit(method, corpus, schedule(), dev=dev, seed=7)
+
+
+@pytest.mark.parametrize(
+    ("start", "now", "collapsed"),
+    [(-2.0, -0.04, True), (-2.0, -0.3, False), (-0.06, -0.045, False), (-0.06, -0.001, True)],
+)
+def test_collapse_is_measured_from_the_start(start, now, collapsed, towers, corpus, monkeypatch):
+    """Prevents an alarm for a random encoder, which starts near one point and may drift."""
+    method = build("simcse", towers)
+    probe = Probe(method, corpus, torch.device("cpu"))
+    values = iter((start, now))
+    monkeypatch.setattr(watch, "uniformity", lambda _: torch.tensor(next(values)))
+    probe.measure(method)
+    with pytest.raises(DivergenceError) if collapsed else nullcontext():
+        probe.measure(method)
 
 
 def test_a_student_may_follow_its_teacher_into_one_point(towers, corpus):
