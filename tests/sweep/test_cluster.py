@@ -1,6 +1,7 @@
 """Sweeps as processes of their own: workers and schedulers killed, a second process on the same
 scheduler."""
 
+import contextlib
 import json
 import os
 import signal
@@ -96,6 +97,16 @@ def runs(folder: Path) -> list[tuple[str, int]]:
     return sorted(zip(found.label, found.seed, strict=True))
 
 
+def workers(process: subprocess.Popen) -> list[psutil.Process]:
+    """The living worker processes of a sweep."""
+    found = []
+    for child in psutil.Process(process.pid).children():
+        with contextlib.suppress(psutil.NoSuchProcess):  # killed before, and not yet waited for
+            if "spawn_main" in " ".join(child.cmdline()):
+                found.append(child)
+    return found
+
+
 def test_a_killed_worker_costs_no_run_and_doubles_none(tmp_path, small_backbone):
     """Prevents lost and repeated rows, a run that starts again from nothing, and one that resumes
     to other numbers."""
@@ -107,12 +118,8 @@ def test_a_killed_worker_costs_no_run_and_doubles_none(tmp_path, small_backbone)
     for _ in range(2):
         seen = set(steps.glob(".*/checkpoints/checkpoint-*"))
         until(lambda seen=seen: set(steps.glob(".*/checkpoints/checkpoint-*")) - seen, process)
-        busy = [
-            child
-            for child in psutil.Process(process.pid).children()
-            if "spawn_main" in " ".join(child.cmdline())
-        ]
-        max(busy, key=lambda child: child.cpu_times().user).send_signal(signal.SIGKILL)
+        busiest = max(workers(process), key=lambda child: child.cpu_times().user)
+        busiest.send_signal(signal.SIGKILL)
     assert "4 of 4 runs" in ended(process)
     assert runs(tmp_path / "killed") == sorted(ALL)
     columns = ["key", "measure", "task"]
