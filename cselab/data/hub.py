@@ -109,9 +109,14 @@ def _snapshot(
 ) -> Path:
     from huggingface_hub import snapshot_download
 
-    ignored = {} if subfolders else {"ignore_patterns": ["*/*"]}
-    patterns = {"allow_patterns": list(files), **ignored} if files else {}
-    return Path(_download(name, kind, lambda: snapshot_download(name, repo_type=kind, **patterns)))
+    fetch = functools.partial(
+        snapshot_download,
+        name,
+        repo_type=kind,
+        allow_patterns=list(files) if files else None,
+        ignore_patterns=["*/*"] if files and not subfolders else None,
+    )
+    return Path(_download(name, kind, fetch))
 
 
 def _download(name: str, kind: str, fetch: Callable[[], str]) -> str:

@@ -163,7 +163,7 @@ def _distinct(rows: Callable[[], Iterator[tuple[str, ...]]]) -> Iterator[str]:
     return iter(dict.fromkeys(sentence for sentence in sentences if sentence))
 
 
-def _labelled(names: Sequence[str], folder: str | Path | None) -> Iterator[tuple[str, str, str]]:
+def _labelled(names: Sequence[str], folder: str | Path | None) -> Iterator[tuple[str, ...]]:
     """Premise, hypothesis and label of each row of the files; raises what `load_nli_triplets`
     does."""
     where = data_folder(folder)

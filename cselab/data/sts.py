@@ -2,11 +2,12 @@
 
 import functools
 import hashlib
+import itertools
 import math
 import tarfile
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 
@@ -67,6 +68,8 @@ CAPTIONS = ("MSRvid", "images", "track5.en-en")
 """Subsets of captions: of videos (STS12), of pictures (STS14, STS15), and SNLI's (SemEval 2017, in
 STSBenchmark)."""
 
+Data = TypeVar("Data", bound="StsData")
+
 
 @dataclass(frozen=True)
 class StsData:
@@ -103,12 +106,12 @@ class StsData:
     def __len__(self) -> int:
         return len(self.scores)
 
-    def subsample(self, most: int) -> "StsData":
+    def subsample(self: Data, most: int) -> Data:
         """At most `most` pairs, evenly spread over the split, in their order."""
         places = np.linspace(0, len(self) - 1, min(most, len(self)))
         return self.rows(np.unique(places.round().astype(int)))
 
-    def rows(self, kept: np.ndarray) -> "StsData":
+    def rows(self: Data, kept: np.ndarray) -> Data:
         """The pairs with these row numbers."""
         one, two = ([side[i] for i in kept] for side in (self.sentences1, self.sentences2))
         subsets = None if self.subsets is None else [self.subsets[i] for i in kept]
@@ -223,7 +226,7 @@ def _find(
             "task 'Synthetic'"
         )
     read = [_check_count(_read(path), task, part, path) for part, path in files.items()]
-    joined = _Columns(*([cell for columns in read for cell in columns[i]] for i in range(4)))
+    joined = _Columns(*(list(itertools.chain(*column)) for column in zip(*read, strict=True)))
     return joined, Source("folder", str(base))
 
 
@@ -297,8 +300,9 @@ def _sick_test() -> _Columns:
     archive, where = hub_file(*SENTEVAL), "/".join(SENTEVAL)
     try:
         with tarfile.open(archive) as tar:
-            member = next(name for name in tar.getnames() if name.endswith(SICK_TEST))
-            lines = tar.extractfile(member).read().decode("utf-8").replace("\r\n", "\n").split("\n")
+            names = (name for name in tar.getnames() if name.endswith(SICK_TEST))
+            member = next(filter(None, map(tar.extractfile, names)))
+            lines = member.read().decode("utf-8").replace("\r\n", "\n").split("\n")
         header, *rows = (line.split("\t") for line in lines if line.strip())
         a, b, score = (
             header.index(name) for name in ("sentence_A", "sentence_B", "relatedness_score")

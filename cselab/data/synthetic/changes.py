@@ -3,8 +3,10 @@
 from collections.abc import Callable
 from dataclasses import replace
 from random import Random
+from typing import Any
 
 from cselab.data.synthetic.frames import (
+    Changeable,
     Entity,
     Event,
     Frame,
@@ -12,26 +14,25 @@ from cselab.data.synthetic.frames import (
     draw_entity,
     draw_event,
     draw_frame,
+    with_slot,
 )
 from cselab.data.synthetic.lexicon import lexicon
 
 
-def generalise(frame: Event, random: Random) -> Frame | None:
+def generalise(frame: Event, random: Random) -> Event | None:
     """Replace agent, patient or action by a broader word (one of them); None if none is known."""
     words = lexicon()
-    entities = {"agent": frame.agent, "patient": frame.patient}
-    slots = [slot for slot, noun in entities.items() if noun and words.nouns[noun.noun].parent]
-    slots += ["verb"] if words.verbs[frame.verb].parent else []
-    if not slots:
-        return None
-    slot = random.choice(slots)
-    if slot == "verb":
-        return replace(frame, verb=words.verbs[frame.verb].parent)
-    entity = getattr(frame, slot)
-    return replace(frame, **{slot: replace(entity, noun=words.nouns[entity.noun].parent)})
+    choices: list[Event] = []
+    for slot in ("agent", "patient"):
+        entity = getattr(frame, slot)
+        if entity and (parent := words.nouns[entity.noun].parent):
+            choices.append(with_slot(frame, slot, replace(entity, noun=parent)))
+    if parent := words.verbs[frame.verb].parent:
+        choices.append(replace(frame, verb=parent))
+    return random.choice(choices) if choices else None
 
 
-def change_modifier(frame: Event, random: Random) -> Frame:
+def change_modifier(frame: Event, random: Random) -> Event:
     """Add or remove an adjective, a place or a time."""
     words = lexicon()
     slots = ["agent", "patient", "place", "time"] if frame.patient else ["agent", "place", "time"]
@@ -39,14 +40,14 @@ def change_modifier(frame: Event, random: Random) -> Frame:
     value = getattr(frame, slot)
     if slot in ("place", "time"):
         table = words.places if slot == "place" else words.times
-        return replace(frame, **{slot: None if value else random.choice(tuple(table))})
+        return with_slot(frame, slot, None if value else random.choice(tuple(table)))
     adjective = None
     if not value.adjective:
         adjective = random.choice(words.adjectives_of[words.nouns[value.noun].kind])
-    return replace(frame, **{slot: replace(value, adjective=adjective)})
+    return with_slot(frame, slot, replace(value, adjective=adjective))
 
 
-def change_number(frame: Frame, random: Random) -> Frame:
+def change_number(frame: Changeable, random: Random) -> Changeable:
     """Change the number of the agent or the patient, or the per cent of a price."""
     if isinstance(frame, Market):
         amounts = [n for n in lexicon().amounts if n != frame.amount]
@@ -54,30 +55,32 @@ def change_number(frame: Frame, random: Random) -> Frame:
     slot = random.choice(("agent", "patient") if frame.patient else ("agent",))
     entity = getattr(frame, slot)
     numbers = [n for n in (1, 2, 3, 4, 5) if n != entity.number]
-    return replace(frame, **{slot: replace(entity, number=random.choice(numbers))})
+    return with_slot(frame, slot, replace(entity, number=random.choice(numbers)))
 
 
-def reverse(frame: Frame, random: Random) -> Frame | None:
+def reverse(frame: Changeable, random: Random) -> Changeable | None:
     """Take the opposite action or adjective, or move a price the other way.
 
     None if nothing in the frame has an opposite.
     """
     words = lexicon()
     if isinstance(frame, Market):
-        return replace(frame, move=words.moves[frame.move].opposite)
-    choices: list[Frame] = []
-    if words.verbs[frame.verb].opposite:
-        choices.append(replace(frame, verb=words.verbs[frame.verb].opposite))
+        opposite = words.moves[frame.move].opposite
+        return replace(frame, move=opposite) if opposite else None
+    choices: list[Event] = []
+    if opposite := words.verbs[frame.verb].opposite:
+        choices.append(replace(frame, verb=opposite))
     for slot in ("agent", "patient"):
         entity = getattr(frame, slot)
-        if entity and entity.adjective and words.adjectives[entity.adjective].opposite:
-            opposite = words.adjectives[entity.adjective].opposite
-            if words.nouns[entity.noun].kind in words.adjectives[opposite].kinds:
-                choices.append(replace(frame, **{slot: replace(entity, adjective=opposite)}))
+        if not (entity and entity.adjective):
+            continue
+        opposite = words.adjectives[entity.adjective].opposite
+        if opposite and words.nouns[entity.noun].kind in words.adjectives[opposite].kinds:
+            choices.append(with_slot(frame, slot, replace(entity, adjective=opposite)))
     return random.choice(choices) if choices else None
 
 
-def swap_roles(frame: Event, random: Random) -> Frame | None:
+def swap_roles(frame: Event, random: Random) -> Event | None:
     """Exchange agent and patient; None unless each can take the other's role."""
     words = lexicon()
     verb = words.verbs[frame.verb]
@@ -88,7 +91,7 @@ def swap_roles(frame: Event, random: Random) -> Frame | None:
     return replace(frame, agent=frame.patient, patient=frame.agent)
 
 
-def change_action(frame: Event, random: Random) -> Frame:
+def change_action(frame: Event, random: Random) -> Event:
     """Another action with the same agent and place: the same topic."""
     other = draw_event(random)
     verb = lexicon().verbs[other.verb]
@@ -104,7 +107,7 @@ def change_detail(frame: Event, random: Random) -> Event:
     verb = lexicon().verbs[frame.verb]
     slot = random.choice(("agent", "patient") if frame.patient else ("agent",))
     kinds = verb.agents if slot == "agent" else verb.patients
-    return replace(frame, **{slot: draw_entity(random, kinds)})
+    return with_slot(frame, slot, draw_entity(random, kinds))
 
 
 def shorten(frame: Event, random: Random) -> Event:
@@ -113,10 +116,8 @@ def shorten(frame: Event, random: Random) -> Event:
     for slot in ("agent", "patient"):
         entity = getattr(frame, slot)
         if entity and entity.adjective:
-            choices.append(replace(frame, **{slot: replace(entity, adjective=None)}))
-    choices += [
-        replace(frame, **{slot: None}) for slot in ("place", "time") if getattr(frame, slot)
-    ]
+            choices.append(with_slot(frame, slot, replace(entity, adjective=None)))
+    choices += [with_slot(frame, slot, None) for slot in ("place", "time") if getattr(frame, slot)]
     return random.choice(choices) if choices else frame
 
 
@@ -126,7 +127,8 @@ def contradict(frame: Event, random: Random) -> Event:
     return opposite or replace(frame, negated=not frame.negated)
 
 
-CHANGES: dict[str, Callable[[Event, Random], Frame | None]] = {
+# of an event; "number" and "antonym" also of a price
+CHANGES: dict[str, Callable[[Any, Random], Frame | None]] = {
     "synonym": lambda frame, random: frame,
     "paraphrase": lambda frame, random: frame,
     "hypernym": generalise,

@@ -18,7 +18,8 @@ def concepts(sentence: str) -> Counter[frozenset[str]]:
     A word with two meanings ("cook") counts as one entry with both concepts. Voice, tense, order,
     articles and words outside the lexicon are ignored, except "not" and numbers above one.
     """
-    words, table, counts, i = WORD.findall(sentence.lower()), _table(), Counter(), 0
+    words, table, i = WORD.findall(sentence.lower()), _table(), 0
+    counts: Counter[frozenset[str]] = Counter()
     while i < len(words):
         for n in range(min(LONGEST, len(words) - i), 0, -1):
             if concept := table.get(" ".join(words[i : i + n])):

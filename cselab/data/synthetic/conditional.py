@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from itertools import cycle, permutations
 from random import Random
 
-from cselab.data.synthetic.frames import Entity, Event, draw_event
+from cselab.data.synthetic.frames import Entity, Event, draw_event, with_slot
 from cselab.data.synthetic.lexicon import lexicon
 from cselab.data.synthetic.pairs import held_out_sentences
 from cselab.data.synthetic.realise import describe
@@ -63,7 +63,9 @@ def conditional_pairs(split: str) -> tuple[ConditionalPair, ...]:
         taken |= {s for row in conditional_pairs("dev") for s in (row.sentence1, row.sentence2)}
     random = Random(SEEDS[split])
     rows: list[ConditionalPair] = []
-    for similar, dissimilar in cycle(permutations(CONDITIONS, 2)):
+    slots = cycle(permutations(CONDITIONS, 2))
+    while len(rows) < 2 * PAIRS:
+        similar, dissimilar = next(slots)
         while True:
             one, two, ratings = _draw(random)
             texts = describe(one, random), describe(two, random)
@@ -75,8 +77,7 @@ def conditional_pairs(split: str) -> tuple[ConditionalPair, ...]:
             ConditionalPair(*texts, CONDITIONS[slot], ratings[slot], slot)
             for slot in (similar, dissimilar)
         ]
-        if len(rows) == 2 * PAIRS:
-            return tuple(rows)
+    return tuple(rows)
 
 
 def _draw(random: Random) -> tuple[Event, Event, dict[str, float]]:
@@ -84,10 +85,10 @@ def _draw(random: Random) -> tuple[Event, Event, dict[str, float]]:
     while True:
         one, two = _whole_event(random), _whole_event(random)
         for slot in random.sample(list(CONDITIONS), random.randint(1, 4)):
-            two = replace(two, **{slot: _alike(getattr(one, slot), random)})
+            two = with_slot(two, slot, _alike(getattr(one, slot), random))
         if _is_possible(two):
             similar = slot_similarities(one, two)
-            return one, two, {slot: round(1 + 4 * similar[slot], 2) for slot in CONDITIONS}
+            return one, two, {slot: round(1 + 4 * value, 2) for slot, value in similar.items()}
 
 
 def _whole_event(random: Random) -> Event:
@@ -111,7 +112,8 @@ def _is_possible(event: Event) -> bool:
     words = lexicon()
     verb = words.verbs[event.verb]
     return (
-        words.nouns[event.agent.noun].kind in verb.agents
+        event.patient is not None
+        and words.nouns[event.agent.noun].kind in verb.agents
         and words.nouns[event.patient.noun].kind in verb.patients
         and event.agent.noun != event.patient.noun
     )

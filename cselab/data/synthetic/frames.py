@@ -1,7 +1,8 @@
 """Meanings of synthetic sentences: frames with slots of concepts, drawn at random."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from random import Random
+from typing import Any, TypeVar, final
 
 from cselab.data.synthetic.lexicon import lexicon
 
@@ -15,6 +16,7 @@ class Entity:
     adjective: str | None = None
 
 
+@final
 @dataclass(frozen=True)
 class Event:
     """An action with its agent, and optionally a patient, a place and a time; perhaps negated."""
@@ -27,6 +29,7 @@ class Event:
     negated: bool = False
 
 
+@final
 @dataclass(frozen=True)
 class Market:
     """A price that moves by an amount (per cent), optionally with a time."""
@@ -46,7 +49,15 @@ class Definition:
 
 Frame = Event | Market | Definition
 
+Changeable = TypeVar("Changeable", Event, Market)
+"""A meaning that can be changed: a changed event is an event, a changed price a price."""
+
 WEEKDAYS = ("monday", "tuesday", "friday", "sunday", "yesterday")
+
+
+def with_slot(event: Event, slot: str, part: Any) -> Event:
+    """The event with another part in a slot: an entity, a word or nothing."""
+    return replace(event, **{slot: part})
 
 
 def draw_entity(random: Random, kinds: tuple[str, ...]) -> Entity:

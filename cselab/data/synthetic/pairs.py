@@ -47,11 +47,12 @@ def sts_pairs(split: str) -> tuple[StsPair, ...]:
         3.02
         paraphrase
     """
-    taken = set()
+    taken: set[str] = set()
     if split == "test":
         taken = {text for pair in sts_pairs("dev") for text in (pair.sentence1, pair.sentence2)}
     pairs: list[StsPair] = []
-    fifths, tags = Counter(), Counter()
+    fifths: Counter[int] = Counter()
+    tags: Counter[tuple[str, int]] = Counter()
     for pair in _candidates(Random(SEEDS[split])):
         fifth = min(4, int(pair.score))
         texts = {pair.sentence1, pair.sentence2}
@@ -85,7 +86,7 @@ def _candidates(random: Random) -> Iterator[StsPair]:
             score = round(similarity(first, second), 2)
             sentence1 = describe(first, random, plain=tag == "synonym")
             sentence2 = describe(second, random)
-            if tag == "paraphrase" and random_nominal.random() < 0.5:
+            if isinstance(second, Event) and tag == "paraphrase" and random_nominal.random() < 0.5:
                 sentence2 = nominalise(second, random_nominal) or sentence2
             if random.random() < 0.5:
                 sentence1, sentence2 = sentence2, sentence1

@@ -31,6 +31,7 @@ def describe(frame: Frame, random: Random, *, plain: bool = False) -> str:
 
     if isinstance(frame, Definition):
         noun = words.nouns[frame.noun]
+        assert noun.parent is not None  # a definition names the broader concept
         parent = words.nouns[noun.parent]
         phrase = pick(("{} is a kind of {}.", "{} is a type of {}.", "{} is a sort of {}."))
         return _sentence(phrase.format(_article(pick(noun.words)[0]), pick(parent.words)[0]))
@@ -69,22 +70,23 @@ def _event(frame: Event, random: Random, plain: bool) -> str:
     base, _, past, participle, gerund = (
         words.verbs[frame.verb].words[0] if plain else random.choice(words.verbs[frame.verb].words)
     )
-    passive = frame.patient is not None and not plain and random.random() < 0.25
+    subject, passive = frame.agent, False
+    if frame.patient is not None and not plain and random.random() < 0.25:
+        subject, passive = frame.patient, True
     in_past = frame.time is not None or (not plain and random.random() < 0.35)
-    subject, other = (frame.patient, frame.agent) if passive else (frame.agent, frame.patient)
     singular = subject.number == 1
     be = ("was" if singular else "were") if in_past else ("is" if singular else "are")
     not_ = " not" if frame.negated else ""
     if passive:
         verb = (
             f"{be}{not_} {'' if in_past else 'being '}{participle} by "
-            f"{_entity(other, random, plain)}"
+            f"{_entity(frame.agent, random, plain)}"
         )
     else:
         past_tense = f"did not {base}" if frame.negated else past
         verb = past_tense if in_past else f"{be}{not_} {gerund}"
-        if other is not None:
-            verb = f"{verb} {_entity(other, random, plain)}"
+        if frame.patient is not None:
+            verb = f"{verb} {_entity(frame.patient, random, plain)}"
     adjuncts = [options[0] if plain else random.choice(options) for options in _adjuncts(frame)]
     clause = f"{_entity(subject, random, plain)} {verb}"
     if adjuncts and not plain and random.random() < 0.2:
@@ -105,8 +107,8 @@ def _entity(entity: Entity, random: Random, plain: bool) -> str:
     singular, plural = options[0] if plain else random.choice(options)
     phrase = singular if entity.number == 1 else plural
     if entity.adjective:
-        options = words.adjectives[entity.adjective].words
-        phrase = f"{options[0] if plain else random.choice(options)} {phrase}"
+        adjectives = words.adjectives[entity.adjective].words
+        phrase = f"{adjectives[0] if plain else random.choice(adjectives)} {phrase}"
     return _article(phrase) if entity.number == 1 else f"{words.numbers[entity.number]} {phrase}"
 
 

@@ -38,7 +38,8 @@ def triplets(n: int, seed: int = 0) -> Iterator[Triplet]:
         Three small athletes fixed four small bags.
         Three small sportsmen are repairing four big bags in the woods.
     """
-    taken, random, seen = held_out_sentences(), Random(f"triplets {seed}"), set()
+    taken, random = held_out_sentences(), Random(f"triplets {seed}")
+    seen: set[tuple[str, ...]] = set()
     while len(seen) < n:
         event = draw_event(random)
         if event.negated:  # a negated event does not entail less detail

@@ -36,26 +36,29 @@ def similarity(a: Frame, b: Frame) -> float:
         >>> similarity(event, event), similarity(event, replace(event, negated=True))
         (5.0, 2.5)
     """
-    if type(a) is not type(b):
-        return 0.0
-    if isinstance(a, Definition):
+    if isinstance(a, Event) and isinstance(b, Event):
+        return _events(a, b)
+    if isinstance(a, Market) and isinstance(b, Market):
+        return _markets(a, b)
+    if isinstance(a, Definition) and isinstance(b, Definition):
         return 5 * _concepts(a.noun, b.noun, lexicon().nouns)
-    return _markets(a, b) if isinstance(a, Market) else _events(a, b)
+    return 0.0
 
 
-def slot_similarities(a: Event, b: Event) -> dict[str, float | None]:
+def slot_similarities(a: Event, b: Event) -> dict[str, float]:
     """Similarity of action, agent, patient, place and time of two events, 0 to 1.
 
-    One half where only one event has the slot, None where neither has it.
+    One half where only one event has the slot; without the slots that neither has.
     """
     words = lexicon()
-    return {
+    similarities = {
         "verb": _concepts(a.verb, b.verb, words.verbs),
         "agent": _entities(a.agent, b.agent),
         "patient": _optional(a.patient, b.patient, _entities),
         "place": _optional(a.place, b.place, lambda p, q: _concepts(p, q, words.places)),
         "time": _optional(a.time, b.time, lambda p, q: _concepts(p, q, words.times)),
     }
+    return {slot: value for slot, value in similarities.items() if value is not None}
 
 
 def _events(a: Event, b: Event) -> float:
@@ -64,10 +67,9 @@ def _events(a: Event, b: Event) -> float:
         crosswise = _entities(a.agent, b.patient) + _entities(a.patient, b.agent)
         if crosswise > parts["agent"] + parts["patient"]:
             parts["agent"] = parts["patient"] = SWAPPED * crosswise / 2
-    used = [(WEIGHTS[slot], value) for slot, value in parts.items() if value is not None]
+    used = [(WEIGHTS[slot], value) for slot, value in parts.items()]
     score = 5 * sum(weight * value for weight, value in used) / sum(weight for weight, _ in used)
-    patient = parts["patient"]
-    score *= 0.6 + 0.4 * min(parts["agent"], 1.0 if patient is None else patient)
+    score *= 0.6 + 0.4 * min(parts["agent"], parts.get("patient", 1.0))
     if parts["verb"] == 0:
         score = min(score, OTHER_ACTION_AT_MOST)
     return score / 2 if a.negated != b.negated else score

@@ -2,7 +2,7 @@
 
 import itertools
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sized
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean
@@ -61,11 +61,12 @@ class RoundTrip:
         self.pivot = pivot
         self.translate: Translator = LexicalPivot(pivot) if translator is None else translator
         self.cache = cache
-        self.batch_size = batch_size or getattr(self.translate, "batch_size", 64)
+        usual = getattr(self.translate, "batch_size", 64)
+        self.batch_size = batch_size or usual
 
     def __call__(self, sentences: Iterable[str]) -> Iterator[str]:
         """Yield round trips lazily, with a progress bar."""
-        total = len(sentences) if hasattr(sentences, "__len__") else None
+        total = len(sentences) if isinstance(sentences, Sized) else None
         lines, done = iter(sentences), 0
         progress = progress_bar(f"round trips ({self.pivot})", total, "sentence", delay=2.0)
         with RoundTripCache(self.cache) as cache, progress as bar:

@@ -1,11 +1,13 @@
 """Round-trip translators: models of the hub, models trained here, and prepared round trips."""
 
 import copy
+import functools
 import hashlib
 import warnings
 from collections.abc import Callable
 from pathlib import Path
 from pickle import UnpicklingError
+from typing import Any
 
 import torch
 from safetensors import SafetensorError
@@ -85,7 +87,7 @@ class Seq2Seq:
         self.dtype = _precision(self.device)
         self.seed = seed
         self._shared: list = []  # the loaded weights, shared by all directions
-        self.search = {"num_beams": beams, "do_sample": temperature > 0}
+        self.search: dict[str, Any] = {"num_beams": beams, "do_sample": temperature > 0}
         if temperature:
             self.search |= {"temperature": temperature, "top_k": 0}
         self.name = str(model)
@@ -255,7 +257,9 @@ def open_translator(
         SettingsError: For an unknown name, and for a model of the hub without `hub`.
         DataError: If the hub does not have the model, and as the translators.
     """
-    search = {"beams": beams, "temperature": temperature, "seed": seed, "device": device}
+    seq2seq = functools.partial(
+        Seq2Seq, beams=beams, temperature=temperature, seed=seed, device=device
+    )
     path = Path(name.replace("{pivot}", pivot)).expanduser()
     if name == "lexical":
         return LexicalPivot(pivot)
@@ -265,11 +269,9 @@ def open_translator(
             "offline"
         )
     if name == "opus-mt":
-        to_pivot = hub_model(f"Helsinki-NLP/opus-mt-en-{pivot}")
-        to_english = hub_model(f"Helsinki-NLP/opus-mt-{pivot}-en")
-        return RoundTripTranslator(
-            Seq2Seq(to_pivot, target=TOKENS.get(pivot), **search), Seq2Seq(to_english, **search)
-        )
+        there = hub_model(f"Helsinki-NLP/opus-mt-en-{pivot}")
+        back = hub_model(f"Helsinki-NLP/opus-mt-{pivot}-en")
+        return RoundTripTranslator(seq2seq(there, target=TOKENS.get(pivot)), seq2seq(back))
     if name.endswith((".tsv", ".tsv.gz")):
         return PreparedTrips(path)
     if name != "multilingual" and not path.is_dir():
@@ -278,5 +280,5 @@ def open_translator(
             "prepared round trips"
         )
     model = hub_model(MULTILINGUAL) if name == "multilingual" else path
-    to_pivot = Seq2Seq(model, source="en", target=pivot, **search)
+    to_pivot = seq2seq(model, source="en", target=pivot)
     return RoundTripTranslator(to_pivot, to_pivot.with_languages(pivot, "en"))
