@@ -8,7 +8,7 @@ that is marked as shared (`shared(...)`: the backbone, bfloat16) is set wherever
 
 import json
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, ClassVar, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from pydantic.fields import FieldInfo
@@ -16,6 +16,7 @@ from pydantic.fields import FieldInfo
 from cselab.errors import SettingsError, nearest
 
 Path = tuple[str, ...]
+Tree = TypeVar("Tree", bound="Config")
 PROFILE_NAMES = ("tiny", "small", "paper")
 """`cselab.experiments.profiles` has what they are; here they can be read without torch."""
 
@@ -40,6 +41,8 @@ class Config(BaseModel):
         validate_default=True,
         use_attribute_docstrings=True,
     )
+    main: ClassVar[str]
+    """Of a member of a mapping, such as a loss term: the field that a bare value sets."""
 
     def paths(self) -> Iterator[tuple[Path, FieldInfo | None]]:
         """Every value of the tree by its full path, with the field it is."""
@@ -62,7 +65,7 @@ class Config(BaseModel):
                 for path in part.optional_paths():
                     yield (name, *key, *path)
 
-    def changed(self, changes: Mapping[str, Any]) -> "Config":
+    def changed(self: Tree, changes: Mapping[str, Any]) -> Tree:
         """The same configuration with `changes`, values by dotted path; a nested mapping is paths.
 
         Args:
@@ -122,7 +125,8 @@ class Config(BaseModel):
 
     def present(self, path: Path) -> dict[Path, FieldInfo | None]:
         """Fields of the tree that a path fits, by their full paths."""
-        last, found = path[-1], {}
+        last = path[-1]
+        found: dict[Path, FieldInfo | None] = {}
         for place, config, is_member in self._configs():
             if is_member and place[-1] == last and _fits(path, place):
                 found[place] = None
@@ -186,7 +190,7 @@ class Config(BaseModel):
         full = [_named(place) for place, _ in self.paths()] + list(self.optional_paths())
         return {".".join(place[start:]) for place in full for start in range(len(place))}
 
-    def with_value(self, place: Path, value: Any) -> "Config":
+    def with_value(self: Tree, place: Path, value: Any) -> Tree:
         """The tree with one value, every node on the way validated again."""
         name, *rest = place
         old = getattr(self, name)

@@ -16,11 +16,11 @@ from cselab.methods.simcse import SimCSE
 from cselab.methods.terms import TermConfig, Terms, term
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class MaskedOutputs(SentenceOutputs):
     """Also the sentences lightly and heavily masked, (2, N, d)."""
 
-    masked: Tensor | None = None
+    masked: Tensor
 
 
 class Masking(TermConfig):

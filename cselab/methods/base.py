@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from einops import rearrange
 from jaxtyping import Float
@@ -21,7 +21,7 @@ from cselab.methods.config import TrainedConfig
 from cselab.methods.context import StepContext
 from cselab.methods.differences import Difference
 from cselab.methods.registry import registered
-from cselab.methods.terms import SHARED, Space, TermConfig
+from cselab.methods.terms import SHARED, Space, TermConfig, Terms
 from cselab.models import SentenceEncoder, TwinEncoder
 from cselab.models.encode import Encoder, evaluating
 
@@ -63,7 +63,7 @@ class SentenceOutputs(Outputs):
         clean: Vectors of the first view's texts without dropout, (1, N, d).
     """
 
-    sentence: Tensor | None
+    sentence: Tensor
     clean: Tensor | None = None
 
     def with_clean(self, clean: "SentenceOutputs") -> "SentenceOutputs":
@@ -133,12 +133,12 @@ class Method(nn.Module, ABC):
 
     def __init__(self, encoder: SentenceEncoder | TwinEncoder, config: TrainedConfig):
         super().__init__()
-        self.encoder = encoder
-        self.settings = config
+        self.encoder: Any = encoder  # these two are of each method's own kinds
+        self.settings: Any = config
         self.augment = check_view_names(getattr(config, "augment", ()), self.views)
 
     @property
-    def terms(self) -> dict[str, TermConfig]:
+    def terms(self) -> Terms:
         """The terms that are trained, by name."""
         return self.settings.terms
 
@@ -149,7 +149,7 @@ class Method(nn.Module, ABC):
 
     @classmethod
     @abstractmethod
-    def build(cls, config: TrainedConfig, folders: Sequence[str | Path]) -> "Method":
+    def build(cls, config: Any, folders: Sequence[str | Path]) -> "Method":
         """The method with its towers loaded from `folders`, one for each of `tower_names`."""
 
     @classmethod
@@ -162,7 +162,7 @@ class Method(nn.Module, ABC):
         """All that the terms read, one row a row of the batch."""
 
     @abstractmethod
-    def spaces(self, outputs: Outputs, step: StepContext) -> list[Space]:
+    def spaces(self, outputs: Any, step: StepContext) -> list[Space]:
         """What a shared term reads: it is summed over them."""
 
     @classmethod
@@ -170,14 +170,14 @@ class Method(nn.Module, ABC):
     def placed(cls, points: Sequence[Float[Tensor, "2 N d"]]) -> Outputs:
         """Outputs whose vectors are bare points, one tensor a space, for the playground."""
 
-    def forward(self, batch: Batch) -> Outputs:
+    def forward(self, batch: Batch) -> Any:
         """What the loss reads of a batch of views * N rows; all that has parameters is in here.
 
         The trainer may compute parts of a batch on several processes, or one after the other, and
         gives `compare` the whole.
         """
         seen = augment(batch, self.augment, self.tokens) if self.augment else batch
-        outputs = self.rows(seen).map(lambda x: rearrange(x, "(v n) d -> v n d", v=self.views))
+        outputs: Any = self.rows(seen).map(lambda x: rearrange(x, "(v n) d -> v n d", v=self.views))
         if any(config.needs_clean for config in self.terms.values()):
             with evaluating(self):
                 clean = self.clean(batch)
@@ -230,7 +230,7 @@ class Method(nn.Module, ABC):
         ids = batch.get("text_hash", context.ids)
         return self.compare(self(batch), replace(context, ids=ids))
 
-    def after_step(self, outputs: Outputs) -> None:
+    def after_step(self, outputs: Any) -> None:
         """Called after each step of the optimiser, with the vectors of the whole batch.
 
         They have no graph. For what follows the encoder or remembers vectors

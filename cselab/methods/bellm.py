@@ -8,7 +8,7 @@ import torch
 from pydantic import Field, field_validator
 
 from cselab.config import shared
-from cselab.methods.config import ModelName, Schedule, TrainedConfig
+from cselab.methods.config import ModelName, Role, Schedule, TrainedConfig
 from cselab.methods.differences import Difference
 from cselab.methods.registry import register
 from cselab.methods.supervised import SupervisedSimCSE
@@ -34,7 +34,7 @@ class BeLLM(SupervisedSimCSE):
     class Config(TrainedConfig):
         """BeLLM's settings; defaults are the paper's but for the model, LLaMA2-7B there."""
 
-        role: ClassVar[str] = "decoder"
+        role: ClassVar[Role] = "decoder"
         decoder: ModelName = shared("tiny-llama")
         """A shipped name, a folder, or a name on the hub."""
         bidirectional: Literal["none", "last", "all", "addition"] = "last"

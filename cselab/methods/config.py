@@ -187,7 +187,9 @@ class TrainedConfig(MethodConfig):
     def _known_terms(cls, given: Any) -> Any:
         return read_terms(given, cls.offered)
 
-    def with_value(self, place: Path, value: Any) -> MethodConfig:
+    def with_value(  # type: ignore[override]  # another method may have no training
+        self, place: Path, value: Any
+    ) -> MethodConfig:
         """Other terms keep the hyperparameters of those that were there under the same name."""
         return super().with_value(place, kept(value, self.terms) if place == ("terms",) else value)
 

@@ -10,7 +10,7 @@ from pydantic import Field
 from torch import Tensor
 
 from cselab.methods.base import Batch, SentenceOutputs
-from cselab.methods.config import AnyMethod, BackboneConfig, Pooled, Schedule
+from cselab.methods.config import AnyMethod, BackboneConfig, Pooled, Role, Schedule
 from cselab.methods.context import StepContext
 from cselab.methods.registry import register
 from cselab.methods.simcse import SimCSE
@@ -19,11 +19,11 @@ from cselab.methods.terms import Terms, term
 from cselab.models.encode import Encoder
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class StudentOutputs(SentenceOutputs):
     """Also the teacher's vector of each sentence, (1, N, d)."""
 
-    target: Tensor | None = None
+    target: Tensor
 
 
 @register("distilled")
@@ -39,7 +39,7 @@ class Distilled(SimCSE):
     class Config(BackboneConfig, Pooled):
         """A student's settings; subclass it for a teacher with a name of its own."""
 
-        role: ClassVar[str] = "student"
+        role: ClassVar[Role] = "student"
         carried: ClassVar[tuple[str, ...]] = ("seed", "schedule")
         teacher: AnyMethod = Field(default_factory=Sum.Config)
         terms: Terms = {"mse": 1}

@@ -42,7 +42,8 @@ class EDFSE(TrainingFree):
 
         @property
         def parts(self) -> tuple[MethodConfig, ...]:
-            known = {tower.round_trips.pivot: tower for tower in self.towers}
+            towers: tuple[Any, ...] = self.towers  # `_members` has seen their round trips
+            known = {tower.round_trips.pivot: tower for tower in towers}
             return tuple(known.get(pivot) or self._another(pivot) for pivot in self.pivots)
 
         def _another(self, pivot: str) -> MethodConfig:

@@ -17,11 +17,11 @@ from cselab.methods.terms import Terms, term
 from cselab.models import SentenceEncoder
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class MomentumOutputs(SentenceOutputs):
     """Also the momentum encoder's vectors of the first views, (1, N, d)."""
 
-    momentum: Tensor | None = None
+    momentum: Tensor
 
 
 @register("esimcse")

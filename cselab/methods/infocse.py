@@ -20,11 +20,11 @@ from cselab.models import SentenceEncoder
 from cselab.models.layers import embed_tokens
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class ReconstructedOutputs(SentenceOutputs):
     """Also the losses of each sentence's masked words and their number, (1, N, 2)."""
 
-    reconstructed: Tensor | None = None
+    reconstructed: Tensor
 
 
 @register("infocse")

@@ -17,11 +17,11 @@ from cselab.methods.simcse import SimCSE
 from cselab.methods.terms import TermConfig, Terms, term
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class NoiseOutputs(SentenceOutputs):
     """Also the two views with more or less noise, (2, N, d)."""
 
-    changed: Tensor | None = None
+    changed: Tensor
 
 
 class SplitInfoNCE(TermConfig):

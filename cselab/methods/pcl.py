@@ -18,12 +18,14 @@ from cselab.models import SentenceEncoder
 GROUP = ("same", "shuffle", "repeat", "delete")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class PeerOutputs(SentenceOutputs):
-    """Also each sentence and its group through both peers' heads, (1 + group, N, d) each."""
+    """Also each sentence and its group through both peers' heads, (1 + group, N, d) each; no
+    `sentence` where no shared term reads it."""
 
-    peer_0: Tensor | None = None
-    peer_1: Tensor | None = None
+    sentence: Tensor | None
+    peer_0: Tensor
+    peer_1: Tensor
 
 
 @register("pcl")

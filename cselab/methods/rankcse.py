@@ -20,11 +20,11 @@ from cselab.methods.towers import twin_towers
 from cselab.models.encode import Encoder
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class TaughtOutputs(SentenceOutputs):
     """Also the teachers' vector of each sentence, (1, N, D)."""
 
-    target: Tensor | None = None
+    target: Tensor
 
 
 class ListMLE(TermConfig):

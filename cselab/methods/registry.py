@@ -37,7 +37,7 @@ def register(name: str) -> Callable[[type], type]:
         docs/how-to/own-method.md has one with a loss term of its own.
     """
 
-    def add(method: type) -> type:
+    def add(method: Any) -> Any:
         if not is_shipped(method):
             _find_shipped()
             if name in _METHODS and is_shipped(_METHODS[name]):
@@ -117,7 +117,8 @@ def load_method_file(path: str | Path) -> str:
         return name
     before = dict(_METHODS)
     spec = importlib.util.spec_from_file_location(name, path)
-    module = importlib.util.module_from_spec(spec)
+    assert spec is not None  # Python knows what loads a .py file
+    module: Any = importlib.util.module_from_spec(spec)
     module.__source__ = source
     sys.modules[name] = module
     try:

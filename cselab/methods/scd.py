@@ -19,11 +19,11 @@ from cselab.models import SentenceEncoder
 from cselab.models.dropout import dropout_rate
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class ProjectedOutputs(SentenceOutputs):
     """Also the wide projection, (2, N, D)."""
 
-    projected: Tensor | None = None
+    projected: Tensor
 
 
 class Decorrelation(TermConfig):
@@ -63,14 +63,15 @@ class SCD(SimCSE):
             hidden += [nn.Linear(a, b, bias=False), nn.BatchNorm1d(b), nn.ReLU()]
         self.projector = nn.Sequential(*hidden, nn.Linear(wide, wide, bias=False))
 
-    def rows(self, batch: Batch) -> ProjectedOutputs:
+    def rows(self, batch: Batch) -> SentenceOutputs:
         views = []
         for view, rate in enumerate((self.settings.low_dropout, self.settings.high_dropout)):
             with dropout_rate(self.encoder, rate):
                 views.append(self.project(self.texts(batch, view)))
         vectors = torch.cat(views)
-        wide = self.projector(vectors) if "decorrelation" in self.terms else None
-        return ProjectedOutputs(vectors, projected=wide)
+        if "decorrelation" not in self.terms:
+            return SentenceOutputs(vectors)
+        return ProjectedOutputs(vectors, projected=self.projector(vectors))
 
     def clean(self, batch: Batch) -> SentenceOutputs:
         return super().rows(self.texts(batch))

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Literal
+from typing import Any, ClassVar, Literal
 
 from jaxtyping import Float
 from pydantic import Field
@@ -49,7 +49,7 @@ class SimCSE(Method):
         )
 
     paper_row = "SimCSE"
-    differences = (
+    differences: ClassVar[tuple[Difference, ...]] = (
         Difference(
             name="SimCSE in the papers' tables",
             of="TNCSE, JTCSE, ImSimCSE",
@@ -66,14 +66,17 @@ class SimCSE(Method):
         self.head = nn.Sequential(nn.Linear(width, width), nn.Tanh()) if mlp else nn.Identity()
 
     @classmethod
-    def build(cls, config: TrainedConfig, folders: Sequence[str | Path]) -> "SimCSE":
+    def build(cls, config: Any, folders: Sequence[str | Path]) -> "SimCSE":
         return cls(cls.load_encoder(config, folders[0]), config)
 
     @classmethod
-    def load_encoder(cls, config: TrainedConfig, folder: str | Path) -> SentenceEncoder:
+    def load_encoder(cls, config: Any, folder: str | Path) -> SentenceEncoder:
         """The tower before training, with the configuration's dropout and pooling."""
-        pooler = config.required_pooler if config.pooling == "pooler" else "if_present"
-        backbone = load_backbone(folder, dropout=config.dropout, pooler=pooler)
+        backbone = load_backbone(
+            folder,
+            dropout=config.dropout,
+            pooler=config.required_pooler if config.pooling == "pooler" else "if_present",
+        )
         return SentenceEncoder(backbone, load_tokenizer(folder), pooling=config.pooling)
 
     def rows(self, batch: Batch) -> SentenceOutputs:

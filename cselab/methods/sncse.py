@@ -15,11 +15,11 @@ from cselab.methods.registry import register
 from cselab.methods.terms import TermConfig, Terms, term
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class NegatedOutputs(SentenceOutputs):
     """Also the vectors of the negated sentences, (1, N, d)."""
 
-    negated: Tensor | None = None
+    negated: Tensor
 
 
 class SoftNegative(TermConfig):
@@ -57,6 +57,5 @@ class SNCSE(PromptBERT):
     def soft_negative(self, outputs: NegatedOutputs, step: StepContext) -> Float[Tensor, ""]:
         """The bidirectional margin loss."""
         config = self.terms["soft_negative"]
-        return bidirectional_margin(
-            *outputs.sentence, outputs.negated[0], least=config.least, most=config.most
-        )
+        a, b = outputs.sentence
+        return bidirectional_margin(a, b, outputs.negated[0], least=config.least, most=config.most)

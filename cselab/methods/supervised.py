@@ -7,8 +7,9 @@ from torch import Tensor
 
 from cselab.losses import triplet_info_nce
 from cselab.methods.base import SentenceOutputs
-from cselab.methods.config import Schedule
+from cselab.methods.config import Role, Schedule
 from cselab.methods.context import StepContext
+from cselab.methods.differences import Difference
 from cselab.methods.registry import register
 from cselab.methods.simcse import Contrastive, SimCSE
 from cselab.methods.terms import Terms, term
@@ -26,7 +27,7 @@ class SupervisedSimCSE(SimCSE):
     class Config(Contrastive):
         """Supervised SimCSE's settings; defaults are the paper's but for the batch, 512 there."""
 
-        role: ClassVar[str] = "triplets"
+        role: ClassVar[Role] = "triplets"
         terms: Terms = {"triplet": 1}
         schedule: Schedule = Schedule(
             steps=12_900,  # three epochs of SimCSE's 275,601 triplets
@@ -40,7 +41,7 @@ class SupervisedSimCSE(SimCSE):
 
     views = 3
     reads = "triplets"
-    differences = ()
+    differences: ClassVar[tuple[Difference, ...]] = ()
 
     @term
     def triplet(self, outputs: SentenceOutputs, step: StepContext) -> Float[Tensor, ""]:

@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Literal
 
 import torch
 from jaxtyping import Float
-from pydantic import Field, SerializeAsAny
+from pydantic import Field
 from torch import Tensor
 
 from cselab.config import Config
@@ -48,9 +48,10 @@ class TermConfig(Config):
     """0 leaves the term out."""
 
 
-Terms = dict[str, SerializeAsAny[TermConfig]]
-"""The terms of a loss by name. Written as weights, {"nce": 1, "ictm": 0.1}, as a list of names, or
-with a term's own configuration: {"dcl": {"weight": 0.1, "temperature": 5}}."""
+Terms = dict[str, Any]
+"""The terms of a loss by name, each with a `TermConfig` of its own. Written as weights,
+{"nce": 1, "ictm": 0.1}, as a list of names, or with a term's own configuration:
+{"dcl": {"weight": 0.1, "temperature": 5}}."""
 
 
 def read_terms(given: Any, offered: Mapping[str, type[TermConfig]]) -> dict[str, TermConfig]:
@@ -104,7 +105,9 @@ def kept(given: Any, before: Mapping[str, TermConfig]) -> Any:
     return given
 
 
-def term(config: type[TermConfig] | FunctionType = TermConfig, *, reads_text: bool = False) -> Any:
+def term(
+    config: type[TermConfig] | Callable[..., Any] = TermConfig, *, reads_text: bool = False
+) -> Any:
     """Mark a method of a `Method` as one of its loss terms: `term(self, outputs, step) -> scalar`.
 
     Args:
@@ -125,7 +128,7 @@ def term(config: type[TermConfig] | FunctionType = TermConfig, *, reads_text: bo
     if isinstance(config, FunctionType):
         return term()(config)
 
-    def mark(function: FunctionType) -> FunctionType:
+    def mark(function: Any) -> Any:
         function.term, function.reads_text = config, reads_text
         return function
 
@@ -146,7 +149,7 @@ class Space:
     views: Float[Tensor, "2 N d"]
     clean: Float[Tensor, "N d"] | None
     step: StepContext
-    temperature: float | None
+    temperature: float
 
 
 SharedTerm = Callable[[Space, Any], Float[Tensor, ""]]
@@ -230,8 +233,10 @@ def nce(space: Space, config: InfoNCE) -> Float[Tensor, ""]:
 @shared_term("off_info", OffDropout)
 def off_info(space: Space, config: OffDropout) -> Float[Tensor, ""]:
     """ImSimCSE Eq. 3 (https://arxiv.org/abs/2305.13192): negatives without dropout."""
+    a, b = space.views
     return off_dropout_info_nce(
-        *space.views,
+        a,
+        b,
         space.clean,
         temperature=space.temperature,
         negative_weight=config.negative_weight,

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from cselab.losses import icnce, ictm
 from cselab.methods.base import Batch, Method, Outputs
-from cselab.methods.config import AnyMethod, Names, Schedule, TrainedConfig, WithPooler
+from cselab.methods.config import AnyMethod, Names, Role, Schedule, TrainedConfig, WithPooler
 from cselab.methods.context import StepContext
 from cselab.methods.differences import Difference
 from cselab.methods.distillation import Distilled
@@ -68,7 +68,7 @@ class TNCSE(Method):
     class Config(TrainedConfig, WithPooler):
         """Stage 2's settings, and the towers of stage 1; defaults are the paper's of BERT-base."""
 
-        role: ClassVar[str] = "twin"
+        role: ClassVar[Role] = "twin"
         carried: ClassVar[tuple[str, ...]] = ("seed", "schedule", "towers")
         towers: tuple[AnyMethod, AnyMethod] = Field(default_factory=twin_towers)
         """What stage 2 starts from: trained once, shared by all that hold equal ones."""
@@ -139,7 +139,7 @@ class TNCSE(Method):
             here="1",
         ),
     )
-    differences = (
+    differences: ClassVar[tuple[Difference, ...]] = (
         *both,
         Difference(
             name="dropout in stage 2",
@@ -176,7 +176,7 @@ class TNCSE(Method):
         return cls(TwinEncoder(tower_i, tower_ii, tokenizer=tokenizer, **crossing), config)
 
     @classmethod
-    def cross_attention(cls, config: Config, tower: nn.Module) -> dict[str, Any]:
+    def cross_attention(cls, config: Any, tower: nn.Module) -> dict[str, Any]:
         """The twin's cross-attention options: TNCSE has no cross-attention layers."""
         return {}
 

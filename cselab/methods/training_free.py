@@ -22,7 +22,7 @@ class Materials:
         device: Where encoders run.
     """
 
-    parts: Sequence[Encoder]
+    parts: Sequence[Any]
     text: Callable[[int | None], Iterable[str]]
     folder: Callable[[str], Path]
     device: Any = "cpu"
@@ -54,7 +54,7 @@ class TrainingFree(ABC):
     differences: ClassVar[tuple[Difference, ...]] = ()
 
     @classmethod  # noqa: B027  most methods need no check
-    def check(cls, config: MethodConfig, parts: Sequence[Encoder], sentences: int) -> None:
+    def check(cls, config: Any, parts: Sequence[Encoder], sentences: int) -> None:
         """Raise a CselabError if the text's number of sentences is too small to be fitted to.
 
         Called with untrained parts, before the first training.
@@ -62,5 +62,5 @@ class TrainingFree(ABC):
 
     @classmethod
     @abstractmethod
-    def encoder(cls, config: MethodConfig, materials: Materials) -> Encoder:
+    def encoder(cls, config: Any, materials: Materials) -> Encoder:
         """What `encode(sentences)` of the method is."""

@@ -1,6 +1,6 @@
 """`+UC` of TNCSE and JTCSE: a twin and an encoder trained by others, weighed; and its student."""
 
-from typing import Any
+from typing import Any, ClassVar
 
 from pydantic import Field, model_validator
 
@@ -44,7 +44,7 @@ class UC(TrainingFree):
             return self
 
     paper_row = "JTCSE+UC"
-    differences = (
+    differences: ClassVar[tuple[Difference, ...]] = (
         Difference(
             name="+UC",
             of="JTCSE",

@@ -12,7 +12,7 @@ from cselab.data.token_rows import Rows
 
 def cooccurrence(rows: Rows, vocab_size: int, *, window: int = 5) -> sparse.csr_array:
     """Counts of tokens i and j within `window` places in a sentence; symmetric, (vocab, vocab)."""
-    sentence = np.repeat(np.arange(len(rows), dtype=np.int32), rows.lengths)
+    sentence: np.ndarray = np.repeat(np.arange(len(rows), dtype=np.int32), rows.lengths)
     total = sparse.csr_array((vocab_size, vocab_size), dtype=np.float64)
     for distance in range(1, window + 1):
         inside = sentence[:-distance] == sentence[distance:]
