@@ -70,7 +70,7 @@ def plain(source: str) -> str:
             continue
         kept = [item for item in body if not _is_text(item)]
         if len(kept) < len(body):
-            node.body = kept or [ast.Pass()]
+            body[:] = kept or [ast.Pass()]
     return ast.unparse(tree)
 
 
@@ -120,8 +120,10 @@ def _statements(tree: ast.AST) -> Iterator[str]:
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             yield from (a.name for a in node.names if a.name.startswith("cselab."))
-        elif isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == "cselab":
-            yield from (_defining(node.module, alias.name) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            module = node.module or ""
+            if module.split(".")[0] == "cselab":
+                yield from (_defining(module, alias.name) for alias in node.names)
 
 
 def _defining(module: str, name: str) -> str:

@@ -293,6 +293,6 @@ def setting_names(profile: str = "tiny") -> set[str]:
 
 
 @functools.lru_cache(maxsize=256)
-def _default_run(kind: type, profile: str) -> RunConfig:
+def _default_run(kind: Any, profile: str) -> RunConfig:
     """Kept by the class, for a method of a notebook's cell may be registered again."""
     return configure(kind.Config.name, profile)

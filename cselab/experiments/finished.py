@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -40,7 +41,7 @@ def finished_runs(session: Session) -> dict[str, Callable[[], FinishedRun]]:
     Returns:
         By name, a function without arguments that loads the encoder and scores it.
     """
-    found = {}
+    found: dict[str, Callable[[], FinishedRun]] = {}
     paths = session.workspace.steps_dir.glob("*/fit.json")
     for path in sorted(paths, key=lambda path: -path.stat().st_mtime):
         stamp = json.loads((path.parent / "step.json").read_text())
@@ -49,7 +50,7 @@ def finished_runs(session: Session) -> dict[str, Callable[[], FinishedRun]]:
             key = path.parent.name[-12:-8]
             seed = inputs["config"]["seed"]
             name = f"{stamp['name']}, seed {seed}, dev {fit['best_dev']:.1f} [{key}]"
-            found[name] = lambda folder=path.parent, fit=fit: _open(session, folder, fit)
+            found[name] = partial(_open, session, path.parent, fit)
     return found
 
 

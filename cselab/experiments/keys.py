@@ -22,7 +22,8 @@ def key_inputs(session: Session, node: MethodConfig) -> dict[str, Any]:
         session: Whose data it reads.
         node: A part of a run's tree.
     """
-    kind, own, fields = registered(node.method), {}, type(node).model_fields
+    kind, fields = registered(node.method), type(node).model_fields
+    own: dict[str, Any] = {}
     for name, value in node:
         if MODEL in fields[name].metadata:
             own[name] = session.model_hash(value)

@@ -127,9 +127,8 @@ class Lab:
             method: A method with towers, as in `run`.
             **changes: As in `run`.
         """
-        run = self.workspace.with_fast_precision(self.run(method, **changes))
-        session = Session(self.workspace, run.data)
-        return train_nodes(session, run.method.towers)
+        config, session = self._node(method, changes)
+        return train_nodes(session, config.towers)
 
     def untrained(self, pooling: str = "cls") -> Any:
         """The backbone before training, as a sentence encoder."""
@@ -173,8 +172,7 @@ class Lab:
             method: As in `run`.
             **changes: As in `run`.
         """
-        run = self.workspace.with_fast_precision(self.run(method, **changes))
-        config, session = run.method, Session(self.workspace, run.data)
+        config, session = self._node(method, changes)
         return create(config, folders=start_folders(session, config)).to(self.device)
 
     def batches(self, method: str | MethodConfig, **changes: Any) -> Iterator[Batch]:
@@ -186,8 +184,7 @@ class Lab:
             method: As in `run`.
             **changes: As in `run`.
         """
-        run = self.workspace.with_fast_precision(self.run(method, **changes))
-        config, session = run.method, Session(self.workspace, run.data)
+        config, session = self._node(method, changes)
         tokenizer = load_tokenizer(start_folders(session, config)[0])
         rows = rows_of(session, config, tokenizer)
         sampler = BucketedBatchSampler(rows["length"], config.schedule.batch_size, seed=config.seed)
@@ -197,6 +194,11 @@ class Lab:
             for chosen in sampler:
                 batch = collate([rows[i] for i in chosen])
                 yield {name: column.to(self.device) for name, column in batch.items()}
+
+    def _node(self, method: str | MethodConfig, changes: Mapping[str, Any]) -> tuple[Any, Session]:
+        """The configuration as this machine trains it, and a session of its data."""
+        run = self.workspace.with_fast_precision(self.run(method, **changes))
+        return run.method, Session(self.workspace, run.data)
 
     def check(self, *methods: str) -> None:
         """Find all that training and measuring `methods` will read before the first step of any."""
@@ -347,7 +349,7 @@ class Lab:
 
     def with_settings(self, **changes: Any) -> "Lab":
         """The same lab with some settings changed, for a comparison inside one notebook."""
-        given = {"profile": self.profile, "seed": self.seed, "preset": self.preset}
+        given: dict[str, Any] = {"profile": self.profile, "seed": self.seed, "preset": self.preset}
         given |= {name: changes.pop(name) for name in list(changes) if name in given}
         lab = Lab(
             self.notebook,

@@ -19,7 +19,7 @@ def text_rows(
     *,
     max_length: int,
     cache_dir: Path,
-    mode: str = "none",
+    mode: Literal["none", "twice", "append", "replace", "pair"] = "none",
     trips: Callable[[], Path] | None = None,
     widen: Widen = lambda rows, corpus: rows,
 ) -> datasets.Dataset:

@@ -128,7 +128,7 @@ def _towers(encoder: Encoder) -> Iterator[tuple[PreTrainedModel, PreTrainedToken
     if isinstance(encoder, Ensemble):
         for member in encoder.members:
             yield from _towers(member)
-    elif getattr(encoder, "tokenizer", None) is not None:
+    elif (tokenizer := getattr(encoder, "tokenizer", None)) is not None:
         for model in getattr(encoder, "backbones", ()):
             if hasattr(model, "encoder"):
-                yield model, encoder.tokenizer
+                yield model, tokenizer

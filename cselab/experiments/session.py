@@ -26,6 +26,7 @@ from cselab.errors import DataError
 from cselab.experiments.code import code_of_modules
 from cselab.experiments.workspace import Workspace
 from cselab.methods import MethodConfig
+from cselab.methods.fitted import Fitted
 
 
 class Session:
@@ -134,8 +135,9 @@ class Session:
         """
         data = self.data
         if limit not in self._nli_texts:
-            place = {"folder": data.data_dir, "hub": data.hub}
-            self._nli_texts[limit] = load_nli_text(data.nli, **place, limit=limit)
+            self._nli_texts[limit] = load_nli_text(
+                data.nli, folder=data.data_dir, hub=data.hub, limit=limit
+            )
         return self._nli_texts[limit]
 
     @cached_property
@@ -145,7 +147,7 @@ class Session:
 
     def text_of(self, node: MethodConfig) -> Corpus:
         """The text that a node without training is fitted to: the training text, or NLI's."""
-        if getattr(node, "text", "") == "nli":
+        if isinstance(node, Fitted.Config) and node.text == "nli":
             return self.nli_text(node.fitted_on)
         return self.text
 
@@ -192,9 +194,14 @@ class Session:
 
     def translator(self, trips: RoundTrips) -> LexicalPivot | RoundTripTranslator | PreparedTrips:
         """English to the pivot and back; a rehearsal looks up all of its prepared trips."""
-        search = {"beams": trips.beams, "temperature": trips.sampling_temperature}
-        place = {"hub": self.data.hub, "device": self.device}
-        translator = open_translator(trips.translator, trips.pivot, **place, **search)
+        translator = open_translator(
+            trips.translator,
+            trips.pivot,
+            hub=self.data.hub,
+            beams=trips.beams,
+            temperature=trips.sampling_temperature,
+            device=self.device,
+        )
         if self.rehearsal is not None and isinstance(translator, PreparedTrips):
             translator(self.first_sentences())
         return translator

@@ -144,7 +144,7 @@ def _untrained(session: Session, node: MethodConfig) -> Encoder:
 
 def _backbone(session: Session, node: MethodConfig) -> Encoder:
     untrained = registered("untrained")
-    return _untrained(session, untrained.Config(backbone=node.backbone))
+    return _untrained(session, untrained.Config(backbone=node.pretrained_model))
 
 
 def _folder(session: Session, node: TrainedConfig) -> Path:
@@ -192,7 +192,8 @@ def start_folders(session: Session, node: TrainedConfig) -> list[str]:
         raise SettingsError(f"towers: {alone[0]!r} is not trained; give a method with one tower")
     if not towers:
         return [str(session.model_folder(node.pretrained_model))]
-    return [str(tower.folder / "encoder") for tower in train_nodes(session, towers)]
+    trained = train_nodes(session, towers)
+    return [str(tower.folder / "encoder") for tower in trained if tower.folder]
 
 
 def step_name(node: TrainedConfig) -> str:
