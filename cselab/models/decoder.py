@@ -2,6 +2,7 @@
 
 import copy
 from pathlib import Path
+from typing import Any
 
 import torch
 from peft import LoraConfig, inject_adapter_in_model
@@ -101,7 +102,7 @@ def load_decoder(
 
 def is_decoder(model: PreTrainedModel) -> bool:
     """Whether the model's layers have causal attention, `model.layers[i].self_attn.is_causal`."""
-    layers = getattr(model, "layers", None)
+    layers: Any = getattr(model, "layers", None)
     return bool(layers) and hasattr(getattr(layers[0], "self_attn", None), "is_causal")
 
 

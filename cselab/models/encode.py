@@ -7,6 +7,7 @@ from typing import Any, Protocol, runtime_checkable
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
+from transformers import PreTrainedTokenizerBase
 
 from cselab.errors import DataError
 from cselab.models.backbone import longest_input
@@ -69,18 +70,15 @@ def encode(
     model = encoder.backbones[0]
     if not sentences:
         return torch.empty(0, model.config.hidden_size)
-    if encoder.tokenizer is None:
-        raise DataError(
-            "this encoder was built without a tokenizer; pass tokenizer= when you build it"
-        )
-    special = encoder.tokenizer.num_special_tokens_to_add()
+    tokenizer = tokenizer_of(encoder)
+    special = tokenizer.num_special_tokens_to_add()
     if max_length is not None and max_length <= special:
         raise DataError(
             f"max_length={max_length} leaves no room for a word beside {special} special tokens; "
             "give more"
         )
     limit = min(max_length or longest_input(model), longest_input(model))
-    ids = encoder.tokenizer(
+    ids = tokenizer(
         list(sentences), truncation=True, max_length=limit, return_attention_mask=False
     )["input_ids"]
     # longest first: memory runs out in the first batch or never
@@ -89,13 +87,20 @@ def encode(
     parts = []
     with evaluating(encoder), torch.inference_mode():
         for chunk in _batches(order, ids, tokens_per_batch):
-            batch = encoder.tokenizer.pad(
-                {"input_ids": [ids[i] for i in chunk]}, return_tensors="pt"
-            )
+            batch = tokenizer.pad({"input_ids": [ids[i] for i in chunk]}, return_tensors="pt")
             batch = {key: batch[key].to(model.device) for key in ("input_ids", "attention_mask")}
             parts.append(encoder.embed(batch).float().cpu())
     # outside inference mode, whose tensors autograd refuses
     return torch.cat(parts)[torch.tensor(order).argsort()]
+
+
+def tokenizer_of(encoder: nn.Module) -> PreTrainedTokenizerBase:
+    """The tokenizer of an encoder. Raises DataError for one that was built without it."""
+    if encoder.tokenizer is None:
+        raise DataError(
+            "this encoder was built without a tokenizer; pass tokenizer= when you build it"
+        )
+    return encoder.tokenizer
 
 
 @contextmanager

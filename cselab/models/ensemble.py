@@ -126,7 +126,11 @@ def open_saved(folder: str | Path) -> SentenceEncoder | TwinEncoder | Ensemble:
     Raises:
         ModelError: If the folder has no card, a damaged one, or that of no encoder.
     """
-    kinds = {"sentence": SentenceEncoder, "twin": TwinEncoder, "ensemble": Ensemble}
+    kinds: dict[str, type[SentenceEncoder | TwinEncoder | Ensemble]] = {
+        "sentence": SentenceEncoder,
+        "twin": TwinEncoder,
+        "ensemble": Ensemble,
+    }
     kind = open_card(folder, "save_pretrained or `cselab export`")["kind"]
     if kind not in kinds:
         raise ModelError(

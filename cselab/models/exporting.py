@@ -3,6 +3,7 @@
 import json
 import shutil
 from pathlib import Path
+from typing import Any
 
 from cselab.errors import ModelError, suggest
 from cselab.models.backbone import longest_input
@@ -87,7 +88,11 @@ def export(encoder: SentenceEncoder | TwinEncoder | Ensemble, folder: str | Path
         (target / "modules.json").write_text(json.dumps(listed, indent=1))
         length = {"max_seq_length": longest_input(encoder.backbones[0]), "do_lower_case": False}
         (target / first / "sentence_bert_config.json").write_text(json.dumps(length))
-        settings = {"similarity_fn_name": "cosine", "prompts": {}, "default_prompt_name": None}
+        settings: dict[str, Any] = {
+            "similarity_fn_name": "cosine",
+            "prompts": {},
+            "default_prompt_name": None,
+        }
         (target / "config_sentence_transformers.json").write_text(json.dumps(settings))
 
 

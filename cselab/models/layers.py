@@ -4,6 +4,8 @@ There are no new parameters: the functions call the modules of the stock layers,
 implementation that the model was loaded with.
 """
 
+from typing import TypeAlias
+
 from jaxtyping import Float, Int
 from torch import Tensor
 from transformers import PreTrainedModel
@@ -12,7 +14,7 @@ from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS
 from transformers.models.bert.modeling_bert import BertLayer, eager_attention_forward
 from transformers.models.roberta.modeling_roberta import RobertaLayer
 
-Layer = BertLayer | RobertaLayer
+Layer: TypeAlias = BertLayer | RobertaLayer
 States = Float[Tensor, "B L d"]
 Rows = Float[Tensor, "B R d"]
 """States of all tokens, R = L, or of the first alone, R = 1."""

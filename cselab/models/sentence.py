@@ -138,6 +138,7 @@ class SentenceEncoder(nn.Module):
         Raises:
             ModelError: For a row without a mask token.
         """
+        assert self.tokenizer is not None  # pooling "mask" needs one
         is_mask = ids == self.tokenizer.mask_token_id
         if not is_mask.any(1).all():
             raise ModelError(

@@ -1,5 +1,6 @@
 """The twin: two towers on one batch, optionally with cross-attention between them in training."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -134,15 +135,17 @@ class TwinEncoder(nn.Module):
         """
         for tower in self.backbones:
             check_length(tower, input_ids.shape[1])
+        cross: Sequence[Vectors | None] = (None, None)
         if self.is_fused:
-            cls, cross = self._fused(input_ids, attention_mask), (None, None)
+            cls = self._fused(input_ids, attention_mask)
         else:
             cael = self.cael if self.cross_stream == "parallel" else self.cael[-1:]
             runs = [
                 run_tower(tower, input_ids, attention_mask, keep=cael) for tower in self.backbones
             ]
             cls = [vectors for vectors, _, _ in runs]
-            cross = self._cross(runs, cael) if cael else (None, None)
+            if cael:
+                cross = self._cross(runs, cael)
         pooled = [
             None if tower.pooler is None else tower.pooler(vectors[:, None])
             for tower, vectors in zip(self.backbones, cls, strict=True)
