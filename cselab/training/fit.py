@@ -133,7 +133,7 @@ def fit(
             f"{type(method).__name__} has a batch norm, which a batch in parts would change; set "
             "chunk=0 and use one process"
         )
-    device, logs = torch.device(device), logs and Path(logs)
+    device, logs = torch.device(device), Path(logs) if logs else None
     # DCL's gradients underflow, and a CPU is far slower with denormal numbers
     torch.set_flush_denormal(True)
     torch.manual_seed(seed)

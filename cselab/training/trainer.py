@@ -12,7 +12,7 @@ import torch
 from accelerate.data_loader import DataLoaderShard
 from torch import Tensor, nn
 from torch.utils.data import DataLoader
-from transformers import Trainer, TrainerCallback, TrainingArguments
+from transformers import Trainer, TrainerCallback, TrainerControl, TrainingArguments
 
 from cselab.data.batching import BucketedBatchSampler, ViewCollator
 from cselab.errors import DivergenceError
@@ -124,15 +124,17 @@ class ContrastiveTrainer(Trainer):
         """
         if self._compiled is None:
             self._compiled = torch.compile(model, dynamic=True) if self.schedule.compile else model
+        compiled = self._compiled
 
         def forward(batch: Batch) -> Outputs:
             with torch.autocast(self.args.device.type, torch.bfloat16, enabled=self.schedule.bf16):
-                return self._compiled(batch)
+                return compiled(batch)
 
         return forward
 
     def last_step(self) -> tuple[int, dict[str, float]]:
         """The number of the last step and its loss terms."""
+        assert self._last is not None  # it is called after a step
         _, _, terms = self._last
         return self.state.global_step, {name: value.item() for name, value in terms.items()}
 
@@ -185,7 +187,7 @@ class ContrastiveTrainer(Trainer):
         }
         self.history.append(row)
         self.watch.mark(row)
-        self.control = self.callback_handler.on_evaluate(
+        self.control: TrainerControl = self.callback_handler.on_evaluate(
             self.args, self.state, self.control, {"eval_dev": score}
         )
         return {"eval_dev": score}

@@ -160,8 +160,9 @@ class Watch(TrainerCallback):
 
     def tell(self, rows: Iterable[Mapping[str, float | int]]) -> None:
         """Give rows of the history to the listener."""
-        for row in rows if self.listener else ():
-            self.listener.evaluated(self.name, row)
+        if self.listener:
+            for row in rows:
+                self.listener.evaluated(self.name, row)
 
     def mark(self, row: Mapping[str, float | int]) -> None:
         """Show an evaluation, a row of the history."""
