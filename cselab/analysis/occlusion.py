@@ -7,6 +7,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from cselab.models import SentenceEncoder, TwinEncoder, evaluating
+from cselab.models.encode import tokenizer_of
 
 
 class CosineByToken(NamedTuple):
@@ -42,6 +43,9 @@ def cosine_by_token(
         The cosine and its fall for each token. A positive number: the token makes the sentences
             more alike.
 
+    Raises:
+        DataError: For an encoder without a tokenizer.
+
     Examples:
         >>> import cselab
         >>> from cselab.analysis import cosine_by_token
@@ -66,8 +70,9 @@ def _without_each_token(
     encoder: SentenceEncoder | TwinEncoder, text: str, max_length: int
 ) -> Float[Tensor, "rows d"]:
     """Vectors of a sentence of L tokens: whole, then without each token."""
-    ids = encoder.tokenizer(text, truncation=True, max_length=max_length, return_tensors="pt")
-    ids = ids["input_ids"].to(encoder.backbones[0].device)
+    tokenizer = tokenizer_of(encoder)
+    ids = tokenizer(text, truncation=True, max_length=max_length, return_tensors="pt")["input_ids"]
+    ids = ids.to(encoder.backbones[0].device)
     length = ids.shape[1]
     mask = torch.ones(length + 1, length, dtype=torch.long, device=ids.device)
     mask[torch.arange(1, length + 1), torch.arange(length)] = 0

@@ -16,6 +16,7 @@ from transformers import AutoModelForCausalLM, PreTrainedTokenizerBase
 from cselab.errors import DataError, ModelError
 from cselab.models import SentenceEncoder
 from cselab.models.backbone import first_line, quiet_loading
+from cselab.models.encode import tokenizer_of
 
 BATCH = 256
 
@@ -85,6 +86,7 @@ def representative_words(
 
     Raises:
         ModelError: For another pooling, and for a head of another size.
+        DataError: For an encoder without a tokenizer.
 
     Examples:
         >>> import cselab
@@ -100,7 +102,7 @@ def representative_words(
             f"a representative word is what the last token predicts; the encoder pools "
             f"{encoder.pooling!r}, load it with pooling='last_token'"
         )
-    tokenizer = encoder.tokenizer
+    tokenizer = tokenizer_of(encoder)
     width = encoder.backbone.config.hidden_size
     if head.shape[1] != width or len(head) < len(tokenizer):
         raise ModelError(

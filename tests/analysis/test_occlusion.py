@@ -4,6 +4,7 @@ import pytest
 import torch
 
 from cselab.analysis import cosine_by_token
+from cselab.errors import DataError
 from cselab.models import SentenceEncoder, TwinEncoder
 
 FIRST, SECOND = "a man is playing guitar .", "the dog was sleeping"
@@ -33,3 +34,9 @@ def test_each_fall_is_that_of_a_pass_which_cannot_read_the_token(encoder):
             expected = cosine - torch.cosine_similarity(vector, other, dim=0)
             assert falls[place].item() == pytest.approx(expected.item(), abs=1e-5)
         assert falls[[0, -1]].isnan().all()
+
+
+def test_an_encoder_without_a_tokenizer_is_refused(make_bert):
+    """Prevents a TypeError that names neither the encoder nor its tokenizer."""
+    with pytest.raises(DataError, match="built without a tokenizer"):
+        cosine_by_token(SentenceEncoder(make_bert(), None), FIRST, SECOND)

@@ -88,3 +88,6 @@ def test_a_folder_without_a_head_and_an_encoder_that_reads_other_tokens_are_refu
         representative_words(encoder_of(folder, pooling="mean"), SENTENCES, head)
     with pytest.raises(ModelError, match="the head has shape .*load both from one folder"):
         representative_words(encoder_of(folder), SENTENCES, head[:, :8])
+    bare = SentenceEncoder(load_decoder(folder)[0], None, pooling="last_token")
+    with pytest.raises(DataError, match="built without a tokenizer"):
+        representative_words(bare, SENTENCES, head)
