@@ -81,6 +81,8 @@ def pretrain(
 class BertRun(EncoderRun):
     """Masked LM and bag of words on single sentences; with ordered text, some steps on pairs."""
 
+    config: PretrainConfig
+
     def __init__(
         self,
         config: PretrainConfig,

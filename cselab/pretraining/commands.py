@@ -153,10 +153,9 @@ def train_translator(
         device=device,
         bf16=bf16,
     )
-    texts = [
-        load_parallel(name, folder=data_dir) for name in (parallel, test or f"{parallel}-test2016")
-    ]
-    print(_numbers(fit(config, *texts, folder)))
+    train_text = load_parallel(parallel, folder=data_dir)
+    test_text = load_parallel(test or f"{parallel}-test2016", folder=data_dir)
+    print(_numbers(fit(config, train_text, test_text, folder)))
 
 
 def _numbers(measured: dict) -> str:

@@ -30,6 +30,8 @@ class EncoderConfig(LoopConfig):
 class EncoderRun(Run):
     """Masked LM and bag of words on single sentences; without bag of words if its weight is 0."""
 
+    config: EncoderConfig
+
     def __init__(
         self,
         config: EncoderConfig,

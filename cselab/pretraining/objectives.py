@@ -1,12 +1,14 @@
 """Pretraining losses of a small encoder: masked LM, bag of words from [CLS], next sentence."""
 
+from typing import TypeAlias
+
 import torch
 import torch.nn.functional as F
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 from transformers import BertForPreTraining, RobertaForMaskedLM
 
-MaskedLM = BertForPreTraining | RobertaForMaskedLM
+MaskedLM: TypeAlias = BertForPreTraining | RobertaForMaskedLM
 
 
 def random_tokens(

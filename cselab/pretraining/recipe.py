@@ -26,6 +26,7 @@ from cselab.evaluation import evaluate_sts
 from cselab.methods.sif import SifMean
 from cselab.models import SentenceEncoder, load_backbone, load_tokenizer
 from cselab.models.backbone import quiet_loading
+from cselab.models.encode import Encoder
 from cselab.pretraining.bert import PretrainConfig, pretrain
 from cselab.pretraining.card import card_text
 from cselab.pretraining.encoder import EncoderConfig, held_out_loss
@@ -180,8 +181,8 @@ def measure(folder: str | Path, data_dir: str | Path | None) -> dict:
 
 def _measure(folder: str | Path, data_dir: str | Path | None, corpora: tuple[str, ...]) -> dict:
     text, tokenizer = _Text(corpora, data_dir), load_tokenizer(folder)
-    held_out = held_out_positions(len(text), LoopConfig())
-    held_out = set(held_out[held_out < len(text.corpora)].tolist())  # real sentences only
+    positions = held_out_positions(len(text), LoopConfig())
+    held_out = set(positions[positions < len(text.corpora)].tolist())  # real sentences only
     sentences = (sentence for i, sentence in enumerate(text.corpora) if i in held_out)
     rows = Rows.tokenize(sentences, tokenizer, max_length=LoopConfig.max_length)
     kind = AutoConfig.from_pretrained(folder).model_type
@@ -238,8 +239,11 @@ def _sts_scores(
     """STS scores of [CLS], of the mean over tokens, and of SIF vectors of the same text."""
     model, tokenizer = load_backbone(folder), load_tokenizer(folder)
     rows = Rows.tokenize(text, tokenizer, max_length=LoopConfig.max_length)
-    encoders = {how: SentenceEncoder(model, tokenizer, pooling=how) for how in ("cls", "mean")}
-    encoders["SIF mean"] = SifMean.fit(rows, tokenizer, size=model.config.hidden_size)
+    encoders: dict[str, Encoder] = {
+        "cls": SentenceEncoder(model, tokenizer, pooling="cls"),
+        "mean": SentenceEncoder(model, tokenizer, pooling="mean"),
+        "SIF mean": SifMean.fit(rows, tokenizer, size=model.config.hidden_size),
+    }
     scores = {}
     for name, encoder in encoders.items():
         report = evaluate_sts(encoder.encode, STS7, folder=data_dir)

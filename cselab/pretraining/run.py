@@ -112,8 +112,10 @@ class Run(ABC):
         self.schedule = torch.optim.lr_scheduler.LambdaLR(
             self.optimizer, lambda step: min((step + 1) / warmup, (config.steps - step) / decay)
         )
-        self.step, self.tokens, self.curve, self.recent = 0, 0, [], {}
-        self.key = {**asdict(config), "text": hashlib.sha256(rows.flat).hexdigest()}
+        self.step = self.tokens = 0
+        self.curve: list[dict[str, float]] = []
+        self.recent: dict[str, Tensor] = {}
+        self.key = {**asdict(config), "text": hashlib.sha256(rows.flat.data).hexdigest()}
         if self.checkpoint and self.checkpoint.is_file():
             self._resume()
         else:
@@ -180,7 +182,7 @@ class Run(ABC):
                 recent = {name: loss.item() for name, loss in self.recent.items()}
                 self.curve.append({"step": self.step, "held_out": self.held_out_loss(), **recent})
             if self.checkpoint and self.step % CHECKPOINT_EVERY == 0:
-                self._save()
+                self._save(self.checkpoint)
         bar.close()
         if self.checkpoint:
             self.checkpoint.unlink(missing_ok=True)
@@ -194,7 +196,7 @@ class Run(ABC):
     def _parts(self) -> dict:
         return {"model": self.model, "optimizer": self.optimizer, "schedule": self.schedule}
 
-    def _save(self) -> None:
+    def _save(self, checkpoint: Path) -> None:
         on_gpu, progress = self.device.type == "cuda", ("step", "tokens", "curve", "recent")
         saved = {
             "key": self.key,
@@ -203,9 +205,9 @@ class Run(ABC):
             "random": torch.get_rng_state(),
             "random_cuda": torch.cuda.get_rng_state(self.device) if on_gpu else None,
         }
-        temporary = self.checkpoint.with_suffix(".tmp")
+        temporary = checkpoint.with_suffix(".tmp")
         torch.save(saved, temporary)
-        os.replace(temporary, self.checkpoint)
+        os.replace(temporary, checkpoint)
 
     def _resume(self) -> None:
         saved = torch.load(self.checkpoint, weights_only=True, map_location="cpu")

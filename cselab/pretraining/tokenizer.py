@@ -85,18 +85,19 @@ def train_byte_tokenizer(
     tokenizer = Tokenizer(models.BPE())
     tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     tokenizer.decoder = decoders.ByteLevel()
-    special = list(dict.fromkeys(ROBERTA_SPECIAL.values()))
-    # the mask stands for a word and the space before it
-    special[-1] = AddedToken(special[-1], lstrip=True, special=True)
+    *special, mask = dict.fromkeys(ROBERTA_SPECIAL.values())
     trainer = trainers.BpeTrainer(
         vocab_size=vocab_size,
-        special_tokens=special,
+        # the mask stands for a word and the space before it
+        special_tokens=[*special, AddedToken(mask, lstrip=True, special=True)],
         initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
         show_progress=False,
     )
     tokenizer.train_from_iterator(sentences, trainer)
-    ends = [("</s>", tokenizer.token_to_id("</s>")), ("<s>", tokenizer.token_to_id("<s>"))]
-    tokenizer.post_processor = processors.RobertaProcessing(*ends, add_prefix_space=False)
+    ids = tokenizer.get_vocab()
+    tokenizer.post_processor = processors.RobertaProcessing(
+        ("</s>", ids["</s>"]), ("<s>", ids["<s>"]), add_prefix_space=False
+    )
     return PreTrainedTokenizerFast(
         tokenizer_object=tokenizer,
         model_max_length=max_length,
@@ -117,7 +118,7 @@ def _pieces(sentences: Iterable[str], count: int) -> list[str]:
     trainer = trainers.BpeTrainer(vocab_size=count, limit_alphabet=ALPHABET, show_progress=False)
     bpe.train_from_iterator(sentences, trainer)
     vocabulary = bpe.get_vocab()
-    ranked = [piece for piece in sorted(vocabulary, key=vocabulary.get) if piece != START]
+    ranked = [piece for piece in sorted(vocabulary, key=vocabulary.__getitem__) if piece != START]
     letters = [piece for piece in ranked if len(piece) == 1]
     longer = [
         piece[1:] if piece.startswith(START) else f"##{piece}" for piece in ranked if len(piece) > 1

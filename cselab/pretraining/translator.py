@@ -130,7 +130,7 @@ def _train(model: MarianMTModel, source: Rows, target: Rows, config: TranslatorC
         model.parameters(), lr=config.learning_rate, betas=(0.9, 0.98), fused=True
     )
     model.train()
-    started, recent = time.perf_counter(), None
+    started, recent = time.perf_counter(), torch.zeros(())
     chosen = batches(source.lengths + target.lengths, config.batch_size, seed=config.seed)
     bar = progress_bar("training the translator", config.steps, unit="step")
     for step, which in enumerate(itertools.islice(chosen, config.steps)):
@@ -144,7 +144,7 @@ def _train(model: MarianMTModel, source: Rows, target: Rows, config: TranslatorC
         loss.backward()
         torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
         optimizer.step()
-        recent = loss.detach() if recent is None else 0.98 * recent + 0.02 * loss.detach()
+        recent = loss.detach() if step == 0 else 0.98 * recent + 0.02 * loss.detach()
         bar.update()
         if step % 20 == 0:
             bar.set_postfix_str(f"loss {recent:.2f}", refresh=False)
@@ -219,7 +219,10 @@ def _both_directions(text: Parallel, tokenizer: PreTrainedTokenizerFast) -> tupl
     backward = [f">>{first}<< {b}" for _, b in text.pairs]
     sources = [*forward, *backward]
     targets = [b for _, b in text.pairs] + [a for a, _ in text.pairs]
-    return tuple(Rows.tokenize(side, tokenizer, max_length=LONGEST) for side in (sources, targets))
+    return (
+        Rows.tokenize(sources, tokenizer, max_length=LONGEST),
+        Rows.tokenize(targets, tokenizer, max_length=LONGEST),
+    )
 
 
 def _tokenizer(text: Parallel, vocab_size: int) -> PreTrainedTokenizerFast:
