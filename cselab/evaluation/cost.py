@@ -102,12 +102,13 @@ def encoder_cost(encoder: Encoder, *, length: int = 64) -> InferenceCost:
     if isinstance(encoder, TwinEncoder) and encoder.is_fused:
         shape = encoder.tower_i.config
         return twin_training_cost(shape, length=length)(encoder.cael, encoder.cross_stream)
-    if not hasattr(encoder, "backbones"):
+    models = getattr(encoder, "backbones", None)
+    if models is None:
         raise ModelError(
             f"a {type(encoder).__name__} shows no model whose products could be counted; give a "
             "single tower, a twin or an ensemble"
         )
-    return _sum(inference_cost(model.config, length=length) for model in encoder.backbones)
+    return _sum(inference_cost(model.config, length=length) for model in models)
 
 
 def _sum(costs: Iterable[InferenceCost]) -> InferenceCost:

@@ -1,6 +1,6 @@
 """Data of mteb's tasks that needs no hub: files of a data folder, and synthetic text."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from random import Random
@@ -47,7 +47,7 @@ class Feed(NamedTuple):
         read: (subset, data folder) -> Splits.
     """
 
-    files: dict[str, tuple[str, ...]]
+    files: Mapping[str, tuple[str, ...]]
     read: Callable[[str, Path | None], Splits]
 
 
@@ -142,6 +142,7 @@ def _snli_reranking(subset: str, where: Path | None) -> Splits:
 
 
 def _captions(subset: str, where: Path | None) -> Splits:
+    assert where is not None  # `feed` reads it only where its files are
     return _first_captions(load_captions(where / "captions"))
 
 

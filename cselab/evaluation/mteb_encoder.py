@@ -45,7 +45,8 @@ class MtebEncoder(AbsEncoder):
                 "modalities": ["text"],
             }
         )
-        self._task, self._vectors = "", {}
+        self._task = ""
+        self._vectors: dict[str, np.ndarray] = {}
 
     def encode(self, inputs: Any, *, task_metadata: Any, **_: Any) -> np.ndarray:
         """Embeddings of the texts of mteb's loader, (n, d) float32.
@@ -65,6 +66,6 @@ class MtebEncoder(AbsEncoder):
         if task_metadata.name != self._task or len(self._vectors) + len(new) > KEPT_TEXTS:
             self._task, self._vectors, new = task_metadata.name, {}, list(dict.fromkeys(texts))
         if new:
-            rows = finite_rows(self.encoder.encode(new), len(new)).astype(np.float32)
+            rows: np.ndarray = finite_rows(self.encoder.encode(new), len(new)).astype(np.float32)
             self._vectors.update(zip(new, rows, strict=True))
         return np.stack([self._vectors[text] for text in texts])

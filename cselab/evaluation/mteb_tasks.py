@@ -71,13 +71,17 @@ def _task(
 
 
 _SENTEVAL = "{}, of SentEval; five folds of all rows, each with eight training rows a label"
-_FOLDS = {"is_cross_validation": True}
 _PAIRS = {f"en-{code}": [LANGUAGES["en"], LANGUAGES[code]] for code in ("fr", "de", "cs")}
 PIVOTS = {f"through-{name}": [LANGUAGES["en"]] for name in ("fr", "ru", "nl", "zh", "de", "es")}
 """Subsets of SyntheticBitextMining: English and English, through a lexical pivot."""
 _DEFINED = [
     *(
-        _task(f"{name}Classification", "Classification", _SENTEVAL.format(name), **_FOLDS)
+        _task(
+            f"{name}Classification",
+            "Classification",
+            _SENTEVAL.format(name),
+            is_cross_validation=True,
+        )
         for name in ("MR", "CR", "SUBJ", "MPQA")
     ),
     _task("SST2Classification", "Classification", "Stanford Sentiment Treebank, two classes"),

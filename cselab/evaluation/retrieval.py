@@ -62,7 +62,7 @@ def caption_retrieval(
     size = sizes.pop()
     captions = [caption for scene in scenes for caption in scene]
     unit = unit_rows(encode(captions), len(captions))
-    scene_of = np.repeat(np.arange(len(scenes)), size)
+    scene_of: np.ndarray = np.repeat(np.arange(len(scenes)), size)
     first_captions = np.arange(0, len(unit), size)
     first = strict = 0
     for start in range(0, len(first_captions), 1024):  # 1024 rows of similarities in memory

@@ -202,7 +202,8 @@ class _Task:
         bias = nn.Parameter(layer.bias.detach().expand(count, -1).clone())
         best = Fitted(weight.detach().clone(), bias.detach().clone(), np.full(count, -1.0))
         optimizer = self.settings.optimizer([weight, bias])
-        running, failures, epoch = np.arange(count), np.zeros(count, int), 0
+        running, epoch = np.arange(count), 0
+        failures: np.ndarray = np.zeros(count, int)
         dev_x, dev_y = self.x[dev], self.y[dev]
         while len(running) and epoch <= MOST_EPOCHS:
             for _ in range(self.settings.epochs):
@@ -242,7 +243,7 @@ class _Task:
 def _with_each_penalty(train: np.ndarray, dev: np.ndarray) -> Fits:
     """A classifier for each penalty and each fold: (penalties × folds) of them, folds innermost."""
     times = len(PENALTIES)
-    penalty = np.repeat(PENALTIES, len(train))
+    penalty: np.ndarray = np.repeat(PENALTIES, len(train))
     return Fits(np.tile(train, (times, 1)), np.tile(dev, (times, 1)), penalty)
 
 

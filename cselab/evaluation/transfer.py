@@ -113,7 +113,7 @@ def features(
     sentences = list(
         dict.fromkeys(s for part in parts.values() for texts in part.texts for s in texts)
     )
-    vectors = finite_rows(encode(sentences), len(sentences)).astype(np.float32)
+    vectors: np.ndarray = finite_rows(encode(sentences), len(sentences)).astype(np.float32)
     row = {sentence: i for i, sentence in enumerate(sentences)}
     by_part = {}
     for name, part in parts.items():
