@@ -6,7 +6,7 @@ import shutil
 import sys
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -23,7 +23,7 @@ app = typer.Typer(
 OUTPUTS = "CSELAB_OUTPUTS"
 """The variable whose folder is the default of --outputs."""
 KEPT = project_path("outputs")
-USAGE_ERROR = typer.BadParameter.__bases__[0]
+USAGE_ERROR: Any = typer.BadParameter.__bases__[0]
 """UsageError of click, or of the copy of click that typer carries."""
 
 
@@ -397,9 +397,18 @@ def mteb(
     """
     from cselab.reporting.mteb_report import evaluate_folder
 
-    chosen = {"benchmark": benchmark, "tasks": task or (), "languages": languages or ()}
-    data = {"folder": data_dir, "hub": hub}
-    print(evaluate_folder(encoder, outputs / "mteb", **chosen, pooling=pooling, **data, name=name))
+    report = evaluate_folder(
+        encoder,
+        outputs / "mteb",
+        benchmark=benchmark,
+        tasks=task or (),
+        languages=languages or (),
+        pooling=pooling,
+        folder=data_dir,
+        hub=hub,
+        name=name,
+    )
+    print(report)
 
 
 @app.command()

@@ -172,7 +172,7 @@ def compare_with_recorded(lab: Lab, trained: Mapping[str, tuple[StsReport, Train
     tables = recorded.tables(next(iter(trained)), list(trained))
     found, steps = tables[f"{text} text"], recorded.steps(text)
     lines = [
-        f"| {label} | {report.average:.1f} | {of.config.schedule.steps} | "
+        f"| {label} | {report.average:.1f} | {of.config.value_at(('schedule', 'steps'))} | "
         f"{found.average[label]:.1f} ± {found.sd[label]:.1f} | {steps[label]} | "
         f"{found.seeds[label]} |"
         for label, (report, of) in trained.items()

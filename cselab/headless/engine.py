@@ -127,7 +127,7 @@ def execute(
     end = time.monotonic() + (limit or 0)
 
     def seconds_left(_cell: object) -> float | None:
-        limits = [timeout] if timeout else []
+        limits: list[float] = [timeout] if timeout else []
         if limit:
             limits.append(max(1.0, end - time.monotonic()))
         return min(limits, default=None)
@@ -150,7 +150,7 @@ def execute(
             )
         except PapermillExecutionError as error:
             where = f"cell {error.exec_count}: {error.ename}: {error.evalue}".splitlines()[0]
-            kinds = (CselabError, *CselabError.__subclasses__())
+            kinds: list[type] = [CselabError, *CselabError.__subclasses__()]
             one_line = error.ename in {kind.__name__ for kind in kinds}  # needs no traceback
             detail = f"see {log}" if one_line else "\n".join(error.traceback)
             raise NotebookFailed(where, detail) from None

@@ -70,15 +70,19 @@ def read_parameters(notebook: Path) -> dict[str, Parameter]:
             f"{notebook} has no cell tagged 'parameters'; tag the cell with its plain literals"
         )
     parameters = {}
+    target: ast.expr
+    annotation: ast.expr | None
     for statement in ast.parse(source).body:
         if isinstance(statement, ast.AnnAssign):
-            target, value, annotation = statement.target, statement.value, statement.annotation
+            target, annotation = statement.target, statement.annotation
         elif isinstance(statement, ast.Assign) and len(statement.targets) == 1:
-            target, value, annotation = statement.targets[0], statement.value, None
+            target, annotation = statement.targets[0], None
         else:
             continue  # an import or a docstring
         try:
-            default = ast.literal_eval(value)
+            if statement.value is None or not isinstance(target, ast.Name):
+                raise ValueError("no value, or not of a name")
+            default = ast.literal_eval(statement.value)
         except (ValueError, TypeError, SyntaxError):
             raise CselabError(
                 f"{notebook}, parameters cell: {ast.unparse(statement)!r} is not a plain literal; "
@@ -90,8 +94,8 @@ def read_parameters(notebook: Path) -> dict[str, Parameter]:
 
 def _parameter(name: str, default: Any, annotation: ast.expr | None) -> Parameter:
     if annotation is None:
-        types = () if default is None else (type(default),)
-        return Parameter(name, default, types, default is None)
+        kinds = () if default is None else (type(default),)
+        return Parameter(name, default, kinds, optional=default is None)
     types: list[type] = []
     choices: list[Any] = []
     optional = default is None
@@ -162,8 +166,18 @@ def convert(parameter: Parameter, text: str) -> Any:
     raise SettingsError(f"parameter {parameter.name!r} takes {parameter.expected}, got {text!r}")
 
 
-PATHS = ("data_dir", "outputs", "corpus", "tasks", "dev_task", "nli", "backbone", "decoder")
-PATHS += ("translator", "checkpoints")
+PATHS = (
+    "data_dir",
+    "outputs",
+    "corpus",
+    "tasks",
+    "dev_task",
+    "nli",
+    "backbone",
+    "decoder",
+    "translator",
+    "checkpoints",
+)
 """Settings whose values may be files or folders."""
 TEXTS = ("nli", "synthetic")
 """Values of `corpus` that are no files, also where a folder has that name."""

@@ -25,7 +25,7 @@ class RunRecord:
 
     def __init__(self, path: Path, notebooks: Sequence[Path], parameters: Mapping[str, str]):
         self.path = path
-        self.request = {
+        self.request: dict[str, Any] = {
             "notebooks": [str(notebook.resolve()) for notebook in notebooks],
             "given": dict(parameters),
         }

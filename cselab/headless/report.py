@@ -92,7 +92,7 @@ def _notebooks(outcomes: Sequence[Outcome]) -> str:
 def _scores(rows: list[dict[str, Any]]) -> list[str]:
     tasks = list(dict.fromkeys(row["task"] for row in rows))
     methods = list(dict.fromkeys(row["method"] for row in rows))
-    cells = {(method, task): [] for method in methods for task in tasks}
+    cells: dict[tuple[str, str], list[float]] = {(m, task): [] for m in methods for task in tasks}
     for row in rows:
         cells[row["method"], row["task"]].append(row["score"])
     means = {key: statistics.fmean(values) for key, values in cells.items() if values}

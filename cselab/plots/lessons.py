@@ -237,7 +237,7 @@ def modulus_field(size: int = 15) -> go.Figure:
     length = ((down[0] / 3.75) ** 2 + (down[1] / 0.935) ** 2).sqrt()
     ends = [(x + 0.045 * step / length).tolist() for x, step in zip((k, t), down, strict=True)]
     angle = torch.rad2deg(torch.atan2(down[0] / 3.75, down[1] / 0.935)).tolist()
-    lines = {axis: [] for axis in "xy"}
+    lines: dict[str, list[float | None]] = {axis: [] for axis in "xy"}
     for axis, start, end in zip("xy", (k, t), ends, strict=True):
         for a, b in zip(start.tolist(), end, strict=True):
             lines[axis] += [a, b, None]

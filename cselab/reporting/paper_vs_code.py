@@ -45,7 +45,8 @@ class Row(NamedTuple):
     @property
     def sides(self) -> tuple[str, str]:
         """Names of the two wordings, in the order of their columns."""
-        return tuple(f"{self.name}: {label}" for label in self.difference.labels)
+        one, other = self.difference.labels
+        return f"{self.name}: {one}", f"{self.name}: {other}"
 
 
 class Effect(NamedTuple):
@@ -65,7 +66,7 @@ def rows() -> list[Row]:
 
     The row of both twins is measured on the one that has all terms.
     """
-    found = {}
+    found: dict[str, Row] = {}
     for name in sorted(method_names(), key=_in_order):
         for difference in vars(registered(name)).get("differences", ()):
             found.pop(difference.name, None)

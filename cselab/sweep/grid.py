@@ -119,8 +119,8 @@ def expand(grid: Mapping[str, Any], notebooks: Path, *, modules: Sequence[Path] 
     for module in modules:
         load_method_file(module)
     top = {key: value for key, value in grid.items() if key != "modules"}
-    blocks, measures = top.pop("runs", [{}]), _listed(top.pop("measures", DEFAULT))
-    measures = tuple(part.strip() for measure in measures for part in str(measure).split(","))
+    blocks, given = top.pop("runs", [{}]), _listed(top.pop("measures", DEFAULT))
+    measures = tuple(part.strip() for text in given for part in str(text).split(","))
     if not measures:
         raise SettingsError('measures is empty; leave it out, or give measures = ["sts"]')
     for measure in measures:
@@ -202,7 +202,8 @@ def _block(
     methods = [*_listed(own["methods"] or ())]
     methods += map(str, find_notebooks(notebooks, named) if named else ())
     seeds = parse_seeds(next((own[key] for key in ("seeds", "seed") if own[key] is not None), 42))
-    runs, labels = [], {}
+    runs: list[Run] = []
+    labels: dict[tuple[str, str], str] = {}
     for method, *values in itertools.product(methods, *usual.values(), *axes.values()):
         chosen, name = dict(zip((*usual, *axes), values, strict=True)), Path(method).stem
         shared, changes = ({key: chosen[key] for key in keys} for keys in (usual, axes))

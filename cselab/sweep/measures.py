@@ -55,8 +55,9 @@ def _phenomena(session: Session, encoder: Encoder) -> Iterable[Row]:
     """Spearman within each phenomenon of the synthetic STS, whatever the model was trained on."""
     pairs = [session.synthetic_pairs]
     found = score_data(encoder.encode, pairs, resamples=0).tasks["Synthetic"]
+    subsets = found.data.subsets or []
     for name, value in found.by_subset.items():
-        yield Row("phenomenon", name, value, found.data.subsets.count(name))
+        yield Row("phenomenon", name, value, subsets.count(name))
 
 
 def _geometry(session: Session, encoder: Encoder) -> Iterable[Row]:

@@ -297,7 +297,7 @@ def result(
         environment=environment or {},
         error=error,
         finished=datetime.now(UTC).isoformat(timespec="seconds"),
-        rows=[tuple(row) for row in rows],
+        rows=[(*row,) for row in rows],
     )
 
 
@@ -330,12 +330,10 @@ def _session(device: str, outputs: str, data, seed: int) -> Session:
 
 def _notebook(run: Run, key: str, place: Place) -> list[Row]:
     """Execute the notebook in its own kernel; its rows are the scores it recorded."""
-    outputs = Path(place.outputs)
-    if not run_notebooks(
-        [run.notebook], dict(run.given), outputs, name=f"sweep-{key}", resume=True
-    ):
+    notebook, outputs = Path(run.method), Path(place.outputs)
+    if not run_notebooks([notebook], dict(run.given), outputs, name=f"sweep-{key}", resume=True):
         folder = outputs / "runs" / f"sweep-{key}"
-        raise CselabError(f"notebook {run.notebook.stem} failed; see {folder}")
+        raise CselabError(f"notebook {notebook.stem} failed; see {folder}")
     recorded = read_rows(outputs / "runs" / f"sweep-{key}")
     return [Row(row["method"], row["task"], row["score"], row["n"]) for row in recorded]
 

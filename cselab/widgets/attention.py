@@ -59,10 +59,10 @@ class AttentionInspector(Widget):
     """
 
     script = "attention"
-    models = traitlets.List().tag(sync=True)
+    models = traitlets.List(traitlets.Dict()).tag(sync=True)
     quantities = traitlets.List([[text, name] for name, text in SHOWN.items()]).tag(sync=True)
-    special = traitlets.List().tag(sync=True)
-    pairs = traitlets.List().tag(sync=True)
+    special = traitlets.List(traitlets.Unicode()).tag(sync=True)
+    pairs = traitlets.List(traitlets.List(traitlets.Unicode())).tag(sync=True)
     sentence = traitlets.Unicode().tag(sync=True)
     second = traitlets.Unicode().tag(sync=True)
     model_a = traitlets.Unicode().tag(sync=True)
@@ -73,7 +73,7 @@ class AttentionInspector(Widget):
     shown_sentence = traitlets.Enum(["first", "second", "both"], "first").tag(sync=True)
     hide_special = traitlets.Bool(False).tag(sync=True)
     hide_punctuation = traitlets.Bool(False).tag(sync=True)
-    readings = traitlets.List().tag(sync=True)
+    readings = traitlets.List(traitlets.Dict()).tag(sync=True)
     """What the browser has from the start; it asks for the rest."""
 
     def __init__(
@@ -135,7 +135,8 @@ class AttentionInspector(Widget):
 
     def page_state(self) -> dict[str, Any]:
         """The state with all models' readings of the sentence, and of as many pairs as fit."""
-        readings, pairs = {}, []
+        readings: dict[tuple[str, ...], dict[str, Any]] = {}
+        pairs: list[list[str]] = []
         for number, (first, second) in enumerate([(self.sentence, self.second), *self.pairs]):
             first, second = first.strip(), second.strip()
             more = {tuple(found["key"]): found for found in self._needed(first, second)}

@@ -68,7 +68,7 @@ def map_cells(reading: Reading, cael: Sequence[int], layer: int, head: int, show
         show: A key of SHOWN.
     """
     attention, values = reading.trace.attention, reading.trace.values
-    if show == "other lengths" and layer in cael:
+    if show == "other lengths" and layer in cael and reading.other_trace is not None:
         values = reading.other_trace.values
     if show != "weights":
         attention = read_lengths(attention, values)

@@ -47,9 +47,9 @@ class CaelExplorer(Widget):
     length = traitlets.Int().tag(sync=True)
     cael = traitlets.List(traitlets.Int()).tag(sync=True)
     cross_stream = traitlets.Unicode(CROSS_STREAMS[0]).tag(sync=True)
-    cross_streams = traitlets.List(CROSS_STREAMS).tag(sync=True)
-    presets = traitlets.List().tag(sync=True)
-    scores = traitlets.List().tag(sync=True)
+    cross_streams = traitlets.List(traitlets.Unicode(), list(CROSS_STREAMS)).tag(sync=True)
+    presets = traitlets.List(traitlets.List()).tag(sync=True)
+    scores = traitlets.List(traitlets.Dict()).tag(sync=True)
     costs = traitlets.Dict().tag(sync=True)
     """By cross stream, GMACs: of the towers; what the first layer of the cross stream (for "fused",
     the first CAEL) adds; what each further one adds."""
@@ -62,7 +62,7 @@ class CaelExplorer(Widget):
         length: int = 32,
     ):
         depth, scores = config.num_hidden_layers, dict(scores or {})
-        best = max(scores, key=scores.get) if scores else None
+        best = max(scores, key=scores.__getitem__) if scores else None
         super().__init__(
             depth=depth,
             length=length,
@@ -77,10 +77,8 @@ class CaelExplorer(Widget):
                 if depth % every == 0
             ],
         )
-        self.cael, self.cross_stream = best or (
-            cael_positions(depth, 2 - depth % 2),
-            CROSS_STREAMS[0],
-        )
+        chosen, stream = best or (cael_positions(depth, 2 - depth % 2), CROSS_STREAMS[0])
+        self.cael, self.cross_stream = list(chosen), stream
 
     @traitlets.validate("cael")
     def _rising_layers(self, proposal: dict) -> list[int]:

@@ -35,7 +35,7 @@ class Curve:
         stride: Only steps that it divides are kept.
     """
 
-    points: list[list[float | None]] = field(default_factory=list)
+    points: list[list[Any]] = field(default_factory=list)
     stride: int = 1
     sent: int = 0
 

@@ -55,7 +55,7 @@ class NormExplorer(Widget):
     """
 
     script = "norms"
-    names = traitlets.List().tag(sync=True)
+    names = traitlets.List(traitlets.Unicode()).tag(sync=True)
     depth = traitlets.Int().tag(sync=True)
     model_a = traitlets.Unicode().tag(sync=True)
     model_b = traitlets.Unicode().tag(sync=True)

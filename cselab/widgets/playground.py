@@ -83,9 +83,9 @@ class LossPlayground(Widget):
     trails = traitlets.Bool(True).tag(sync=True)
     compare = traitlets.Bool(False).tag(sync=True)
     method_name = traitlets.Unicode().tag(sync=True)
-    spaces = traitlets.List().tag(sync=True)  # in the order of the method
+    spaces = traitlets.List(traitlets.Unicode()).tag(sync=True)  # in the order of the method
     coordinates = traitlets.Dict().tag(sync=True)  # of the points, exact
-    catalogue = traitlets.List().tag(sync=True)  # what the browser knows of each term
+    catalogue = traitlets.List(traitlets.Dict()).tag(sync=True)  # of each term, for the browser
     coins = traitlets.Unicode().tag(sync=True)
     past = traitlets.Dict().tag(sync=True)  # start, points, rows, trail; set by Python alone
     news = traitlets.Dict().tag(sync=True)  # steps of the browser; set by the browser alone

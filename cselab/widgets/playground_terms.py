@@ -189,21 +189,20 @@ def _by_values(method: Method, name: str) -> tuple[str, dict[str, Any]]:
         return "", {}
     before, random = method.settings, torch.Generator().manual_seed(0)
     left = list(CANDIDATES)
+
+    def own(x: Tensor, step: int) -> Tensor:
+        return getattr(method, name)(method.placed([x]), StepContext.at(0, step))
+
     try:
         for size, temperature, step in [(2, 0.05, 0), (3, 0.5, 150), (2, 1.0, 2)]:
             method.settings = before.model_copy(update={"temperature": temperature})
             rows = torch.randn(2, 4, size, generator=random).requires_grad_()
-            found = _with_slope(
-                rows, lambda x, n=step: getattr(method, name)(method.placed([x]), _context(n))
-            )
+            found = _with_slope(own, rows, step)
             left = [
                 one
                 for one in left
                 if torch.allclose(
-                    found,
-                    _with_slope(rows, lambda x, f=one[2], t=temperature: f(x, t)),
-                    rtol=1e-4,
-                    atol=1e-5,
+                    found, _with_slope(one[2], rows, temperature), rtol=1e-4, atol=1e-5
                 )
             ]
     except Exception:  # a researcher's own code, which may need anything: the kernel computes it
@@ -213,14 +212,10 @@ def _by_values(method: Method, name: str) -> tuple[str, dict[str, Any]]:
     return (left[0][0], left[0][1]) if left else ("", {})
 
 
-def _with_slope(rows: Tensor, loss: Callable[[Tensor], Tensor]) -> Tensor:
-    value = loss(rows)
+def _with_slope(loss: Callable[[Tensor, Any], Tensor], rows: Tensor, option: Any) -> Tensor:
+    value = loss(rows, option)
     (slope,) = torch.autograd.grad(value, rows)
     return torch.cat([value.detach()[None], slope.flatten()])
-
-
-def _context(step: int) -> StepContext:
-    return StepContext.at(0, step)
 
 
 def changed_options(config: TermConfig) -> dict[str, Any]:

@@ -49,7 +49,7 @@ class RunComparer(Widget):
     """
 
     script = "runs"
-    names = traitlets.List().tag(sync=True)
+    names = traitlets.List(traitlets.Unicode()).tag(sync=True)
     most = traitlets.Int(MOST).tag(sync=True)
     picked = traitlets.List(traitlets.Unicode()).tag(sync=True)
     baseline = traitlets.Unicode().tag(sync=True)

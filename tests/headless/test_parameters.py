@@ -118,6 +118,9 @@ def test_what_is_no_parameters_cell(tmp_path):
         CselabError, match="'seed = compute\\(\\)' is not a plain literal; move it to a later cell"
     ):
         read_parameters(notebook(tmp_path, "seed = compute()"))
+    for source in ("seed: int", "seed, steps = (1, 2)"):
+        with pytest.raises(CselabError, match="is not a plain literal"):
+            read_parameters(notebook(tmp_path, source))
     (tmp_path / "03_broken.ipynb").write_text("{")
     with pytest.raises(CselabError, match="03_broken.ipynb is not a notebook"):
         read_parameters(tmp_path / "03_broken.ipynb")

@@ -49,7 +49,7 @@ def what_lets_lengths_differ(
         with torch.no_grad():
             norm.weight.fill_(1) if part == "gain" else norm.bias.zero_()
         spread[part] = vector_norms(tower, encoder.tokenizer, sentences).cls.std().item()
-    right = min(spread, key=spread.get)
+    right = min(spread, key=spread.__getitem__)
     found = f"standard deviation {spread['gain']:.3f} with g = 1, {spread['bias']:.3f} with b = 0"
     if answer not in spread:
         raise Wrong('Answer "gain" or "bias".')
