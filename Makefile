@@ -12,9 +12,10 @@ JOBS ?= $(shell n=$$(nproc 2>/dev/null || echo 2); echo $$((n < 4 ? n : 4)))
 run: $(INSTALLED)  ## execute the default workbook headless; prints the path of its report
 	$(BIN)/cselab run --profile $(PROFILE) --jobs $(JOBS)
 
-test: $(INSTALLED)  ## linters, import contracts and the fast tests
+test: $(INSTALLED)  ## linters, types, import contracts and the fast tests
 	$(BIN)/ruff check $(CODE)
 	$(BIN)/ruff format --check $(CODE)
+	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
 	$(BIN)/python -m pytest -n auto --dist worksteal -m "not slow" --durations=20 \
 		--doctest-modules tests cselab
@@ -44,7 +45,7 @@ format: $(INSTALLED)
 
 clean:  ## remove the environment and the outputs of runs, except outputs/reference
 	rm -rf .venv outputs/runs outputs/steps outputs/cache outputs/docs
-	rm -rf .pytest_cache .ruff_cache .hypothesis
+	rm -rf .pytest_cache .ruff_cache .mypy_cache .hypothesis
 
 $(INSTALLED): pyproject.toml constraints.txt
 	@test -n "$(PYTHON)" || { \
