@@ -98,9 +98,7 @@ def draw_figures() -> None:
     from cselab.plots.theme import use_theme
 
     use_theme()
-    figures = {
-        f"energy-{text}": energy_chart(trained(text)) for text in recorded_texts()
-    }
+    figures = {f"energy-{text}": energy_chart(trained(text)) for text in recorded_texts()}
     figures["climb"] = climb_figure.climb_figure()
     figures["growth"] = growth_figure(benchmarks(), sweep())
     draw(figures, REFERENCE / "figures")

@@ -4,6 +4,7 @@ import hashlib
 from functools import cached_property
 from itertools import islice
 from pathlib import Path
+from typing import Any
 
 from cselab.data.config import DataConfig
 from cselab.data.corpus import Corpus, load_corpus
@@ -25,8 +26,6 @@ from cselab.data.translation.translators import PreparedTrips, RoundTripTranslat
 from cselab.errors import DataError
 from cselab.experiments.code import code_of_modules
 from cselab.experiments.workspace import Workspace
-from cselab.methods import MethodConfig
-from cselab.methods.fitted import Fitted
 
 
 class Session:
@@ -145,9 +144,9 @@ class Session:
         """By size; keys and checks ask for them again and again."""
         return {}
 
-    def text_of(self, node: MethodConfig) -> Corpus:
+    def text_of(self, node: Any) -> Corpus:
         """The text that a node without training is fitted to: the training text, or NLI's."""
-        if isinstance(node, Fitted.Config) and node.text == "nli":
+        if getattr(node, "text", "") == "nli":
             return self.nli_text(node.fitted_on)
         return self.text
 
