@@ -8,6 +8,7 @@ import datasets
 
 from cselab.data.corpus import Corpus, load_corpus, tokenize_corpus
 from cselab.data.nli import Triplet, tokenize_triplets
+from cselab.data.translation.config import Mode
 from cselab.models.prompts import fill_prompt
 
 Widen = Callable[[datasets.Dataset, Corpus], datasets.Dataset]
@@ -19,7 +20,7 @@ def text_rows(
     *,
     max_length: int,
     cache_dir: Path,
-    mode: Literal["none", "twice", "append", "replace", "pair"] = "none",
+    mode: Mode = "none",
     trips: Callable[[], Path] | None = None,
     widen: Widen = lambda rows, corpus: rows,
 ) -> datasets.Dataset:

@@ -192,8 +192,11 @@ def start_folders(session: Session, node: TrainedConfig) -> list[str]:
         raise SettingsError(f"towers: {alone[0]!r} is not trained; give a method with one tower")
     if not towers:
         return [str(session.model_folder(node.pretrained_model))]
-    trained = train_nodes(session, towers)
-    return [str(tower.folder / "encoder") for tower in trained if tower.folder]
+    folders = []
+    for tower in train_nodes(session, towers):
+        assert tower.folder is not None  # all of them are trained
+        folders.append(str(tower.folder / "encoder"))
+    return folders
 
 
 def step_name(node: TrainedConfig) -> str:

@@ -4,13 +4,15 @@ from typing import Literal
 
 from cselab.config import Config, shared
 
+Mode = Literal["append", "replace", "pair", "none", "twice"]
+
 
 class RoundTrips(Config):
     """Round trips through one pivot language, and how they extend the training text."""
 
     pivot: str = "fr"
     """TNCSE's table of hyperparameters: en-fr-en for BERT I, en-ru-en for BERT II."""
-    mode: Literal["append", "replace", "pair", "none", "twice"] = shared("append")
+    mode: Mode = shared("append")
     """How round trips are used; the papers' wording is ambiguous. "append": they are
     further sentences. "replace": they replace the sentences. "pair": a sentence's round trip is its
     second view. "none" and "twice" are controls: the text alone, and the text twice, with as many
