@@ -14,6 +14,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import NamedTuple
 
+from cselab.data.config import DataConfig
 from cselab.data.transfer import TRANSFER7, load_transfer
 from cselab.errors import CselabError
 from cselab.experiments.check import check
@@ -158,6 +159,7 @@ def _hash(parts: list) -> str:
     return hashlib.sha256(json.dumps(parts, default=str).encode()).hexdigest()[:16]
 
 
+@functools.lru_cache(maxsize=4)
 def data_fingerprint(session: Session) -> str:
     """Sixteen hex digits of all text and pairs that runs on this data can read."""
     digest = hashlib.sha256(session.text.fingerprint.encode())
@@ -314,17 +316,17 @@ def log_of(place: Place, key: str) -> Path:
 
 
 def session_of(config: RunConfig, outputs: str) -> Session:
-    """A run's session, whose steps are the sweep's; one for all runs on the same data."""
+    """A run's session, whose steps are the sweep's; one for all seeds on the same data."""
     os.environ |= {
         "CSELAB_OUTPUTS": outputs,
         "CSELAB_RUN_DIR": str(Path(outputs) / "runs" / "sweep"),
     }
-    return _session(config.machine.device, outputs, config.data, config.seed)
+    return _session(config.machine.device, outputs, config.data)
 
 
 @functools.lru_cache(maxsize=4)
-def _session(device: str, outputs: str, data, seed: int) -> Session:
-    open_lab("sweep", device=device, seed=seed, outputs=outputs)  # quiet, and seeded
+def _session(device: str, outputs: str, data: DataConfig) -> Session:
+    open_lab("sweep", device=device, outputs=outputs)  # quiet; a training seeds itself
     return Session(Workspace(Machine(device=device, outputs=Path(outputs))), data)
 
 

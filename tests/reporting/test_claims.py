@@ -67,6 +67,20 @@ def test_a_claim_is_read_off_the_seeds_that_both_have():
     assert table.seeds_needed[0] == 11  # t(0.975, 10) 0.2887 / sqrt(11) = 0.194
 
 
+def test_another_row_stands_for_one_that_a_grid_does_not_have():
+    """Prevents a claim without an answer where two rows of another grid are one run."""
+    claim = Claim(claim="a > c", source="here", better="a", than="c", than_otherwise="b")
+    with_b = check_claims(rows(a={1: 2.0, 2: 2.1, 3: 2.2}, b={1: 1.0, 2: 1.0, 3: 1.0}), [claim])
+    assert list(with_b.than) == ["b"]
+    assert with_b.difference[0] == pytest.approx(1.1)
+    scores = rows(
+        a={1: 2.0, 2: 2.1, 3: 2.2}, b={1: 1.0, 2: 1.0, 3: 1.0}, c={1: 0.0, 2: 0.0, 3: 0.0}
+    )
+    with_c = check_claims(scores, [claim])
+    assert list(with_c.than) == ["c"]
+    assert with_c.difference[0] == pytest.approx(2.1)
+
+
 COMPLETE = '[[claims]]\nclaim="x"\nsource="s"\nbetter="a"\nthan="b"\n'
 
 

@@ -9,6 +9,7 @@ from distributed import Client, LocalCluster, get_worker
 from filelock import FileLock
 
 from cselab.errors import CselabError, DivergenceError
+from cselab.experiments import session as session_module
 from cselab.sweep import task
 from cselab.sweep.grid import expand
 from cselab.sweep.measures import Row
@@ -121,6 +122,21 @@ def test_what_makes_another_run(runs, tmp_path, monkeypatch):
     (same,) = runs(methods=["sif"], temperature=0.1)
     monkeypatch.undo()
     assert task.plans([task.Job.of(same)], place)[0].key == found[0].key
+
+
+def test_seeds_read_the_data_once(runs, tmp_path, monkeypatch):
+    """Prevents a sweep of many seeds that reads its text anew for each run before the first one
+    starts: two minutes for 205 runs."""
+    read: list[int] = []
+    load = session_module.load_corpus
+    monkeypatch.setattr(
+        session_module, "load_corpus", lambda *a, **b: (read.append(b["limit"]), load(*a, **b))[1]
+    )
+    sizes = [{"methods": ["sif"], "sentences": size} for size in (51, 52, 53)]
+    given = [run for seed in range(1, 7) for one in sizes for run in runs(**one, seeds=[seed])]
+    plans = task.plans([task.Job.of(run) for run in given], task.Place("s", str(tmp_path)))
+    assert sorted(read) == [51, 52, 53]
+    assert len({plan.data for plan in plans}) == 3
 
 
 def test_failures_are_reported_kept_and_tried_again(client, runs, tmp_path, monkeypatch, capsys):

@@ -1,0 +1,94 @@
+"""The grids "as tuned here" have the settings that won the tuning on dev."""
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from cselab.reporting.recorded import store
+from cselab.sweep.grid import expand, read_grid
+from cselab.sweep.store import Store
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "docs"))
+import claim_tables
+
+TEXTS = [text for text in claim_tables.TEXTS if claim_tables.declared_runs(f"{text}-tuned")]
+NOTEBOOKS = claim_tables.REFERENCE.parents[1] / "notebooks"
+TOWERS = {
+    "SimCSE": "SimCSE,",
+    "off-dropout": "off-dropout,",
+    "SimCSE + DCL": "SimCSE + DCL,",
+    "ImSimCSE": "ImSimCSE,",
+    "DCL alone": "DCL alone,",
+    "SimCSE + norm constraint, no head": "norm constraint,",
+}
+TWINS = {"TNCSE": "TNCSE,", "JTCSE": "JTCSE,"}
+DECODERS = {f"BeLLM: {mode}": f"BeLLM {mode}," for mode in ("none", "last", "all", "addition")}
+"""By label of a tuned grid: how the labels of its trials begin."""
+
+
+def tuned(text: str) -> dict[str, dict]:
+    """The trees of a tuned grid, by label."""
+    return trees(f"{text}-tuned")
+
+
+def trees(grid: str) -> dict[str, dict]:
+    path = claim_tables.REFERENCE / "grids" / f"{grid}.toml"
+    runs = expand({**read_grid(path), "seeds": 1}, NOTEBOOKS)
+    return {run.label: run.config.method.model_dump() for run in runs}
+
+
+def winner(grid: str, beginning: str) -> dict:
+    """The tree of the best of eight trials by the mean dev score of three seeds."""
+    rows = Store(store(grid)).scores()
+    dev = rows[(rows.measure == "dev") & rows.label.str.startswith(beginning)]
+    assert set(dev.groupby("label").size()) == {3}
+    assert dev.label.nunique() == 8
+    return trees(grid)[dev.groupby("label").value.mean().idxmax()]
+
+
+def leaves(tree: object, path: str = "") -> Iterator[tuple[str, object]]:
+    """Settings by path, but for pivots, which the tuning has fewer of, and seeds."""
+    if isinstance(tree, dict):
+        for key, value in tree.items():
+            yield from leaves(value, f"{path}.{key}")
+    elif isinstance(tree, list | tuple):
+        for number, value in enumerate(tree):
+            yield from leaves(value, f"{path}.{number}")
+    elif not path.endswith(("seed", "pivot")):
+        yield path, tree
+
+
+@pytest.mark.parametrize("text", TEXTS)
+def test_methods_have_the_settings_that_dev_chose(text):
+    """Prevents a table "as tuned here" with a rate that was mistyped or chosen by a test."""
+    found = tuned(text)
+    for tuning, names in (("towers", TOWERS), ("twins", TWINS | DECODERS)):
+        for label, beginning in names.items():
+            if label in found:
+                chosen = winner(f"{text}-tune-{tuning}", beginning)
+                assert dict(leaves(found[label])) == dict(leaves(chosen)), label
+
+
+@pytest.mark.parametrize("text", TEXTS)
+def test_parts_have_the_settings_that_dev_chose(text):
+    """Prevents a tuned twin on towers, or a student of a teacher, that were tuned otherwise."""
+    found = tuned(text)
+    simcse = winner(f"{text}-tune-towers", "SimCSE,")
+    for label in ("sum of two towers", "TNCSE", "JTCSE"):
+        rate = simcse["schedule"]["learning_rate"]
+        for tower, wanted in zip(found[label]["towers"], (rate, rate * 4 / 3), strict=True):
+            given = {**tower["schedule"], "learning_rate": rate}
+            assert tower["schedule"]["learning_rate"] == pytest.approx(wanted, rel=0.01)
+            assert given == simcse["schedule"]
+            for key in ("terms", "temperature", "dropout", "head"):
+                assert tower[key] == simcse[key]
+    student = winner(f"{text}-tune-twins", "student,")["schedule"]
+    for name in ("TNCSE", "JTCSE"):
+        assert found[f"{name} D"]["teacher"] == found[name]
+        assert found[f"{name} D"]["schedule"] == student
+    union = found["JTCSE+UC (InfoCSE)"]
+    assert union["twin"] == found["JTCSE"]
+    assert union["outsider"] == winner(f"{text}-tune-towers", "InfoCSE,") | {"seed": 1}
+    assert found["SimCSE, pooled: mean"]["finished"] == found["SimCSE"]
