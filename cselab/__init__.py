@@ -20,7 +20,7 @@ def open_lab(notebook: str, **parameters: Any):
     return open_lab(notebook, **parameters)
 
 
-def load(model: Any, *, pooling: str | None = None, hub: bool = False):
+def load(model: Any, *, pooling: str | None = None, hub: bool = False) -> Any:
     """Load an encoder, in evaluation mode: a shipped backbone by its name, or a folder.
 
     Args:

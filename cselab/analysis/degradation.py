@@ -12,6 +12,7 @@ from jaxtyping import Float
 from cselab.analysis.batches import token_batches
 from cselab.errors import DataError
 from cselab.models import SentenceEncoder, evaluating, pool
+from cselab.models.encode import tokenizer_of
 from cselab.models.prompts import fill_prompt
 
 MAX_LENGTH = 128
@@ -68,15 +69,13 @@ def layer_scores(
 def _embed_at_each_depth(
     encoder: SentenceEncoder, sentences: Sequence[str]
 ) -> list[Float[torch.Tensor, "n d"]]:
-    text = list(sentences)
+    text, tokenizer = list(sentences), tokenizer_of(encoder)
     if encoder.prompt:
-        text = fill_prompt(encoder.prompt, text, encoder.tokenizer, MAX_LENGTH)
+        text = fill_prompt(encoder.prompt, text, tokenizer, MAX_LENGTH)
     depths: list[list[torch.Tensor]] = []
     norm = getattr(encoder.backbone, "norm", torch.nn.Identity())
     with evaluating(encoder), torch.inference_mode():
-        for batch in token_batches(
-            encoder.tokenizer, text, encoder.backbone.device, max_length=MAX_LENGTH
-        ):
+        for batch in token_batches(tokenizer, text, encoder.backbone.device, max_length=MAX_LENGTH):
             states = encoder.backbone(**batch, output_hidden_states=True).hidden_states
             cuts = [*(norm(layer) for layer in states[:-1]), states[-1]]  # the last is normed
             pooled = (pool(cut, batch["attention_mask"], encoder.pooling) for cut in cuts)

@@ -12,7 +12,8 @@ from torch import Tensor
 
 from cselab.analysis.batches import token_batches
 from cselab.errors import DataError, SettingsError, suggest
-from cselab.models import evaluating
+from cselab.models import SentenceEncoder, evaluating
+from cselab.models.encode import tokenizer_of
 
 TURNING_POINTS = ("cls", "last_token")
 
@@ -64,7 +65,7 @@ def token_dependency(
 
 
 def sentence_dependency(
-    encoder, sentences: Sequence[str], *, turning_point: str = "cls"
+    encoder: SentenceEncoder, sentences: Sequence[str], *, turning_point: str = "cls"
 ) -> Float[Tensor, " n"]:
     """Mean of `token_dependency` over the tokens of each sentence, in the last layer.
 
@@ -91,7 +92,7 @@ def sentence_dependency(
     """
     means = []
     with evaluating(encoder), torch.inference_mode():
-        for batch in token_batches(encoder.tokenizer, sentences, encoder.backbone.device):
+        for batch in token_batches(tokenizer_of(encoder), sentences, encoder.backbone.device):
             states = encoder.backbone(**batch).last_hidden_state
             correlations = token_dependency(
                 states, batch["attention_mask"], turning_point=turning_point

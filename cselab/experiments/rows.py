@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Literal
 
 import datasets
+from transformers import PreTrainedTokenizerBase
 
 from cselab.data.corpus import Corpus, load_corpus, tokenize_corpus
 from cselab.data.nli import Triplet, tokenize_triplets
@@ -16,7 +17,7 @@ Widen = Callable[[datasets.Dataset, Corpus], datasets.Dataset]
 
 def text_rows(
     text: Corpus,
-    tokenizer,
+    tokenizer: PreTrainedTokenizerBase,
     *,
     max_length: int,
     cache_dir: Path,
@@ -51,7 +52,12 @@ def text_rows(
 
 
 def triplet_rows(
-    triplets: Sequence[Triplet], tokenizer, *, max_length: int, path: Path, prompt: str = ""
+    triplets: Sequence[Triplet],
+    tokenizer: PreTrainedTokenizerBase,
+    *,
+    max_length: int,
+    path: Path,
+    prompt: str = "",
 ) -> datasets.Dataset:
     """Tokenised triplets, each side in the prompt if there is one; kept in the file `path`.
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import datasets
 import torch
+from transformers import PreTrainedTokenizerBase
 
 from cselab.data.targets import with_targets
 from cselab.errors import SettingsError
@@ -210,7 +211,9 @@ def dev_score(session: Session, encoder: Encoder) -> float:
     return score_data(encoder.encode, [session.dev_pairs], resamples=0).average
 
 
-def rows_of(session: Session, node: TrainedConfig, tokenizer) -> datasets.Dataset:
+def rows_of(
+    session: Session, node: TrainedConfig, tokenizer: PreTrainedTokenizerBase
+) -> datasets.Dataset:
     """The training rows of a node: what its method reads.
 
     Args:

@@ -11,7 +11,7 @@ import platform
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import torch
@@ -71,7 +71,7 @@ def make_backbone(
     folder: str | Path,
     data_dir: str | Path | None,
     corpora: tuple[str, ...] = TEXT,
-    **config,
+    **config: Any,
 ) -> dict:
     """Pretrain a backbone into `folder`, measure it and write its card.
 

@@ -16,7 +16,7 @@ def test_every_solution_is_right(tmp_path):
     """Prevents a solution that its own check refuses, and one that no longer runs."""
     paths = sorted(SOLUTIONS.glob("*.ipynb"))
     given = [part for name, value in QUICK.items() for part in ("-p", f"{name}={value}")]
-    command = ["-m", "cselab.cli", "run", *map(str, paths), "--outputs", str(tmp_path)]
+    command = ["-m", "cselab", "run", *map(str, paths), "--outputs", str(tmp_path)]
     options = ["--name", "solutions", "--jobs", "2", *given]
     done = subprocess.run(
         [sys.executable, *command, *options], capture_output=True, text=True, timeout=1200

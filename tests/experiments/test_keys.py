@@ -206,7 +206,7 @@ def test_an_edit_of_a_loss_trains_those_anew_that_read_it(lab, edited):
     [
         ("methods/jtcse.py", '"""JTCSE: TNCSE with', '"""Another docstring: TNCSE with'),
         ("losses/icnce.py", "from typing", "# a comment\nfrom typing"),
-        ("cli.py", "app = ", "other = 1\napp = "),
+        ("cli/__init__.py", "app = ", "other = 1\napp = "),
         ("plots/figures.py", "import itertools", "import itertools as other"),
     ],
 )

@@ -43,7 +43,7 @@ def notebook(folder: Path, name: str, *cells: str, title: str = "# A title") -> 
 def cselab(*arguments, cwd):
     """The command line in its own process, as a user has it."""
     return subprocess.run(
-        [sys.executable, "-m", "cselab.cli", *map(str, arguments)],
+        [sys.executable, "-m", "cselab", *map(str, arguments)],
         cwd=cwd,
         capture_output=True,
         text=True,

@@ -17,7 +17,7 @@ def test_mteb_loads_its_own_data_and_a_task_without_any_stops_nothing(hub, tmp_p
     options = ["--hub", "--task", "SciFact", "--task", "STS16", "--outputs", str(tmp_path)]
     hub.requests.clear()
     done = subprocess.run(
-        [sys.executable, "-m", "cselab.cli", "mteb", str(TINY), *options],
+        [sys.executable, "-m", "cselab", "mteb", str(TINY), *options],
         env=hub.environment,
         capture_output=True,
         text=True,

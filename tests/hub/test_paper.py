@@ -25,7 +25,7 @@ def cselab(hub, *arguments, **settings):
     """One command line, in a process of its own that can ask nobody anything."""
     given = [part for name, value in settings.items() for part in ("-p", f"{name}={value}")]
     return subprocess.run(
-        [sys.executable, "-m", "cselab.cli", *map(str, arguments), *given],
+        [sys.executable, "-m", "cselab", *map(str, arguments), *given],
         env=hub.environment,
         capture_output=True,
         text=True,

@@ -1,0 +1,199 @@
+"""Commands that train methods and compare them."""
+
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from cselab.cli.options import (
+    KEPT,
+    STORE,
+    Only,
+    Outputs,
+    Parameters,
+    StorePath,
+    axis,
+    given_settings,
+    notebooks_folder,
+    parsed,
+)
+from cselab.errors import SettingsError
+
+Modules = Annotated[
+    list[Path] | None, typer.Option("-m", help="A .py file with methods of your own.")
+]
+
+
+def settings(
+    method: Annotated[str, typer.Argument(help="A method by name.")] = "jtcse",
+    profile: Annotated[str, typer.Option(help="tiny, small or paper.")] = "tiny",
+    preset: Annotated[
+        str | None, typer.Option(help="paper, or released (the authors' code).")
+    ] = None,
+    modules: Modules = None,
+) -> None:
+    """Show every setting of a method with its value and where the value comes from.
+
+    \b
+    cselab settings jtcse                             with the tiny profile
+    cselab settings tncse --profile paper --preset released
+    """
+    from cselab.experiments.config import configure
+    from cselab.methods import load_method_file
+
+    for module in modules or ():
+        load_method_file(module)
+    run = configure(method, profile, preset=preset)
+    for place, value, source in run.leaves():
+        path = ".".join(place[place[0] == "method" and len(place) > 1 :])
+        print(f"{path:42} {value!s:24} {source}".rstrip())
+
+
+def train(
+    method: Annotated[str, typer.Argument(help="A method by name, e.g. jtcse.")],
+    parameter: Parameters = None,
+    modules: Modules = None,
+    outputs: Outputs = KEPT,
+    store: Annotated[
+        Path | None, typer.Option(help="A SQLite file for the scores; default: none.")
+    ] = None,
+) -> None:
+    """Train and evaluate one method; under accelerate, several processes share each batch.
+
+    \b
+    cselab train jtcse -p seed=1 -p towers.temperature=0.1
+    cselab train mine -m my_method.py -p corpus=my.txt -p tasks=my_pairs.tsv
+    accelerate launch --num_processes 4 -m cselab train jtcse -p profile=paper
+    """
+    from cselab.sweep.single import train_one
+
+    given = given_settings(parameter, taken=("methods", "notebooks"))
+    train_one(method, parsed(given), outputs, store, modules or ())
+
+
+def sweep(
+    grid: Annotated[
+        Path | None,
+        typer.Argument(
+            help="A TOML file; --seeds and -p apply to every block that does not set them itself."
+        ),
+    ] = None,
+    method: Annotated[
+        list[str] | None,
+        typer.Option(
+            "-m", "--method", help="A method by name, or a .py file with methods of your own."
+        ),
+    ] = None,
+    notebook: Annotated[
+        list[str] | None, typer.Option("--notebook", "-n", help="A notebook; may be repeated.")
+    ] = None,
+    seeds: Annotated[str | None, typer.Option(help='Such as "1-4" or "1,3".')] = None,
+    parameter: Annotated[
+        list[str] | None,
+        typer.Option(
+            "-p", help="A setting, path=value, or an axis, path=value|value; may be repeated."
+        ),
+    ] = None,
+    only: Only = None,
+    store: StorePath = STORE,
+    outputs: Outputs = KEPT,
+    workers: Annotated[
+        int | None, typer.Option(help="Number of local processes; default: cores / --threads.")
+    ] = None,
+    threads: Annotated[int, typer.Option(help="Number of torch threads per process.")] = 1,
+    scheduler: Annotated[
+        str | None, typer.Option(help="Address of a dask scheduler, instead of a local one.")
+    ] = None,
+    retries: Annotated[
+        int,
+        typer.Option(help="Retries of a failed run; none after bad input or divergence."),
+    ] = 1,
+    dry: Annotated[bool, typer.Option("--dry-run", help="Print the runs and stop.")] = False,
+) -> None:
+    """Do a grid of runs on a dask cluster; runs that are already in the store are not repeated.
+
+    \b
+    cselab sweep -m simcse -m jtcse --seeds 1-4                    eight runs of the tiny profile
+    cselab sweep -m my_method.py -m mine -m simcse --seeds 1-3     a method of your own
+    cselab sweep -m jtcse --seeds 1-5 -p "caels=1|2|3|6"           an axis
+    cselab sweep outputs/reference/grids/synthetic.toml --seeds 1-3 --only "JTCSE*"
+    cselab sweep grid.toml --scheduler tcp://host:8786             on SLURM, Kubernetes, SSH
+    cselab report                                                  the results
+    """
+    from cselab.sweep.cluster import connected, cpu_count
+    from cselab.sweep.grid import expand, module_files, read_grid
+    from cselab.sweep.runner import sweep as do
+
+    named = [name for name in method or () if not name.endswith(".py")]
+    modules = [Path(name) for name in method or () if name.endswith(".py")]
+    if grid and (named or notebook):
+        raise SettingsError("give a grid, or --method and --notebook, not both")
+    taken = ("methods", "notebooks", *(("seeds", "seed") if seeds else ()))
+    given = given_settings(parameter, taken=taken)
+    axes = {path: axis(value) for path, value in given.items()}
+    declared = read_grid(grid) if grid else {"methods": named, "notebooks": notebook or []}
+    if grid:
+        modules += module_files(declared, grid.parent)
+    whole = {**declared, **({"seeds": seeds} if seeds else {}), **axes}
+    runs = expand(whole, notebooks_folder(), modules=modules)
+    patterns = only or ["*"]
+    runs = [one for one in runs if any(fnmatchcase(one.label, pattern) for pattern in patterns)]
+    if not runs:
+        raise SettingsError(f"--only {' '.join(patterns)}: no run of the grid has such a label")
+    if dry:
+        for one in runs:
+            print(f"{one.label}, seed {one.seed}")
+        return
+    print(f"{len(runs)} runs; opening the cluster and the data …", flush=True)
+    count = cpu_count() // threads if workers is None else workers
+    with connected(scheduler, count, threads) as client:
+        board = do(client, runs, store, outputs, modules=modules, retries=retries)
+    if board.failed:
+        raise typer.Exit(1)
+
+
+def report(
+    store: StorePath = STORE,
+    against: Annotated[
+        str | None,
+        typer.Option(help="The label that others are compared with; the first by default."),
+    ] = None,
+    only: Only = None,
+    claims: Annotated[
+        Path | None, typer.Option(help="A TOML file with claims of papers to check.")
+    ] = None,
+    folder: Annotated[
+        Path, typer.Option(help="Folder for index.html, report.md and the tables.")
+    ] = KEPT / "report",
+) -> None:
+    """Write tables and figures of a store as HTML, Markdown and CSV: mean ± sd over seeds, paired
+    tests, our scores beside the papers'.
+
+    \b
+    cselab report                                       of outputs/sweep.sqlite, into outputs/report
+    cselab report --against sum --only "jtcse*" --only sum
+    cselab report --claims outputs/reference/claims.toml           each with its verdict
+    """
+    from cselab.reporting.report import write_report
+
+    print(write_report(store, folder, against=against, only=only or ("*",), claims=claims))
+
+
+def grade(
+    method_file: Annotated[Path, typer.Argument(help="A .py file that registers one method.")],
+    seeds: Annotated[str, typer.Option(help='Such as "101-105" or "1,3".')] = "101-105",
+    profile: Annotated[str, typer.Option(help="tiny, small or paper.")] = "tiny",
+    parameter: Parameters = None,
+) -> None:
+    """Grade a method for the assignment "beat SimCSE over five seeds" (docs/how-to/teaching.md).
+
+    \b
+    cselab grade my_method.py
+    cselab grade my_method.py --seeds 201-205
+    """
+    from cselab.course.grade import grade as grade_method
+    from cselab.sweep.grid import parse_seeds
+
+    settings = parsed(given_settings(parameter))
+    print(grade_method(method_file, seeds=parse_seeds(seeds), profile=profile, settings=settings))

@@ -1,0 +1,61 @@
+"""What several commands share: folders, and the values of `-p`."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from cselab.errors import SettingsError
+from cselab.paths import project_path, shipped
+
+OUTPUTS = "CSELAB_OUTPUTS"
+"""The variable whose folder is the default of --outputs."""
+KEPT = project_path("outputs")
+STORE = KEPT / "sweep.sqlite"
+Outputs = Annotated[Path, typer.Option(help="Folder of finished steps and logs.", envvar=OUTPUTS)]
+StorePath = Annotated[Path, typer.Option(help="The SQLite file with the results.")]
+Parameters = Annotated[
+    list[str] | None, typer.Option("-p", help="A setting, path=value; may be repeated.")
+]
+Only = Annotated[
+    list[str] | None, typer.Option(help="Labels, * and ? as in a shell; may be repeated.")
+]
+
+
+def notebooks_folder() -> Path:
+    """The notebooks of the current folder, or those that the package has."""
+    here = Path("notebooks")
+    return here if here.is_dir() else shipped("notebooks")
+
+
+def given_settings(parameters: list[str] | None, *, taken: tuple[str, ...] = ()) -> dict[str, str]:
+    """Names and values of `-p`; taken: names that an option of the command sets."""
+    found: dict[str, str] = {}
+    for name, value in map(_split, parameters or ()):
+        if name in found or name in taken:
+            where = "by -p" if name in found else "by the command's own option or argument"
+            raise SettingsError(f"-p {name}={value}: {name} is given {where} too; give it once")
+        found[name] = value
+    return found
+
+
+def parsed(given: dict[str, str]) -> dict[str, object]:
+    """Parse the values of settings."""
+    from cselab.config import read_value
+
+    return {path: read_value(value) for path, value in given.items()}
+
+
+def axis(text: str) -> object:
+    """A value, or the values between bars as an axis; a list is one value."""
+    from cselab.config import read_value
+
+    values = [read_value(part) for part in text.split("|")]
+    return values if len(values) > 1 or isinstance(values[0], list) else values[0]
+
+
+def _split(text: str) -> tuple[str, str]:
+    name, equals, value = text.partition("=")
+    if not equals or not name.replace(".", "_").isidentifier():
+        raise SettingsError(f"-p {text!r}: expected name=value, e.g. -p seed=1")
+    return name, value

@@ -1,0 +1,135 @@
+"""Commands for the notebooks and the machine they run on."""
+
+import shutil
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from cselab.cli.options import KEPT, OUTPUTS, given_settings, notebooks_folder
+from cselab.errors import SettingsError
+from cselab.paths import shipped
+
+
+def run(
+    notebooks: Annotated[
+        list[str] | None, typer.Argument(help="Numbers, names or paths of notebooks; default: all.")
+    ] = None,
+    profile: Annotated[
+        str | None, typer.Option(help="tiny, small or paper; short for -p profile=…")
+    ] = None,
+    parameter: Annotated[
+        list[str] | None, typer.Option("-p", help="A setting, name=value; may be repeated.")
+    ] = None,
+    outputs: Annotated[
+        Path, typer.Option(help="Folder of runs, finished steps and caches.", envvar=OUTPUTS)
+    ] = KEPT,
+    name: Annotated[
+        str | None, typer.Option(help="Name of the run's folder; default: the time.")
+    ] = None,
+    resume: Annotated[
+        str | None, typer.Option(help="Name of a run to continue; finished notebooks are kept.")
+    ] = None,
+    timeout: Annotated[int | None, typer.Option(help="Maximum seconds per cell.")] = None,
+    notebook_timeout: Annotated[
+        int | None, typer.Option(help="Maximum seconds per notebook.")
+    ] = None,
+    jobs: Annotated[
+        int, typer.Option(help="Number of notebooks at a time; they share the cores.")
+    ] = 1,
+    fail_fast: Annotated[
+        bool, typer.Option("--fail-fast", help="Stop at the first notebook that fails.")
+    ] = False,
+) -> None:
+    """Execute notebooks headless, each in its own kernel process, and write pages and scores.
+
+    \b
+    cselab run                                        the default workbook
+    cselab run 02 03 07 -p seed=1 --jobs 2            another seed, two at a time
+    cselab run --profile small -p data_dir=~/data     real sentences and tests
+    cselab run --resume 20260131-093000               what is left of that run
+    """
+    from cselab.headless.record import read_record
+    from cselab.headless.runner import find_notebooks
+    from cselab.headless.runner import run as run_notebooks
+
+    given = given_settings(parameter, taken=("profile",) if profile else ())
+    if profile:
+        given["profile"] = profile
+    if resume:
+        if notebooks or given or name:
+            raise SettingsError(
+                "--resume takes notebooks, parameters and name from the run it goes on with; "
+                "give none"
+            )
+        asked = read_record(outputs / "runs" / resume / "run.json")
+        notebooks, given = asked["notebooks"], asked["given"]
+    chosen = find_notebooks(notebooks_folder(), notebooks or ())
+    if not run_notebooks(
+        chosen,
+        given,
+        outputs,
+        name=resume or name,
+        timeout=timeout,
+        limit=notebook_timeout,
+        fail_fast=fail_fast,
+        jobs=jobs,
+        resume=bool(resume),
+    ):
+        raise typer.Exit(1)
+
+
+def init(
+    folder: Annotated[Path, typer.Argument(help="Folder for notebooks/ and outputs/.")] = Path(),
+) -> None:
+    """Copy the workbook's notebooks, and the grids of the recorded studies, into a folder, where
+    `cselab run`, `cselab sweep` and JupyterLab find them.
+
+    \b
+    cselab init my-study && cd my-study && cselab run 02
+    """
+    targets = {
+        folder / "notebooks": shipped("notebooks"),
+        folder / "outputs" / "reference" / "grids": shipped("reference") / "grids",
+    }
+    for target in targets:
+        if target.exists():
+            raise SettingsError(f"{target} exists; give another folder, or move it away first")
+    for target, source in targets.items():
+        shutil.copytree(source, target, ignore=shutil.ignore_patterns(".*"))
+    print(f"{len(list(folder.glob('notebooks/*.ipynb')))} notebooks in {folder / 'notebooks'}")
+
+
+def doctor(
+    outputs: Annotated[Path, typer.Option(help="Folder for the runs.", envvar=OUTPUTS)] = KEPT,
+) -> None:
+    """Say what works on this machine, what is missing, and what to do about it.
+
+    \b
+    cselab doctor                                     exit code 1 if something is broken
+    CSELAB_DATA=~/data cselab doctor                  with a data folder
+    """
+    from cselab.experiments.doctor import examine
+
+    marks, broken = {"ok": "ok     ", "missing": "missing", "broken": "BROKEN "}, False
+    for finding in examine(outputs):
+        print(f"{marks[finding.state]}  {finding.subject:14} {finding.found}", flush=True)
+        if finding.fix:
+            print(f"         {'':14} → {finding.fix}")
+        broken |= finding.state == "broken"
+    if broken:
+        raise typer.Exit(1)
+
+
+def list_notebooks() -> None:
+    """Show the notebooks and their parameters with their defaults."""
+    from cselab.headless.parameters import read_parameters
+    from cselab.headless.runner import find_notebooks, title_of
+
+    for notebook in find_notebooks(notebooks_folder()):
+        print(title_of(notebook))
+        parameters = read_parameters(notebook).values()
+        print(
+            "    "
+            + ", ".join(f"{parameter.name}={parameter.default!r}" for parameter in parameters)
+        )
