@@ -1,5 +1,6 @@
 """What the loss playground says of a term, and which terms the browser computes by itself."""
 
+import inspect
 from collections.abc import Callable
 from typing import Any, Literal, NamedTuple, get_args, get_origin
 
@@ -100,7 +101,9 @@ def described(method: Method, name: str) -> dict[str, Any]:
     known, fixed = recognised(method, name)
     config = method.settings.offered[name]
     text = TEXTS[name] if _of_library(method, name) and name in TEXTS else None
-    words = (getattr(getattr(method, name, None), "__doc__", None) or "").strip().split("\n")[0]
+    written = getattr(method, name, None)
+    docstring = (written and inspect.getdoc(written)) or ""
+    words = " ".join(docstring.partition("\n\n")[0].split())
     return {
         "name": name,
         "own": name in method.own_terms,

@@ -308,7 +308,10 @@ def test_a_term_of_your_own_is_recognised_by_its_values(small_pretrained):
 
         @term
         def spread(self, outputs, step):
-            """Views far apart."""
+            """Views far apart,
+            on the sphere.
+
+            More."""
             return sum(uniformity(view) for view in outputs.sentence) / 2
 
         @term
@@ -320,7 +323,7 @@ def test_a_term_of_your_own_is_recognised_by_its_values(small_pretrained):
     found = {entry["name"]: entry for entry in playground.catalogue}
     assert (found["align"]["known"], found["align"]["fixed"]) == ("align", {})
     assert (found["spread"]["known"], found["spread"]["fixed"]) == ("uniform", {"t": 2})
-    assert found["spread"]["about"] == "Views far apart."
+    assert found["spread"]["about"] == "Views far apart, on the sphere."
     assert found["nce"]["known"] == ""
     assert found["dcl"]["known"] == "dcl"
     assert playground.method.settings.temperature == 0.05
