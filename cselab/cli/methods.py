@@ -63,7 +63,7 @@ def train(
 
     \b
     cselab train jtcse -p seed=1 -p towers.temperature=0.1
-    cselab train mine -m my_method.py -p corpus=my.txt -p tasks=my_pairs.tsv
+    cselab train align_uniform -m my_method.py -p corpus=my.txt -p tasks=my_pairs.tsv
     accelerate launch --num_processes 4 -m cselab train jtcse -p profile=paper
     """
     from cselab.sweep.single import train_one
@@ -115,7 +115,7 @@ def sweep(
 
     \b
     cselab sweep -m simcse -m jtcse --seeds 1-4                    eight runs of the tiny profile
-    cselab sweep -m my_method.py -m mine -m simcse --seeds 1-3     a method of your own
+    cselab sweep -m my_method.py -m align_uniform -m simcse --seeds 1-3     a method of your own
     cselab sweep -m jtcse --seeds 1-5 -p "caels=1|2|3|6"           an axis
     cselab sweep outputs/reference/grids/synthetic.toml --seeds 1-3 --only "JTCSE*"
     cselab sweep grid.toml --scheduler tcp://host:8786             on SLURM, Kubernetes, SSH

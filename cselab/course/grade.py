@@ -93,7 +93,7 @@ def grade(
 
     Examples:
         >>> from cselab.course import grade
-        >>> grade("mine.py", seeds=(1, 2))
+        >>> grade("hinge.py", seeds=(1, 2))
         Traceback (most recent call last):
             ...
         cselab.errors.SettingsError: seeds: a comparison needs at least 3, got 2

@@ -27,8 +27,8 @@ def table_over_seeds(table: pandas.DataFrame, against: str) -> pandas.DataFrame:
     Examples:
         >>> import pandas
         >>> from cselab.course import table_over_seeds
-        >>> scores = pandas.DataFrame({"SimCSE": [70.0, 71.0, 70.5], "mine": [72.0, 72.5, 73.0]})
-        >>> table_over_seeds(scores, "SimCSE").loc["mine"].round(2).to_dict()
+        >>> scores = pandas.DataFrame({"SimCSE": [70.0, 71.0, 70.5], "hinge": [72.0, 72.5, 73.0]})
+        >>> table_over_seeds(scores, "SimCSE").loc["hinge"].round(2).to_dict()
         {'seeds': 3.0, 'average': 72.5, 'sd': 0.5, 'difference': 2.0, 'low': 0.76, 'high': 3.24}
     """
     if against not in table:
@@ -62,11 +62,11 @@ def enter(
     Examples:
         >>> import pandas
         >>> from cselab.course import enter
-        >>> scores = pandas.DataFrame({"SimCSE": [70.0, 71.0, 70.5], "mine": [72.0, 72.5, 73.0]})
-        >>> board = enter("board.csv", "team A", scores, "mine")
+        >>> scores = pandas.DataFrame({"SimCSE": [70.0, 71.0, 70.5], "hinge": [72.0, 72.5, 73.0]})
+        >>> board = enter("board.csv", "team A", scores, "hinge")
         >>> board[["name", "method", "difference"]]
              name method  difference
-        0  team A   mine         2.0
+        0  team A  hinge         2.0
     """
     if not name.strip():
         raise DataError("name: expected yours or your team's; got an empty text")

@@ -1,4 +1,4 @@
-"""Methods, one paper a file: `create("jtcse")` builds one, `@register("mine")` adds your own.
+"""Methods, one paper a file: `create("jtcse")` builds one, `@register("name")` adds another.
 
 Every file of this folder is found by itself: a method is added or removed with its file.
 """
