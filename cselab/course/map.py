@@ -100,9 +100,9 @@ CHAPTERS = (
         "looking inside",
         "zero-shot tasks",
         "search, ranking, classes",
-        ("03",),
+        ("07",),
     ),
-    Chapter("14_languages", "looking inside", "languages", "overlap, fertility, bitext", ("03",)),
+    Chapter("14_languages", "looking inside", "languages", "overlap, fertility, bitext", ("07",)),
     Chapter("12_scaling_up", "your own", "scaling up", "real text, a GPU, export", ("03",)),
     Chapter(
         "paper_vs_code", "looking inside", "paper vs. code", "papers and released code", ("03",)

@@ -8,6 +8,7 @@ from IPython.display import Markdown
 
 from cselab.evaluation import PairComparison, SeedComparison, StsReport
 from cselab.experiments import Lab, Trained
+from cselab.methods import MethodConfig
 from cselab.paths import shipped
 from cselab.reporting import recorded
 
@@ -139,11 +140,12 @@ def guide(lab: Lab) -> Markdown:
     number = lab.notebook[:2] if lab.notebook[0].isdigit() else lab.notebook
     return Markdown(
         f"**Running time.** Profile `tiny`: {tiny['time']} in a run of the whole workbook "
-        f"({times['machine']}), {tiny['memory']} of memory; alone, what it shares with the "
-        f"notebooks before it comes on top. `small`: {small['time']}. `paper`, on a GPU: "
+        f"({times['machine']}), {tiny['memory']} of memory. Run alone, it also does the "
+        f"trainings that it shares with earlier notebooks. `small`: {small['time']}. `paper`, on a "
+        "GPU: "
         f"{paper['time']}, {paper['memory']} (both estimated).\n\n"
-        '**At full size**, with a GPU and the hub, set `profile = "paper"` in the first cell, or '
-        "in a terminal\n\n"
+        '**At full size**, with a GPU and the hub, set `profile = "paper"` in the parameters cell, '
+        "or in a terminal\n\n"
         f"```sh\ncselab run {number} -p profile=paper\n```\n\n"
         "With real text of your own and without the hub: "
         f"`cselab run {number} -p profile=small -p data_dir=~/data`."
@@ -170,20 +172,39 @@ def compare_with_recorded(lab: Lab, trained: Mapping[str, tuple[StsReport, Train
     """
     text = "real" if lab.session.has_real_data else "synthetic"
     tables = recorded.tables(next(iter(trained)), list(trained))
-    found, steps = tables[f"{text} text"], recorded.steps(text)
+    found, configs = tables[f"{text} text"], recorded.methods(text)
     lines = [
         f"| {label} | {report.average:.1f} | {of.config.value_at(('schedule', 'steps'))} | "
-        f"{found.average[label]:.1f} ± {found.sd[label]:.1f} | {steps[label]} | "
+        f"{found.average[label]:.1f} ± {found.sd[label]:.1f} | "
+        f"{configs[label].value_at(('schedule', 'steps'))} | "
         f"{found.seeds[label]} |"
         for label, (report, of) in trained.items()
         if label in found.index
     ]
+    settings = [
+        f"\n- {label}, `{path}`: {here} here, {there} there"
+        for label, (_, of) in trained.items()
+        if label in found.index
+        for path, here, there in _different(of.config, configs[label])
+    ]
+    differ = "Settings that differ:" + "".join(settings) if settings else "All settings are equal."
     backbone = lab.config("simcse").backbone
     start = "" if backbone == "tiny-bert" else f" They start from `tiny-bert`, not `{backbone}`."
     return Markdown(
         "| | this page | steps | recorded, mean ± sd over seeds | steps | seeds |\n"
         "|---|---|---|---|---|---|\n" + "\n".join(lines) + "\n\n"
         f"**Why they differ.** This page trains with one seed, on {len(lab.text):,} sentences, "
-        "for the steps in the table; the recorded runs are the mean of their seeds. Their data and "
-        f"settings are in `outputs/reference/grids`. The text is {text} in both.{start}"
+        "for the steps in the table; the recorded numbers are means over their seeds. The text is "
+        f"{text} in both.{start} {differ}"
     )
+
+
+def _different(here: MethodConfig, there: MethodConfig) -> list[tuple[str, object, object]]:
+    """Paths and values that differ, but for the length of a training and its arithmetic."""
+    one, two = ({".".join(p): value for p, value, _ in of.leaves()} for of in (here, there))
+    beside = ("seed", "schedule.steps", "schedule.eval_every", "schedule.bf16")
+    return [
+        (path, one[path], two[path])
+        for path in one
+        if path in two and one[path] != two[path] and not path.endswith(beside)
+    ]

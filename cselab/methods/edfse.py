@@ -58,7 +58,7 @@ class EDFSE(TrainingFree):
             of="EDFSE",
             paper="six encoders, a pivot each; the twins use two pivots",
             released="no difference known",
-            here="six in profile `paper`, four in the others (setting `pivots`)",
+            here="six in profile `paper`, four in `small`, three in `tiny` (setting `pivots`)",
         ),
         Difference(
             name="translator of the round trips",

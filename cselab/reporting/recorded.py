@@ -11,7 +11,7 @@ from pathlib import Path
 import pandas
 
 from cselab.errors import DataError, suggest
-from cselab.methods.config import TrainedConfig
+from cselab.methods import MethodConfig
 from cselab.paths import shipped
 from cselab.reporting.tables import read_tables
 from cselab.sweep.grid import expand, read_grid
@@ -74,20 +74,15 @@ def tables(against: str, only: Sequence[str]) -> dict[str, pandas.DataFrame]:
     return found
 
 
-def steps(text: str) -> dict[str, int]:
-    """Training steps of each label of a text's main grid that is trained: of its last stage.
+def methods(text: str) -> dict[str, MethodConfig]:
+    """The configuration of each label of a text's main grid.
 
     Args:
         text: "synthetic" or "real".
     """
     folder = shipped("reference") / "grids"
     runs = expand(read_grid(folder / f"{text}.toml"), shipped("notebooks"))
-    methods = {run.label: run.config.method for run in runs}
-    return {
-        label: method.schedule.steps
-        for label, method in methods.items()
-        if isinstance(method, TrainedConfig)
-    }
+    return {run.label: run.config.method for run in runs}
 
 
 def trained(text: str) -> pandas.DataFrame:
