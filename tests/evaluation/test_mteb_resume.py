@@ -91,8 +91,7 @@ def test_a_run_that_dies_while_it_writes_leaves_no_half_file(tmp_path, monkeypat
     assert json.loads(path.read_text())["scores"]["test"][0]["main_score"] == pytest.approx(
         result.get_score(), abs=1e-6
     )
-    assert {found.name for found in path.parent.iterdir()} == {
+    assert {found.name for found in path.parent.iterdir()} - {"run_settings.jsonl"} == {
         "SyntheticPairClassification.json",
         "model_meta.json",
-        "run_settings.jsonl",
-    }
+    }  # and what newer versions of mteb add
