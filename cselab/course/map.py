@@ -7,7 +7,7 @@ from IPython.display import HTML
 
 WIDTH, HEIGHT, GAP = 184, 60, 8
 """Of a box, and between two, in pixels."""
-BETWEEN = 20
+BETWEEN = 16
 """Pixels between two columns."""
 COLOURS = {
     "start": "#666666",
@@ -59,7 +59,7 @@ CHAPTERS = (
         "15_decoder_transfer",
         "one tower",
         "decoders beyond STS",
-        "conditions, captions, words",
+        "captions, words",
         ("10",),
     ),
     Chapter(
