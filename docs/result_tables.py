@@ -4,6 +4,7 @@ A function is a kind of table; its arguments are those of a marker or a template
 (`docs/results.py`).
 """
 
+import json
 import statistics
 from functools import cache
 
@@ -22,6 +23,18 @@ from cselab.reporting.recorded import TEXTS, recorded_texts, store
 from cselab.reporting.tables import Tables, printed_averages, read_tables
 from cselab.sweep.grid import expand, read_grid
 from cselab.sweep.store import Store
+
+EDITION = (
+    "synthetic-tune-towers",
+    "real-tune-towers",
+    "synthetic-tune-twins",
+    "real-tune-twins",
+    *claim_tables.GRIDS,
+    "real-round-trips",
+)
+"""Grids of this edition, in the order in which they ran."""
+PILOT = 67
+"""Seconds of a run, two at a time on two cores, measured on a few runs before the others."""
 
 
 @cache
@@ -211,13 +224,25 @@ def orders() -> pandas.DataFrame:
 
 
 def hours() -> pandas.DataFrame:
-    """Hours and number of the runs of each store of this edition."""
+    """Runs and hours of each grid of this edition, planned and recorded, and where its runs ran."""
     table = {}
-    for grid in claim_tables.GRIDS:
-        if store(grid).is_file():
-            runs = Store(store(grid)).runs()
-            table[grid] = [f"{runs.seconds.sum() / 3600:.1f}", str(len(runs))]
-    return pandas.DataFrame.from_dict(table, orient="index", columns=["hours", "runs"])
+    for grid in EDITION:
+        planned = len(claim_tables.declared_runs(grid))
+        runs = Store(store(grid)).runs() if store(grid).is_file() else None
+        table[grid] = {
+            "runs planned": str(planned),
+            "hours planned": f"{planned * PILOT / 3600:.1f}",
+            "runs": "0" if runs is None else str(len(runs)),
+            "hours": "" if runs is None else f"{runs.seconds.sum() / 3600:.1f}",
+            "machines": "" if runs is None else _machines(runs),
+        }
+    return pandas.DataFrame.from_dict(table, orient="index")
+
+
+def _machines(runs: pandas.DataFrame) -> str:
+    """Their names with the number of runs of each; a failed run has none."""
+    names = runs.environment.map(lambda text: json.loads(text or "{}").get("hardware", ""))
+    return "; ".join(f"{name}: {count}" for name, count in names.value_counts().items() if name)
 
 
 KINDS = {

@@ -21,7 +21,7 @@ import result_values
 from result_paths import REFERENCE, ROOT
 
 from cselab.reporting.claims import MARGIN
-from cselab.reporting.recorded import recorded_texts, store, trained
+from cselab.reporting.recorded import recorded_texts, trained
 from cselab.reporting.texts import markdown
 
 TEMPLATES = ROOT / "docs" / "templates"
@@ -73,8 +73,7 @@ def rendered(template: str) -> tuple[str, dict[str, pandas.DataFrame]]:
         curve=lambda name: [score for _, score in climb_figure.curve(**climb_figure.SHOWN[name])],
         margin=MARGIN,
         power=claim_tables.power,
-        grids=[grid for grid in claim_tables.GRIDS if claim_tables.declared_runs(grid)],
-        recorded_grids=[grid for grid in claim_tables.GRIDS if store(grid).is_file()],
+        pilot=result_tables.PILOT,
         claimed_grids=claim_tables.complete_grids(),
     )
     return page, tables
