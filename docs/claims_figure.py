@@ -60,8 +60,18 @@ def claims_figure(grids: list[str]) -> go.Figure:
     name_rows(figure, names)
     figure.update_xaxes(range=[-EDGE - 0.3, EDGE + 0.3], tickvals=list(range(-EDGE, EDGE + 1, 2)))
     return figure.update_layout(
-        title=f"Points in the direction of the claim; band: ±{MARGIN}; beyond {EDGE}: at the edge",
-        height=240 + 24 * len(names),
+        title=dict(
+            text=f"Points in a claim's direction; band: ±{MARGIN}; at the edge: {EDGE} or more",
+            x=0.01,
+            xref="container",
+            y=0.99,
+            yref="container",
+            yanchor="top",
+        ),
+        height=260 + 24 * len(names),
         width=560 + 190 * len(grids),
-        legend=dict(orientation="h", y=-0.05),
+        margin=dict(t=100, b=90),
+        legend=dict(
+            orientation="h", x=0.01, xref="container", y=0.01, yref="container", yanchor="bottom"
+        ),
     )
