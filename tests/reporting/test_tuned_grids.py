@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -33,7 +34,9 @@ def tuned(text: str) -> dict[str, dict]:
     return trees(f"{text}-tuned")
 
 
+@cache
 def trees(grid: str) -> dict[str, dict]:
+    """The trees of a grid, by label; expanding one takes seconds."""
     path = claim_tables.REFERENCE / "grids" / f"{grid}.toml"
     runs = expand({**read_grid(path), "seeds": 1}, NOTEBOOKS)
     return {run.label: run.config.method.model_dump() for run in runs}
