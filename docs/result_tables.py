@@ -228,14 +228,13 @@ def hours() -> pandas.DataFrame:
     table = {}
     for grid in EDITION:
         planned = len(claim_tables.declared_runs(grid))
-        runs = Store(store(grid)).runs() if store(grid).is_file() else None
-        table[grid] = {
-            "runs planned": str(planned),
-            "hours planned": f"{planned * PILOT / 3600:.1f}",
-            "runs": "0" if runs is None else str(len(runs)),
-            "hours": "" if runs is None else f"{runs.seconds.sum() / 3600:.1f}",
-            "machines": "" if runs is None else _machines(runs),
-        }
+        row = {"runs planned": str(planned), "hours planned": f"{planned * PILOT / 3600:.1f}"}
+        row |= {"runs": "0", "hours": "", "machines": ""}
+        if store(grid).is_file():
+            runs = Store(store(grid)).runs()
+            spent = f"{runs.seconds.sum() / 3600:.1f}"
+            row |= {"runs": str(len(runs)), "hours": spent, "machines": _machines(runs)}
+        table[grid] = row
     return pandas.DataFrame.from_dict(table, orient="index")
 
 

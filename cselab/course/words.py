@@ -142,8 +142,7 @@ def guide(lab: Lab) -> Markdown:
         f"**Running time.** Profile `tiny`: {tiny['time']} in a run of the whole workbook "
         f"({times['machine']}), {tiny['memory']} of memory. Run alone, it also does the "
         f"trainings that it shares with earlier notebooks. `small`: {small['time']}. `paper`, on a "
-        "GPU: "
-        f"{paper['time']}, {paper['memory']} (both estimated).\n\n"
+        f"GPU: {paper['time']}, {paper['memory']} (both estimated).\n\n"
         '**At full size**, with a GPU and the hub, set `profile = "paper"` in the parameters cell, '
         "or in a terminal\n\n"
         f"```sh\ncselab run {number} -p profile=paper\n```\n\n"
@@ -173,18 +172,17 @@ def compare_with_recorded(lab: Lab, trained: Mapping[str, tuple[StsReport, Train
     text = "real" if lab.session.has_real_data else "synthetic"
     tables = recorded.tables(next(iter(trained)), list(trained))
     found, configs = tables[f"{text} text"], recorded.methods(text)
+    shown = {label: trained[label] for label in trained if label in found.index}
     lines = [
         f"| {label} | {report.average:.1f} | {of.config.value_at(('schedule', 'steps'))} | "
         f"{found.average[label]:.1f} ± {found.sd[label]:.1f} | "
         f"{configs[label].value_at(('schedule', 'steps'))} | "
         f"{found.seeds[label]} |"
-        for label, (report, of) in trained.items()
-        if label in found.index
+        for label, (report, of) in shown.items()
     ]
     settings = [
         f"\n- {label}, `{path}`: {here} here, {there} there"
-        for label, (_, of) in trained.items()
-        if label in found.index
+        for label, (_, of) in shown.items()
         for path, here, there in _different(of.config, configs[label])
     ]
     differ = "Settings that differ:" + "".join(settings) if settings else "All settings are equal."
@@ -200,11 +198,12 @@ def compare_with_recorded(lab: Lab, trained: Mapping[str, tuple[StsReport, Train
 
 
 def _different(here: MethodConfig, there: MethodConfig) -> list[tuple[str, object, object]]:
-    """Paths and values that differ, but for the length of a training and its arithmetic."""
+    """Paths and values that differ, but for the length of a training and its arithmetic; None:
+    this side has no such setting."""
     one, two = ({".".join(p): value for p, value, _ in of.leaves()} for of in (here, there))
     beside = ("seed", "schedule.steps", "schedule.eval_every", "schedule.bf16")
     return [
-        (path, one[path], two[path])
-        for path in one
-        if path in two and one[path] != two[path] and not path.endswith(beside)
+        (path, one.get(path), two.get(path))
+        for path in dict.fromkeys([*one, *two])
+        if one.get(path) != two.get(path) and not path.endswith(beside)
     ]

@@ -74,14 +74,14 @@ def tables(against: str, only: Sequence[str]) -> dict[str, pandas.DataFrame]:
     return found
 
 
-def methods(text: str) -> dict[str, MethodConfig]:
-    """The configuration of each label of a text's main grid.
+def methods(grid: str) -> dict[str, MethodConfig]:
+    """The configuration of each label of a recorded grid, at its first seed.
 
     Args:
-        text: "synthetic" or "real".
+        grid: "synthetic", "real", or a study of one of them: "real-tuned".
     """
-    folder = shipped("reference") / "grids"
-    runs = expand(read_grid(folder / f"{text}.toml"), shipped("notebooks"))
+    path = shipped("reference") / "grids" / f"{grid}.toml"
+    runs = expand({**read_grid(path), "seeds": 1}, shipped("notebooks"))
     return {run.label: run.config.method for run in runs}
 
 

@@ -22,6 +22,9 @@ def test_settings_that_differ_from_the_recorded_runs_are_listed(monkeypatch):
     listed = dict(re.findall(r"- TNCSE, `(.+)`: (.+) there", box))
     assert listed["terms.ictm.weight"] == f"7.0 here, {weight}"
     assert listed["towers.1.temperature"].startswith("0.2 here, ")
+    other = lab.config("tncse", **{"terms": {"nce": 1, "ictm": 1}})
+    box = compare_with_recorded(lab, {"TNCSE": (report, Trained(encoder, other))}).data
+    assert "`terms.icnce.weight`: None here, 1.0 there" in box  # on one side alone
     assert not [path for path in listed if path.endswith(("steps", "seed"))]
     equal = compare_with_recorded(lab, {"TNCSE": (report, Trained(encoder, there))}).data
     assert "All settings are equal." in equal

@@ -7,15 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from cselab.reporting.recorded import store
-from cselab.sweep.grid import expand, read_grid
+from cselab.reporting.recorded import methods, store
 from cselab.sweep.store import Store
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "docs"))
 import claim_tables
 
 TEXTS = [text for text in claim_tables.TEXTS if claim_tables.declared_runs(f"{text}-tuned")]
-NOTEBOOKS = claim_tables.REFERENCE.parents[1] / "notebooks"
 TOWERS = {
     "SimCSE": "SimCSE,",
     "off-dropout": "off-dropout,",
@@ -29,17 +27,10 @@ DECODERS = {f"BeLLM: {mode}": f"BeLLM {mode}," for mode in ("none", "last", "all
 """By label of a tuned grid: how the labels of its trials begin."""
 
 
-def tuned(text: str) -> dict[str, dict]:
-    """The trees of a tuned grid, by label."""
-    return trees(f"{text}-tuned")
-
-
 @cache
 def trees(grid: str) -> dict[str, dict]:
     """The trees of a grid, by label; expanding one takes seconds."""
-    path = claim_tables.REFERENCE / "grids" / f"{grid}.toml"
-    runs = expand({**read_grid(path), "seeds": 1}, NOTEBOOKS)
-    return {run.label: run.config.method.model_dump() for run in runs}
+    return {label: config.model_dump() for label, config in methods(grid).items()}
 
 
 def winner(grid: str, beginning: str) -> dict:
@@ -69,7 +60,7 @@ def leaves(tree: object, path: str = "") -> Iterator[tuple[str, object]]:
 @pytest.mark.parametrize("text", TEXTS)
 def test_methods_have_the_settings_that_dev_chose(text):
     """Prevents a table "as tuned here" with a rate that was mistyped or chosen by a test."""
-    found = tuned(text)
+    found = trees(f"{text}-tuned")
     for tuning, names in (("towers", TOWERS), ("twins", TWINS | DECODERS)):
         for label, beginning in names.items():
             if label in found:
@@ -80,7 +71,7 @@ def test_methods_have_the_settings_that_dev_chose(text):
 @pytest.mark.parametrize("text", TEXTS)
 def test_parts_have_the_settings_that_dev_chose(text):
     """Prevents a tuned twin on towers, or a student of a teacher, that were tuned otherwise."""
-    found = tuned(text)
+    found = trees(f"{text}-tuned")
     simcse = winner(f"{text}-tune-towers", "SimCSE,")
     for label in ("sum of two towers", "TNCSE", "JTCSE"):
         rate = simcse["schedule"]["learning_rate"]
