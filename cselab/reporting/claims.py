@@ -26,6 +26,7 @@ from pathlib import Path
 
 import pandas
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from scipy.stats import ttest_rel
 
 from cselab.errors import SettingsError
 from cselab.evaluation import compare_seeds
@@ -125,9 +126,9 @@ def check_claims(scores: pandas.DataFrame, claims: Sequence[Claim]) -> pandas.Da
 
     Returns:
         One row a claim, in order: the claim, the number of seeds that both labels have, the mean
-            difference with its standard deviation and interval, the p of the sign-flip test before
-            and after Holm's correction for all claims, the seeds that a half-width of the margin
-            needs (at the spread of these runs), and the verdict.
+            difference with its standard deviation and interval, the p of the paired t test (which
+            the interval belongs to) before and after Holm's correction for all claims, the seeds
+            that a half-width of the margin needs (at the spread of these runs), and the verdict.
     """
     table = []
     for claim in claims:
@@ -155,7 +156,7 @@ def _compare(better: pandas.Series, than: pandas.Series, claim: Claim) -> dict[s
         "sd": found.sd,
         "low": found.low,
         "high": found.high,
-        "p": found.p_permutation,
+        "p": ttest_rel(better, than).pvalue if found.sd > 0 else float(found.mean == 0),
         "verdict": verdict(found.mean, found.low, found.high, claim.gap, claim.margin),
     }
     if claim.margin > 0:

@@ -62,7 +62,8 @@ def test_a_claim_is_read_off_the_seeds_that_both_have():
     assert list(table.verdict) == ["supported", "contradicted", "no runs", "no runs"]
     assert list(table.seeds) == [4, 4, 0, 0]
     assert table.difference[0] == pytest.approx(1.25)
-    assert table.p_holm[0] == pytest.approx(0.25)
+    assert table.p[0] == pytest.approx(0.00324, abs=1e-5)  # t = 8.66, 3 degrees of freedom
+    assert table.p_holm[0] == pytest.approx(2 * table.p[0])  # two claims have runs
     assert table.sd[0] == pytest.approx(0.2887, abs=1e-4)
     assert table.seeds_needed[0] == 11  # t(0.975, 10) 0.2887 / sqrt(11) = 0.194
 
