@@ -98,10 +98,9 @@ def recorded_differences(tables: Mapping[str, pandas.DataFrame]) -> str:
 
 
 def _relation(difference: float, low: float, high: float, other: str, digits: int) -> str:
-    interval = f"95 % interval {low:.{digits}f} to {high:.{digits}f}".replace("-", "−")
+    interval = f"95 % interval {low:.{digits}f} to {high:.{digits}f}"
     if low <= 0 <= high:
-        signed = f"{difference:+.{digits}f}".replace("-", "−")
-        return f"not distinguishable from {other} ({signed} points, {interval})"
+        return f"not distinguishable from {other} ({difference:+.{digits}f} points, {interval})"
     side = "above" if difference > 0 else "below"
     return f"{abs(difference):.{digits}f} points {side} {other} ({interval})"
 
