@@ -95,9 +95,9 @@ def _chart(title: str, question: str, against: str, rows: list[str]) -> Slide:
 
 
 def _one_tower() -> Slide:
-    rows = ["SimCSE", "ImSimCSE", "SimCSE, I + II", "SimCSE, supervised"]
-    question = "What does training without labels give a small backbone, and what do labels?"
-    return _chart("From the backbone to SimCSE", question, "untrained (cls)", rows)
+    rows = ["untrained (cls)", "SimCSE", "ImSimCSE", "sum of two towers"]
+    question = "What does training without labels give a small backbone?"
+    return _chart("From the backbone to SimCSE", question, "untrained (first_last)", rows)
 
 
 def _modulus() -> Slide:
@@ -111,20 +111,20 @@ def _modulus() -> Slide:
 
 
 def _twins() -> Slide:
-    rows = ["TNCSE", "JTCSE, parallel", "JTCSE, * CAELs, *"]
+    rows = ["TNCSE", "JTCSE", "JTCSE, CAELs: *"]
     question = "What does joint training add to the plain sum of the two towers?"
-    return _chart("Twins against their sum", question, "SimCSE, I + II", rows)
+    return _chart("Twins against their sum", question, "sum of two towers", rows)
 
 
 def _terms() -> Slide:
     question = "Three terms: which does the work?"
-    return _chart("Ablations", question, "JTCSE, parallel", ["JTCSE: *"])
+    return _chart("Ablations", question, "JTCSE", ["JTCSE: *"])
 
 
 def _layer_norms() -> Slide:
     question = "The norm constraint read off the last state, with fewer and fewer LayerNorms?"
-    rows = ["JTCSE, h^L, *", "JTCSE, parallel"]
-    return _chart("Removing LayerNorms", question, "JTCSE, h^L, 0 without LayerNorm", rows)
+    base, rows = "JTCSE on h^L, LayerNorms removed: 0", ["JTCSE on h^L, *", "JTCSE"]
+    return _chart("Removing LayerNorms", question, base, rows)
 
 
 def _seeds() -> Slide:

@@ -47,7 +47,7 @@ def relation(found: PairComparison | SeedComparison, other: str) -> str:
 
 
 def recorded_relation(label: str, other: str) -> str:
-    """How a recorded method stands to another one over seeds: a list, one line a kind of text.
+    """How a recorded method stands to another one over seeds: a list, one line a store.
 
     Args:
         label: Label of recorded runs.
@@ -62,8 +62,8 @@ def recorded_relation(label: str, other: str) -> str:
     Examples:
         >>> from cselab.course import recorded_relation
         >>> print(recorded_relation("TNCSE", "SimCSE"))  # doctest: +ELLIPSIS
-        - synthetic text: TNCSE is ... SimCSE (...95 % interval ...)
-        - real text: TNCSE is ... SimCSE (...95 % interval ...)
+        - synthetic text, as the papers set it: TNCSE is ... SimCSE (...95 % interval ...)
+        ...
     """
     lines = []
     for text, table in recorded.tables(other, [label]).items():
@@ -75,7 +75,7 @@ def recorded_relation(label: str, other: str) -> str:
 
 
 def recorded_differences(tables: Mapping[str, pandas.DataFrame]) -> str:
-    """List the differences of `recorded.tables` with their intervals, text by text.
+    """List the differences of `recorded.tables` with their intervals, store by store.
 
     Args:
         tables: Results of `evaluation.compare_methods` by name of the text.
@@ -169,8 +169,9 @@ def compare_with_recorded(lab: Lab, trained: Mapping[str, tuple[StsReport, Train
         True
     """
     text = "real" if lab.session.has_real_data else "synthetic"
-    tables = recorded.tables(next(iter(trained)), list(trained))
-    found, configs = tables[f"{text} text"], recorded.methods(text)
+    grid = f"{text}-papers"
+    tables = recorded.tables(next(iter(trained)), list(trained), {text: grid})
+    found, configs = tables[text], recorded.methods(grid)
     shown = {label: trained[label] for label in trained if label in found.index}
     lines = [
         f"| {label} | {report.average:.1f} | {of.config.value_at(('schedule', 'steps'))} | "
@@ -179,20 +180,21 @@ def compare_with_recorded(lab: Lab, trained: Mapping[str, tuple[StsReport, Train
         f"{found.seeds[label]} |"
         for label, (report, of) in shown.items()
     ]
-    settings = [
-        f"\n- {label}, `{path}`: {here} here, {there} there"
-        for label, (_, of) in shown.items()
-        for path, here, there in _different(of.config, configs[label])
+    settings: dict[tuple[str, object, object], list[str]] = {}
+    for label, (_, of) in shown.items():
+        for difference in _different(of.config, configs[label]):
+            settings.setdefault(difference, []).append(label)
+    listed = [
+        f"\n- `{path}`: {here} here, {there} there ({', '.join(labels)})"
+        for (path, here, there), labels in settings.items()
     ]
-    differ = "Settings that differ:" + "".join(settings) if settings else "All settings are equal."
-    backbone = lab.config("simcse").backbone
-    start = "" if backbone == "tiny-bert" else f" They start from `tiny-bert`, not `{backbone}`."
+    differ = "Settings that differ:" + "".join(listed) if listed else "All settings are equal."
     return Markdown(
         "| | this page | steps | recorded, mean ± sd over seeds | steps | seeds |\n"
         "|---|---|---|---|---|---|\n" + "\n".join(lines) + "\n\n"
         f"**Why they differ.** This page trains with one seed, on {len(lab.text):,} sentences, "
         "for the steps in the table; the recorded numbers are means over their seeds. The text is "
-        f"{text} in both.{start} {differ}"
+        f"{text} in both. {differ}"
     )
 
 

@@ -50,7 +50,7 @@ class ImSimCSE(SimCSE):
             name="head in training",
             paper="an MLP head in training, dropped afterwards (section 5.1)",
             released="the same: `--mlp_only_train` in each script",
-            here='the same; `head="none"`, which the recorded runs have, reads the raw [CLS]',
+            here='the same; `head="none"` reads the raw [CLS]',
             term="off_info",
             change={"head": "none"},
             labels=("MLP head", "no head"),

@@ -67,7 +67,7 @@ class JTCSE(TNCSE):
             of="JTCSE",
             paper="pools finished checkpoints at inference (Table XI)",
             released="the same",
-            here="notebook 07 pools finished models, on dev; the recorded study trains with each "
+            here="the same, on dev in notebook 07; the first edition's study trains with each "
             "pooling",
         ),
         Difference(

@@ -57,8 +57,7 @@ class UC(TrainingFree):
             of="TNCSE, JTCSE",
             paper="unsupervised InfoCSE's checkpoint; TNCSE adds it to RankCSE in the same way",
             released="the same",
-            here="InfoCSE trained here, or another trained method (setting `outsider.method`); the "
-            "outsider of the recorded runs is supervised SimCSE",
+            here="InfoCSE trained here, or another trained method (setting `outsider.method`)",
         ),
     )
 

@@ -223,7 +223,7 @@ def difference_chart(
         above, below = table.high - table.difference, table.difference - table.low
         figure.add_scatter(
             x=table.difference,
-            y=[methods.index(method) + 0.2 * place for method in table.index],
+            y=[methods.index(method) + 0.18 * place for method in table.index],
             mode="markers",
             name=name,
             marker=dict(color=colour, size=9, symbol=("circle", "diamond")[place % 2]),
@@ -235,7 +235,7 @@ def difference_chart(
     return figure.update_layout(
         title=title,
         xaxis_title=f"Spearman × 100 above {against}, 95 % interval over seeds",
-        height=190 + 34 * len(methods),
+        height=190 + max(34, 16 * len(known)) * len(methods),
         showlegend=True,
     )
 

@@ -4,7 +4,7 @@ They stand in outputs/reference/results.
 """
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
 
@@ -18,14 +18,25 @@ from cselab.sweep.grid import expand, read_grid
 from cselab.sweep.store import Store
 
 TEXTS = ("synthetic", "real")
-UNTRAINED = ("flow", "sif", "untrained", "whitened")
+CLAIMS = {
+    "synthetic text, as the papers set it": "synthetic-papers",
+    "synthetic text, as tuned here": "synthetic-tuned",
+    "real text, as the papers set it": "real-papers",
+    "real text, as tuned here": "real-tuned",
+}
+"""The stores of the claims (outputs/reference/claims.md)."""
+FIRST_EDITION = {f"{text} text": text for text in TEXTS}
+"""The stores of the studies, each of which changes one thing in a row tuned with one seed
+(outputs/reference/studies.md)."""
+NOT_TRAINED = ("flow", "pooled", "sif", "untrained", "whitened")
+"""Methods that train nothing themselves."""
 
 
 def store(text: str) -> Path:
     """Path of the store of recorded runs.
 
     Args:
-        text: "synthetic", "real", or a study of one of them: "baselines-synthetic".
+        text: "synthetic", "real", or a grid of one of them: "synthetic-papers".
     """
     return shipped("reference") / "results" / f"{text}.sqlite"
 
@@ -35,7 +46,9 @@ def recorded_texts() -> list[str]:
     return [text for text in TEXTS if store(text).is_file()]
 
 
-def tables(against: str, only: Sequence[str]) -> dict[str, pandas.DataFrame]:
+def tables(
+    against: str, only: Sequence[str], stores: Mapping[str, str] = CLAIMS
+) -> dict[str, pandas.DataFrame]:
     """Compare recorded labels with one of them by `evaluation.compare_methods` (Spearman x100).
 
     `plots.difference_chart` draws the tables.
@@ -43,10 +56,12 @@ def tables(against: str, only: Sequence[str]) -> dict[str, pandas.DataFrame]:
     Args:
         against: Label of the baseline.
         only: Labels, * and ? as in a shell.
+        stores: Names of stores (as in `store`) by what the tables are called; those without a file
+            are left out.
 
     Returns:
-        One table for each kind of text in which `against` was run, by its name ("synthetic text",
-            "real text"). Rows are in the order of `only`, then by their names and numbers.
+        One table for each store in which `against` was run. Rows are in the order of `only`, then
+            by their names and numbers.
 
     Raises:
         DataError: For a label or pattern without runs, with the nearest label.
@@ -54,10 +69,11 @@ def tables(against: str, only: Sequence[str]) -> dict[str, pandas.DataFrame]:
     Examples:
         >>> from cselab.reporting import recorded
         >>> found = recorded.tables("SimCSE", ["TNCSE", "ImSimCSE"])
-        >>> list(found), list(found["real text"].index)
-        (['synthetic text', 'real text'], ['SimCSE', 'TNCSE', 'ImSimCSE'])
+        >>> list(found["real text, as the papers set it"].index)
+        ['SimCSE', 'TNCSE', 'ImSimCSE']
     """
-    labels = {text: set(Store(store(text)).runs().label) for text in recorded_texts()}
+    paths = {name: store(text) for name, text in stores.items() if store(text).is_file()}
+    labels = {name: set(Store(path).runs().label) for name, path in paths.items()}
     known = set().union(*labels.values())
     for pattern in (against, *only):
         if not any(fnmatchcase(label, pattern) for label in known):
@@ -67,10 +83,10 @@ def tables(against: str, only: Sequence[str]) -> dict[str, pandas.DataFrame]:
         return next((i for i, pattern in enumerate(only) if fnmatchcase(label, pattern)), -1)
 
     found = {}
-    for text in labels:
-        if against in labels[text]:
-            scores = read_tables(store(text), against=against, only=only).numbers["scores"]
-            found[f"{text} text"] = scores.loc[sorted(scores.index, key=place)]
+    for name, path in paths.items():
+        if against in labels[name]:
+            scores = read_tables(path, against=against, only=only).numbers["scores"]
+            found[name] = scores.loc[sorted(scores.index, key=place)]
     return found
 
 
@@ -78,7 +94,7 @@ def methods(grid: str) -> dict[str, MethodConfig]:
     """The configuration of each label of a recorded grid, at its first seed.
 
     Args:
-        grid: "synthetic", "real", or a study of one of them: "real-tuned".
+        grid: As in `store`.
     """
     path = shipped("reference") / "grids" / f"{grid}.toml"
     runs = expand({**read_grid(path), "seeds": 1}, shipped("notebooks"))
@@ -88,14 +104,14 @@ def methods(grid: str) -> dict[str, MethodConfig]:
 def trained(text: str) -> pandas.DataFrame:
     """The rows of what was trained, one a run and measure; `plots.energy_chart` draws them.
 
-    Untrained models are left out: one has a single energy but a score for each pooling, which
-    would distort a correlation of the two.
+    What trains nothing is left out: there, a model has a single energy but a score for each
+    pooling, which would distort a correlation of the two.
 
     Args:
         text: As in `store`.
     """
     rows = read_tables(store(text)).rows
-    return rows[~rows["method"].isin(UNTRAINED)]
+    return rows[~rows["method"].isin(NOT_TRAINED)]
 
 
 def transfer_protocols() -> pandas.DataFrame:

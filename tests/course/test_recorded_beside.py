@@ -13,13 +13,13 @@ def test_settings_that_differ_from_the_recorded_runs_are_listed(monkeypatch):
     that only the length of the training differs."""
     monkeypatch.setenv("CSELAB_DATA", "")
     lab = open_lab("x", sentences=50, synthetic_pairs=20)
-    there = recorded.methods("synthetic")["TNCSE"]
+    there = recorded.methods("synthetic-papers")["TNCSE"]
     weight = there.value_at(("terms", "ictm", "weight"))
     encoder = cselab.load("tiny-bert")
     report = lab.evaluate({"TNCSE": Trained(encoder, there)})["TNCSE"]
     other = lab.config("tncse", **{"terms.ictm": 7, "towers.1.temperature": 0.2})
     box = compare_with_recorded(lab, {"TNCSE": (report, Trained(encoder, other))}).data
-    listed = dict(re.findall(r"- TNCSE, `(.+)`: (.+) there", box))
+    listed = dict(re.findall(r"- `(.+)`: (.+) there \(TNCSE\)", box))
     assert listed["terms.ictm.weight"] == f"7.0 here, {weight}"
     assert listed["towers.1.temperature"].startswith("0.2 here, ")
     other = lab.config("tncse", **{"terms": {"nce": 1, "ictm": 1}})

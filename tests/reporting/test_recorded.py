@@ -33,16 +33,18 @@ def test_a_difference_is_paired_by_seed_and_keeps_the_studys_order():
 
 
 def test_names_choose_rows_and_a_wrong_baseline_is_named():
-    found = recorded.tables("SimCSE, I + II", ["TNCSE", "JTCSE*"])["synthetic text"]
-    assert {"SimCSE, I + II", "TNCSE", "JTCSE, parallel"} <= set(found.index)
+    found = recorded.tables("sum of two towers", ["TNCSE", "JTCSE*"])
+    found = found["synthetic text, as the papers set it"]
+    assert {"sum of two towers", "TNCSE", "JTCSE"} <= set(found.index)
     assert not {"SimCSE", "TNCSE D"} & set(found.index)
     with pytest.raises(DataError, match="SimCSEE.*SIF mean"):
-        recorded.tables("SimCSEE", [])
+        recorded.tables("SimCSEE", [], recorded.FIRST_EDITION)
 
 
 def test_rows_come_by_what_was_asked_for_and_by_number():
     """Prevents 128 artificial rows between none and 32."""
-    found = recorded.tables("SimCSE", ["less*", "SimCSE + Barlow*"])["synthetic text"]
+    found = recorded.tables("SimCSE", ["less*", "SimCSE + Barlow*"], recorded.FIRST_EDITION)
+    found = found["synthetic text"]
     barlow = [f"SimCSE + Barlow, M = {rows}" for rows in (0, 32, 64, 128)]
     noise = ["less noise, negatives", "less noise, positives"]
     assert list(found.index) == ["SimCSE", *noise, *barlow]
@@ -50,9 +52,9 @@ def test_rows_come_by_what_was_asked_for_and_by_number():
 
 def test_a_model_without_training_is_in_no_correlation():
     """Prevents five points of one energy, a pooling each, in the plot of energy and scores."""
-    labels = set(recorded.trained("synthetic").label)
+    labels = set(recorded.trained("synthetic-papers").label)
     assert {"SimCSE", "TNCSE"} <= labels
-    assert not {"untrained (cls)", "untrained (mean)", "whitened (cls)"} & labels
+    assert not {"untrained (cls)", "SimCSE, pooled: mean", "whitened (first_last)"} & labels
 
 
 @pytest.mark.parametrize("path", STORES, ids=lambda path: path.stem)

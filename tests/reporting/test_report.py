@@ -107,7 +107,7 @@ def test_claims_and_energy_are_in_the_report(store, tmp_path):
     )
     page = write_report(store.path, tmp_path / "r", claims=tmp_path / "c.toml").read_text()
     text = (tmp_path / "r" / "report.md").read_text()
-    assert "| J beats T | +0.50 | +1.25 | [+0.79, +1.71] | supported | 0.125 | 0.125 | 4 |" in text
+    assert "| J beats T | +0.50 | +1.25 | [+0.79, +1.71] | supported | 0.003 | 0.003 | 4 |" in text
     assert "| jtcse − towers | Table 1 |" in text
     assert re.search(r"\| T beats X .* \| no runs \|  \|  \| 0 \|  \| .* \| Table 2 \|", text)
     packed = re.search(r"<script id='payload' type='text/plain'>([^<]*)</script>", page)[1]
