@@ -8,8 +8,11 @@ from scipy.stats import t
 
 from cselab.evaluation import seeds_for_width
 from cselab.reporting.claims import (
+    CONTRADICTED,
     MARGIN,
     NO_RUNS,
+    SMALLER,
+    SUPPORTED,
     VERDICTS,
     check_claims,
     read_claims,
@@ -106,6 +109,23 @@ def earlier() -> pandas.DataFrame:
         table[name] = (found.verdict + " (" + here + ")").str.replace(" ()", "", regex=False)
         table[f"{name}: seeds"] = found.seeds.map(str)
     return table.rename_axis(None)
+
+
+def changes(text: str) -> pandas.DataFrame:
+    """The claims whose verdict on a text is another one than the first edition's, in a grid of the
+    text at least; "supported" and "supported, smaller" count as one."""
+    first = pandas.read_csv(REFERENCE / "first-edition" / f"claims-{text}.csv").set_index("claim")
+    table = pandas.DataFrame({"first edition": first.verdict})
+    settled = table["first edition"].where(lambda verdict: verdict.isin([SUPPORTED, CONTRADICTED]))
+    differs = pandas.Series(False, table.index)
+    for grid in complete_grids():
+        if grid.startswith(text):
+            now = checked(grid).set_index("claim").verdict
+            table[SETTINGS[grid.split("-")[1]]] = now
+            now = now.replace(SMALLER, SUPPORTED)
+            now_settled = now.where(now.isin([SUPPORTED, CONTRADICTED]))
+            differs |= (settled.fillna("") != now_settled.fillna("")) & (now != NO_RUNS)
+    return table[differs & (table["first edition"] != NO_RUNS)].rename_axis(None)
 
 
 def power() -> str:

@@ -259,6 +259,7 @@ KINDS = {
     "counts": claim_tables.counts,
     "evidence": claim_tables.evidence,
     "earlier": claim_tables.earlier,
+    "changes": claim_tables.changes,
     "main": main_table,
     "means": means,
     "study": study,
