@@ -4,6 +4,7 @@ import re
 import sys
 from pathlib import Path
 
+import pandas
 import pytest
 
 from cselab.reporting import recorded
@@ -49,6 +50,29 @@ def test_every_table_of_the_results_is_on_a_page():
         for name in re.findall(r"\(tables/([^)]+)\)", page.read_text(encoding="utf-8"))
     }
     assert {path.name for path in (result_tables.REFERENCE / "tables").iterdir()} == linked
+
+
+def test_a_change_of_verdict_is_more_than_another_word(monkeypatch):
+    """Prevents "undecided" after "no effect found" and "supported, smaller" after "supported" from
+    being listed as changes, and a claim without runs."""
+    now = {
+        "TNCSE's joint training improves the summed towers": "supported, smaller",  # supported
+        "More towers are better than two": "undecided",  # no effect found
+        "A single student (D) is better than its teacher, TNCSE": "supported",  # contradicted
+        "DCL improves SimCSE": "no runs",  # contradicted
+    }
+    claims = [claim.claim for claim in claim_tables.read_claims(claim_tables.CLAIMS)]
+    verdicts = [now.get(claim, "no runs") for claim in claims]
+    found = pandas.DataFrame({"claim": claims, "verdict": verdicts})
+    monkeypatch.setattr(claim_tables, "complete_grids", lambda: ["synthetic-papers"])
+    monkeypatch.setattr(claim_tables, "checked", lambda grid: found)
+    changes = claim_tables.changes("synthetic")
+    assert changes.to_dict("index") == {
+        "A single student (D) is better than its teacher, TNCSE": {
+            "first edition": "contradicted",
+            "as the papers set it": "supported",
+        }
+    }
 
 
 def test_every_label_of_a_claim_is_in_a_grid():
