@@ -1,12 +1,14 @@
-"""Collect the pages of the documentation site in outputs/docs/pages: `python docs/site.py [RUN]`.
+"""Build the documentation site in outputs/docs/site: `python docs/site.py [RUN]`.
 
 RUN is the folder of a finished `cselab run`, by default the newest: the site shows its notebooks.
-Pages keep the places that they have in the repository, so that a link works in both; pages of the
-API are generated, and equations become MathML. `make docs` then builds the site (mkdocs.yml).
+The pages are collected in outputs/docs/pages and keep the places that they have in the repository,
+so that a link works in both; pages of the API are generated, and equations become MathML. zensical
+builds the site from them (mkdocs.yml).
 """
 
 import ast
 import importlib
+import os
 import shutil
 import subprocess
 import sys
@@ -23,6 +25,7 @@ COPIED = (
     "Dockerfile",
     "docs/**/*.md",
     "docs/*.css",
+    "docs/*.js",
     "docs/images/*",
     "data/*.md",
     "data/backbones/*/README.md",
@@ -46,6 +49,8 @@ PACKAGES = (
     "cselab.course",
 )
 """Packages whose `__all__` is the library."""
+SHIM = "https://unpkg.com/iframe-worker/shim"
+"""What zensical's pages fetch for the search where they are opened from a folder."""
 
 
 def copied() -> list[Path]:
@@ -125,6 +130,21 @@ def collect(run: Path) -> None:
     (PAGES / "notebooks" / "index.md").write_text(notebooks_page(executed), encoding="utf-8")
 
 
+def build(root: Path = ROOT) -> Path:
+    """Build the site of the collected pages, whose search needs no network; return its folder.
+
+    root: The folder of mkdocs.yml.
+    """
+    command = [Path(sys.executable).with_name("zensical"), "build", "--clean", "--strict"]
+    subprocess.run(command, cwd=root, check=True)
+    site = root / "outputs" / "docs" / "site"
+    for page in site.rglob("*.html"):
+        shim = os.path.relpath(site / "docs" / "iframe-worker.js", page.parent)
+        text = page.read_text(encoding="utf-8")
+        page.write_text(text.replace(SHIM, Path(shim).as_posix()), encoding="utf-8")
+    return site
+
+
 def newest_run() -> Path:
     """The folder of the newest run with a report."""
     reports = (ROOT / "outputs" / "runs").glob("*/index.html")
@@ -133,3 +153,4 @@ def newest_run() -> Path:
 
 if __name__ == "__main__":
     collect(Path(sys.argv[1]) if len(sys.argv) > 1 else newest_run())
+    print(build() / "index.html")
