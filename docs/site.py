@@ -126,7 +126,11 @@ def collect(run: Path) -> None:
     (PAGES / "api" / "commands.md").write_text(commands_page(), encoding="utf-8")
     for page in run.glob("*.html"):
         name = "run.html" if page.stem == "index" else page.name
-        shutil.copyfile(page, PAGES / "notebooks" / name)
+        back = (
+            '<body><p style="margin: 0.5rem 1rem"><a href="index.html">cselab · notebooks</a></p>'
+        )
+        text = page.read_text(encoding="utf-8").replace("<body>", back, 1)
+        (PAGES / "notebooks" / name).write_text(text, encoding="utf-8")
     (PAGES / "notebooks" / "index.md").write_text(notebooks_page(executed), encoding="utf-8")
 
 

@@ -37,7 +37,7 @@ def site(tmp_path_factory) -> Path:
     run = folder / "run"
     run.mkdir()
     for stem in (*RUN, "index"):
-        (run / f"{stem}.html").write_text("<!doctype html><title>executed</title>")
+        (run / f"{stem}.html").write_text("<!doctype html><body>executed")
     spec = importlib.util.spec_from_file_location("docs_site", ROOT / "docs" / "site.py")
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
@@ -67,6 +67,8 @@ def test_every_link_of_the_site_leads_somewhere(site):
             if not there and page.name != "404.html":  # served at any depth
                 broken.append((str(page.relative_to(site)), target))
     assert broken == []
+    executed = pages[(site / "notebooks" / f"{RUN[0]}.html").resolve()]
+    assert "index.html" in executed.targets  # a way back
 
 
 @pytest.mark.slow
