@@ -214,7 +214,7 @@ def difference_chart(
         >>> table = pandas.DataFrame({"difference": [1.5], "low": [1.0], "high": [2.0]}, ["tncse"])
         >>> figure = difference_chart({"synthetic text": table}, "simcse")
         >>> figure.layout.xaxis.title.text
-        'Spearman × 100 above simcse,<br>95 % interval over seeds'
+        'points above simcse,<br>95 % interval over seeds'
     """
     figure = go.Figure()
     known = {name: table.dropna(subset="difference") for name, table in tables.items()}
@@ -234,7 +234,7 @@ def difference_chart(
     name_rows(figure, methods)
     return figure.update_layout(
         title=title,
-        xaxis_title=f"Spearman × 100 above {against},<br>95 % interval over seeds",
+        xaxis_title=f"points above {against},<br>95 % interval over seeds",
         height=180 + 22 * len(known) + max(34, 16 * len(known)) * len(methods),
         margin=dict(b=80 + 22 * len(known)),  # on a phone each name has a line of the legend
         legend=dict(
