@@ -128,6 +128,12 @@ def changes(text: str) -> pandas.DataFrame:
     return table[differs & (table["first edition"] != NO_RUNS)].rename_axis(None)
 
 
+def gap(better: str, than: str) -> str:
+    """The difference that a paper prints for two rows. Raises StopIteration for no such claim."""
+    found = next(c for c in read_claims(CLAIMS) if (c.better, c.than) == (better, than) and c.gap)
+    return f"{found.gap:+.2f}"
+
+
 def power() -> str:
     """How many seeds the margin needs, by the first edition's paired deviations."""
     parts = []

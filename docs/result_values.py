@@ -7,7 +7,7 @@ import pandas
 
 from cselab.errors import DataError, suggest
 from cselab.evaluation import SeedComparison, compare_seeds
-from cselab.reporting.recorded import store
+from cselab.reporting.recorded import methods, store
 from cselab.reporting.tables import read_tables
 
 
@@ -49,6 +49,11 @@ def gain(text: str, better: str, than: str, measure: str = "test") -> Gain:
 def mean(text: str, label: str, measure: str = "test") -> str:
     """The mean score of a label."""
     return f"{scores(text, label, measure).mean():.1f}"
+
+
+def setting(grid: str, label: str, path: str) -> str:
+    """A setting of a label in a grid."""
+    return f"{methods(grid)[label].value_at(tuple(path.split('.'))):g}"
 
 
 def seeds(text: str, label: str) -> int:

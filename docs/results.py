@@ -70,10 +70,13 @@ def rendered(template: str) -> tuple[str, dict[str, pandas.DataFrame]]:
         gain=result_values.gain,
         mean=result_values.mean,
         seeds=result_values.seeds,
+        setting=result_values.setting,
         curve=lambda name: [score for _, score in climb_figure.curve(**climb_figure.SHOWN[name])],
         margin=MARGIN,
         power=claim_tables.power,
+        gap=claim_tables.gap,
         pilot=result_tables.PILOT,
+        claims=len(claim_tables.read_claims(claim_tables.CLAIMS)),
         claimed_grids=claim_tables.complete_grids(),
     )
     return page, tables
@@ -89,6 +92,7 @@ def write(template: str, page: Path) -> None:
 
 def draw_figures() -> None:
     """Draw the figures of outputs/reference."""
+    from claims_figure import claims_figure
     from growth_figure import growth_figure  # these need a browser, which filling a page does not
     from pictures import draw
     from speed_tables import benchmarks, sweep
@@ -100,6 +104,8 @@ def draw_figures() -> None:
     figures = {f"energy-{text}": energy_chart(trained(text)) for text in recorded_texts()}
     figures["climb"] = climb_figure.climb_figure()
     figures["growth"] = growth_figure(benchmarks(), sweep())
+    if grids := claim_tables.complete_grids():
+        figures["claims"] = claims_figure(grids)
     draw(figures, REFERENCE / "figures")
 
 
