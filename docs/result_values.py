@@ -1,5 +1,6 @@
 """Numbers of the recorded studies, for the prose of their pages."""
 
+import json
 from dataclasses import dataclass
 from functools import cache
 
@@ -9,6 +10,7 @@ from cselab.errors import DataError, suggest
 from cselab.evaluation import SeedComparison, compare_seeds
 from cselab.reporting.recorded import methods, store
 from cselab.reporting.tables import read_tables
+from cselab.sweep.store import Store
 
 
 @dataclass(frozen=True)
@@ -54,6 +56,26 @@ def mean(text: str, label: str, measure: str = "test") -> str:
 def setting(grid: str, label: str, path: str) -> str:
     """A setting of a label in a grid."""
     return f"{methods(grid)[label].value_at(tuple(path.split('.'))):g}"
+
+
+def repeated(grid: str) -> str:
+    """What the runs of a grid that were made again, on this or another machine, differ by."""
+    one, two = (
+        Store(store(name)).scores().query("measure == 'test' and task == 'average'")
+        for name in (grid, f"{grid}-again")
+    )
+    machines = (Store(store(name)).runs().set_index("key") for name in (grid, f"{grid}-again"))
+    first, again = (
+        runs.environment.map(lambda text: json.loads(text)["hardware"]) for runs in machines
+    )
+    both = one.set_index("key").join(two.set_index("key"), rsuffix="_again", how="inner")
+    gap = (both.value - both.value_again).abs()
+    other = first[gap.index] != again[gap.index]
+    return (
+        f"{other.sum()} runs made again on another machine differ by {gap[other].mean():.3f} "
+        f"points in the mean and {gap[other].max():.3f} at most; {(~other).sum()} made again on "
+        f"the same one differ by {gap[~other].max():.3f}"
+    )
 
 
 def seeds(text: str, label: str) -> int:

@@ -71,6 +71,7 @@ def rendered(template: str) -> tuple[str, dict[str, pandas.DataFrame]]:
         mean=result_values.mean,
         seeds=result_values.seeds,
         setting=result_values.setting,
+        repeated=result_values.repeated,
         curve=lambda name: [score for _, score in climb_figure.curve(**climb_figure.SHOWN[name])],
         margin=MARGIN,
         power=claim_tables.power,
