@@ -7,6 +7,7 @@ from result_paths import REFERENCE
 from scipy.stats import t
 
 from cselab.evaluation import seeds_for_width
+from cselab.reporting import recorded
 from cselab.reporting.claims import (
     CONTRADICTED,
     MARGIN,
@@ -25,7 +26,7 @@ from cselab.sweep.grid import expand, parse_seeds, read_grid
 CLAIMS = REFERENCE / "claims.toml"
 TEXTS = {"synthetic": "synthetic text", "real": "real text"}
 SETTINGS = {"papers": "as the papers set it", "tuned": "as tuned here"}
-GRIDS = tuple(f"{text}-{setting}" for text in TEXTS for setting in SETTINGS)
+GRIDS = tuple(recorded.CLAIMS.values())
 LEVEL = 0.05
 
 

@@ -4,7 +4,6 @@ A function is a kind of table; its arguments are those of a marker or a template
 (`docs/results.py`).
 """
 
-import json
 import statistics
 from functools import cache
 
@@ -14,6 +13,7 @@ from climb_figure import climb, climbs
 from result_paths import REFERENCE, ROOT
 from result_rows import HEADLINE, PRINTED, SHOWN, STUDIES
 from result_sources import sources
+from result_values import hardware
 from speed_tables import benchmarks, growth, profile, speeds, sweeping
 
 from cselab.data.sts import STS7
@@ -245,8 +245,8 @@ def hours() -> pandas.DataFrame:
 
 def _machines(runs: pandas.DataFrame) -> str:
     """Their names with the number of runs of each; a failed run has none."""
-    names = runs.environment.map(lambda text: json.loads(text or "{}").get("hardware", ""))
-    return "; ".join(f"{name}: {count}" for name, count in names.value_counts().items() if name)
+    counts = hardware(runs).value_counts()
+    return "; ".join(f"{name}: {count}" for name, count in counts.items() if name)
 
 
 KINDS = {

@@ -60,22 +60,22 @@ def setting(grid: str, label: str, path: str) -> str:
 
 def repeated(grid: str) -> str:
     """What the runs of a grid that were made again, on this or another machine, differ by."""
-    one, two = (
-        Store(store(name)).scores().query("measure == 'test' and task == 'average'")
-        for name in (grid, f"{grid}-again")
-    )
-    machines = (Store(store(name)).runs().set_index("key") for name in (grid, f"{grid}-again"))
-    first, again = (
-        runs.environment.map(lambda text: json.loads(text)["hardware"]) for runs in machines
-    )
-    both = one.set_index("key").join(two.set_index("key"), rsuffix="_again", how="inner")
-    gap = (both.value - both.value_again).abs()
-    other = first[gap.index] != again[gap.index]
+    stores = [Store(store(name)) for name in (grid, f"{grid}-again")]
+    chosen = "measure == 'test' and task == 'average'"
+    first, again = (of.scores().query(chosen).set_index("key").value for of in stores)
+    here, there = (hardware(of.runs().set_index("key")) for of in stores)
+    gap = (first - again).dropna().abs()
+    other = here[gap.index] != there[gap.index]
     return (
         f"{other.sum()} runs made again on another machine differ by {gap[other].mean():.3f} "
         f"points in the mean and {gap[other].max():.3f} at most; {(~other).sum()} made again on "
         f"the same one differ by {gap[~other].max():.3f}"
     )
+
+
+def hardware(runs: pandas.DataFrame) -> pandas.Series:
+    """The machine of each run of a store; "" of a failed run."""
+    return runs.environment.map(lambda text: json.loads(text or "{}").get("hardware", ""))
 
 
 def seeds(text: str, label: str) -> int:

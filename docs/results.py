@@ -79,6 +79,7 @@ def rendered(template: str) -> tuple[str, dict[str, pandas.DataFrame]]:
         pilot=result_tables.PILOT,
         claims=len(claim_tables.read_claims(claim_tables.CLAIMS)),
         claimed_grids=claim_tables.complete_grids(),
+        pending_grids=[g for g in claim_tables.GRIDS if g not in claim_tables.complete_grids()],
     )
     return page, tables
 
