@@ -14,7 +14,7 @@ from result_paths import REFERENCE, ROOT
 from result_rows import HEADLINE, PRINTED, SHOWN, STUDIES
 from result_sources import sources
 from result_values import hardware
-from speed_tables import benchmarks, growth, profile, speeds, sweeping
+from speed_tables import benchmarks, growth, profile, speeds, sweeping, viewers
 
 from cselab.data.sts import STS7
 from cselab.evaluation import compare_methods
@@ -254,6 +254,7 @@ KINDS = {
     "profile": profile,
     "growth": growth,
     "sweeping": sweeping,
+    "viewers": viewers,
     "headline": headline,
     "claims": claim_tables.claims,
     "counts": claim_tables.counts,

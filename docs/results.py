@@ -1,6 +1,6 @@
 """The pages of the project's recorded studies: `python docs/results.py` writes the pages of
 outputs/reference from the templates in docs/templates (Jinja), a CSV file of each table of theirs,
-and the tables of the README and of two pages of docs/how-to; with `--figures` it also draws the
+and the tables of the README and of pages of docs/how-to; with `--figures` it also draws the
 figures, in a browser.
 
 In the README and docs/how-to a table stands between `<!-- table: KIND [TEXT] [NAME] -->` and
@@ -31,6 +31,7 @@ MARKED = (
     ROOT / "README.md",
     ROOT / "docs" / "how-to" / "training.md",
     ROOT / "docs" / "how-to" / "sweeps.md",
+    ROOT / "docs" / "how-to" / "widgets.md",
 )
 """Pages with markers."""
 

@@ -1,4 +1,4 @@
-"""The tables of the benchmarks, made from benchmarks.json and sweep.json."""
+"""The tables of the benchmarks, made from benchmarks.json, sweep.json and viewers.json."""
 
 import json
 from pathlib import Path
@@ -115,3 +115,31 @@ def sweeping() -> pandas.DataFrame:
         for n, (best, parts) in sweep().items()
     }
     return pandas.DataFrame(rows).T.rename_axis("workers")
+
+
+ABILITIES = {
+    "models and layers in one file": ("2, all", "1, all", "1, one layer"),
+    "adapts to a width of 400 px and a dark theme": ("both", "dark by an option", "light only"),
+    "difference of two models; values; hidden sinks": ("yes", "no", "no"),
+    "reached with the keyboard": ("every head, token and control", "no", "no"),
+    "lines between tokens; neurons; encoder-decoders; decoders": ("no", "yes", "decoders"),
+}
+"""What the tools for attention can do, in the order of viewers.json: looked at, not measured."""
+
+
+def viewers() -> pandas.DataFrame:
+    """One page of attention by three tools (`benchmarks/viewers.py`)."""
+    pages = json.loads((REFERENCE / "viewers.json").read_text())["pages"].values()
+    drawn = ["yes" if page["marks"] else f'no: "{"; ".join(page["errors"])}"' for page in pages]
+    rows = {
+        "size": [f"{page['bytes'] / 1e6:.2f} MB" for page in pages],
+        "drawn without a network": drawn,
+        **ABILITIES,
+    }
+    versions = [page.get("version") for page in pages]
+    columns = [
+        "cselab",
+        f"bertviz {versions[1]} model view",
+        f"circuitsvis {versions[2]} `attention_heads`",
+    ]
+    return pandas.DataFrame.from_dict(rows, orient="index", columns=columns)

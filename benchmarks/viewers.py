@@ -1,0 +1,72 @@
+"""One page of attention by cselab, bertviz and circuitsvis: `python benchmarks/viewers.py`.
+
+Each tool's own code writes one HTML file with the attention of a model of the shape of BERT-base on
+27 tokens (cselab: of two such models). The file is opened in a browser without a network. Writes
+the sizes, what was drawn and the browser's errors to outputs/reference/viewers.json. circuitsvis is
+not among the project's dependencies: `pip install --no-deps circuitsvis`.
+"""
+
+import json
+import shutil
+import tempfile
+from importlib.metadata import version
+from pathlib import Path
+
+import bertviz
+import torch
+from circuitsvis.attention import attention_heads
+from playwright.sync_api import Browser, sync_playwright
+from transformers import BertConfig, BertModel
+
+from cselab.experiments.doctor import BROWSERS
+from cselab.headless.page import write_html
+from cselab.models import SentenceEncoder, load_tokenizer
+from cselab.widgets import AttentionInspector
+
+ROOT = Path(__file__).resolve().parents[1]
+BACKBONE = ROOT / "data" / "backbones" / "tiny-bert"
+RESULTS = ROOT / "outputs" / "reference" / "viewers.json"
+SENTENCE = "A man in a red shirt is playing the guitar on a stage while two dogs run after a ball."
+MARKS = "() => document.querySelectorAll('svg *, canvas').length"
+
+
+def main() -> None:
+    torch.manual_seed(1)
+    tokenizer = load_tokenizer(BACKBONE)
+    shape = BertConfig(vocab_size=len(tokenizer))
+    encoders = {name: SentenceEncoder(BertModel(shape).eval(), tokenizer) for name in ("A", "B")}
+    inspector = AttentionInspector(encoders, SENTENCE)
+    reading = inspector.read("A", SENTENCE)
+    attention, tokens = list(reading.trace.attention), list(reading.tokens)
+    browser_path = next(filter(None, map(shutil.which, BROWSERS)))
+    with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
+        pages = {name: Path(folder) / f"{name}.html" for name in ("cselab", "bertviz", "circuits")}
+        body = "<main class='notebook'><div id='widget-0'></div></main>"
+        write_html(pages["cselab"], "attention", body, widgets=[inspector.saved()])
+        view = bertviz.model_view(attention, tokens, html_action="return")
+        pages["bertviz"].write_text(view.data, encoding="utf-8")
+        heads = attention_heads(attention=attention[0][0], tokens=tokens)  # one layer is its most
+        pages["circuits"].write_text(heads.local_src, encoding="utf-8")
+        browser = playwright.chromium.launch(executable_path=browser_path, args=["--no-sandbox"])
+        found = {name: opened(browser, page) for name, page in pages.items()}
+        browser.close()
+    found["bertviz"]["version"] = version("bertviz")
+    found["circuits"]["version"] = version("circuitsvis")
+    RESULTS.write_text(json.dumps({"tokens": len(tokens), "pages": found}, indent=1) + "\n")
+    print(RESULTS.read_text())
+
+
+def opened(browser: Browser, path: Path) -> dict:
+    """A page's size in bytes, what it draws offline, and its errors."""
+    context = browser.new_context(offline=True)
+    page, errors = context.new_page(), []
+    page.on("pageerror", lambda error: errors.append(str(error).splitlines()[0]))
+    page.goto(path.as_uri())
+    page.wait_for_timeout(3000)
+    marks = page.evaluate(MARKS)
+    context.close()
+    return {"bytes": path.stat().st_size, "marks": marks, "errors": errors}
+
+
+if __name__ == "__main__":
+    main()
