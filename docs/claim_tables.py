@@ -130,9 +130,9 @@ def changes(text: str) -> pandas.DataFrame:
 
 
 def gap(better: str, than: str) -> str:
-    """The difference that a paper prints for two rows. Raises StopIteration for no such claim."""
-    found = next(c for c in read_claims(CLAIMS) if (c.better, c.than) == (better, than) and c.gap)
-    return f"{found.gap:+.2f}"
+    """The difference that a paper prints for two rows; "" if no claim is about them."""
+    claims = (c for c in read_claims(CLAIMS) if (c.better, c.than) == (better, than))
+    return next((f"{claim.gap:+.2f}" for claim in claims if claim.gap), "")
 
 
 def power() -> str:
@@ -143,7 +143,8 @@ def power() -> str:
         found = found[found.measure == "test"].dropna(subset=["low"])
         needed = found.apply(_needed, axis=1)
         seeds = sorted({seed for _, seed in declared_runs(f"{text}-papers")})
-        chosen = f" ({len(seeds)} are run)" if seeds else ""
+        state = "run" if f"{text}-papers" in complete_grids() else "planned"
+        chosen = f" ({len(seeds)} are {state})" if seeds else ""
         parts.append(
             f"half of the claims on {name} need at most {needed.median():.0f} seeds, and four "
             f"fifths at most {needed.quantile(0.8, interpolation='higher'):.0f}{chosen}"

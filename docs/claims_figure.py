@@ -11,9 +11,13 @@ from cselab.reporting.claims import MARGIN, VERDICTS, read_claims
 EDGE = 4
 """Points beyond which a value is drawn at the edge."""
 LOOKS = dict(
-    zip(VERDICTS, (PALETTE[0], PALETTE[2], "#8a8a8a", PALETTE[1], "#8a8a8a"), strict=False)
+    zip(
+        VERDICTS,
+        (PALETTE[0], PALETTE[2], "#8a8a8a", PALETTE[1], "#8a8a8a", "#8a8a8a"),
+        strict=False,
+    )
 )
-HOLLOW = "undecided"
+SYMBOLS = {"undecided": "circle-open", "equal": "square-open"}
 
 
 def claims_figure(grids: list[str]) -> go.Figure:
@@ -30,7 +34,7 @@ def claims_figure(grids: list[str]) -> go.Figure:
             shown = found[found.verdict == verdict]
             x = shown.difference.clip(-EDGE, EDGE)
             low, high = (shown[side].clip(-EDGE, EDGE) for side in ("low", "high"))
-            symbol = "circle-open" if verdict == HOLLOW else "circle"
+            symbol = SYMBOLS.get(verdict, "circle")
             figure.add_scatter(
                 x=x,
                 y=[names.index(claim) for claim in shown.index],

@@ -16,6 +16,7 @@ The rule reads the mean paired difference over seeds and its 95 % t interval:
 - **supported**: it lies above 0, and the mean is not below the margin; **supported, smaller** where
   it also ends below the paper's gap;
 - **contradicted**: it lies below 0, and the mean is not above the negative margin;
+- **equal**: the difference is 0 in every seed, because both rows compute the same;
 - **undecided**: anything else; the row says how many seeds would bring the interval's half-width
   down to the margin, at the spread of these runs.
 """
@@ -37,9 +38,10 @@ SUPPORTED = "supported"
 SMALLER = "supported, smaller"
 NO_EFFECT = "no effect"
 CONTRADICTED = "contradicted"
+EQUAL = "equal"
 UNDECIDED = "undecided"
 NO_RUNS = "no runs"
-VERDICTS = (SUPPORTED, SMALLER, NO_EFFECT, CONTRADICTED, UNDECIDED, NO_RUNS)
+VERDICTS = (SUPPORTED, SMALLER, NO_EFFECT, CONTRADICTED, UNDECIDED, EQUAL, NO_RUNS)
 MARGIN = 0.2
 """Points of the average over seven STS tasks that matter: a fifth of what a method paper reports as
 its gain."""
@@ -157,7 +159,9 @@ def _compare(better: pandas.Series, than: pandas.Series, claim: Claim) -> dict[s
         "low": found.low,
         "high": found.high,
         "p": ttest_rel(better, than).pvalue if found.sd > 0 else float(found.mean == 0),
-        "verdict": verdict(found.mean, found.low, found.high, claim.gap, claim.margin),
+        "verdict": EQUAL
+        if (better == than).all()
+        else verdict(found.mean, found.low, found.high, claim.gap, claim.margin),
     }
     if claim.margin > 0:
         row["seeds_needed"] = seeds_for_width(found.sd, claim.margin)

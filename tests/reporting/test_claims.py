@@ -68,6 +68,15 @@ def test_a_claim_is_read_off_the_seeds_that_both_have():
     assert table.seeds_needed[0] == 11  # t(0.975, 10) 0.2887 / sqrt(11) = 0.194
 
 
+def test_rows_that_compute_the_same_are_equal():
+    """Prevents "no effect", a measured finding, for two settings that cannot differ."""
+    claim = Claim(claim="a > b", source="here", better="a", than="b", gap=1.0)
+    same = {1: 61.0, 2: 62.5, 3: 63.0}
+    assert list(check_claims(rows(a=same, b=same), [claim]).verdict) == ["equal"]
+    almost = check_claims(rows(a=same, b=same | {3: 63.01}), [claim])
+    assert list(almost.verdict) == ["no effect"]
+
+
 def test_another_row_stands_for_one_that_a_grid_does_not_have():
     """Prevents a claim without an answer where two rows of another grid are one run."""
     claim = Claim(claim="a > c", source="here", better="a", than="c", than_otherwise="b")
