@@ -7,7 +7,7 @@ CODE := cselab tests notebooks benchmarks docs conftest.py
 PROFILE ?= tiny
 JOBS ?= $(shell n=$$(nproc 2>/dev/null || echo 2); echo $$((n < 4 ? n : 4)))
 
-.PHONY: run test test-slow bench docs slides lab format clean
+.PHONY: run test test-slow bench docs slides lab format clean clean-outputs
 
 run: $(INSTALLED)  ## execute the default workbook headless; prints the path of its report
 	$(BIN)/cselab run --profile $(PROFILE) --jobs $(JOBS)
@@ -42,9 +42,11 @@ format: $(INSTALLED)
 	$(BIN)/ruff format $(CODE)
 	$(BIN)/nbstripout notebooks/*.ipynb
 
-clean:  ## remove the environment and the outputs of runs, except outputs/reference
-	rm -rf .venv outputs/runs outputs/steps outputs/cache outputs/docs
-	rm -rf .pytest_cache .ruff_cache .mypy_cache .hypothesis
+clean:  ## remove the environment and the tools' caches
+	rm -rf .venv .pytest_cache .ruff_cache .mypy_cache .hypothesis
+
+clean-outputs:  ## remove everything that was run and trained here
+	find outputs -mindepth 1 -maxdepth 1 ! -name reference ! -name '.*' -exec rm -rf {} +
 
 $(INSTALLED): pyproject.toml constraints.txt
 	@test -n "$(PYTHON)" || { \

@@ -5,16 +5,13 @@ event to the frame that shows the change. Prints the median and the worst in mil
 shipped backbone and, for the attention inspector, with the shape of BERT-base on 60 tokens.
 """
 
-import shutil
 import statistics
 import tempfile
 from pathlib import Path
 
-from playwright.sync_api import sync_playwright
+from pages import browser, widget_page
 from transformers import BertConfig, BertModel
 
-from cselab.experiments.doctor import BROWSERS
-from cselab.headless.page import write_html
 from cselab.methods import create, registered
 from cselab.models import SentenceEncoder, TwinEncoder, load_backbone, load_tokenizer
 from cselab.widgets import AttentionInspector, CaelExplorer, LossPlayground, NormExplorer
@@ -65,20 +62,17 @@ def widgets() -> dict[str, Widget]:
 
 def main() -> None:
     """Print a table of the controls."""
-    browser_path = next(filter(None, map(shutil.which, BROWSERS)))
-    with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=browser_path, args=["--no-sandbox"])
+    with tempfile.TemporaryDirectory() as folder, browser() as opened:
         print("| widget | control | median (ms) | worst of 20 |\n|---|---|---|---|")
         for name, widget in widgets().items():
-            page = browser.new_page(viewport={"width": 1280, "height": 900})
-            page.goto(_address(Path(folder) / widget.script, widget))
+            page = opened.new_page(viewport={"width": 1280, "height": 900})
+            page.goto(widget_page(Path(folder) / f"{widget.script}.html", widget).as_uri())
             root = page.locator(".cselab")
             root.locator("svg").first.wait_for()
             for control, kind, locator in _controls(root):
                 times = locator.evaluate(TIMED, [TIMES, kind])
                 print(f"| {name} | {control} | {statistics.median(times):.0f} | {max(times):.0f} |")
             page.close()
-        browser.close()
 
 
 def _controls(root):
@@ -99,12 +93,6 @@ def _controls(root):
             if sort not in seen:
                 seen.add(sort)
                 yield name, kind, control
-
-
-def _address(stem: Path, widget: Widget) -> str:
-    body = "<main class='notebook'><div id='widget-0'></div></main>"
-    write_html(stem.with_suffix(".html"), widget.script, body, widgets=[widget.saved()])
-    return stem.with_suffix(".html").as_uri()
 
 
 if __name__ == "__main__":

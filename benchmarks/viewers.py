@@ -1,13 +1,12 @@
 """One page of attention by cselab, bertviz and circuitsvis: `python benchmarks/viewers.py`.
 
 Each tool's own code writes one HTML file with the attention of a model of the shape of BERT-base on
-27 tokens (cselab: of two such models). The file is opened in a browser without a network. Writes
+a sentence (cselab: of two such models). The file is opened in a browser without a network. Writes
 the sizes, what was drawn and the browser's errors to outputs/reference/viewers.json. circuitsvis is
 not among the project's dependencies: `pip install --no-deps circuitsvis`.
 """
 
 import json
-import shutil
 import tempfile
 from importlib.metadata import version
 from pathlib import Path
@@ -15,11 +14,11 @@ from pathlib import Path
 import bertviz
 import torch
 from circuitsvis.attention import attention_heads
-from playwright.sync_api import Browser, sync_playwright
+from pages import browser, widget_page
+from playwright.sync_api import Browser
 from transformers import BertConfig, BertModel
 
-from cselab.experiments.doctor import BROWSERS
-from cselab.headless.page import write_html
+from cselab.experiments.environment import environment_stamp
 from cselab.models import SentenceEncoder, load_tokenizer
 from cselab.widgets import AttentionInspector
 
@@ -38,21 +37,20 @@ def main() -> None:
     inspector = AttentionInspector(encoders, SENTENCE)
     reading = inspector.read("A", SENTENCE)
     attention, tokens = list(reading.trace.attention), list(reading.tokens)
-    browser_path = next(filter(None, map(shutil.which, BROWSERS)))
-    with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
+    with tempfile.TemporaryDirectory() as folder, browser() as chromium:
         pages = {name: Path(folder) / f"{name}.html" for name in ("cselab", "bertviz", "circuits")}
-        body = "<main class='notebook'><div id='widget-0'></div></main>"
-        write_html(pages["cselab"], "attention", body, widgets=[inspector.saved()])
+        widget_page(pages["cselab"], inspector)
         view = bertviz.model_view(attention, tokens, html_action="return")
         pages["bertviz"].write_text(view.data, encoding="utf-8")
         heads = attention_heads(attention=attention[0][0], tokens=tokens)  # one layer is its most
         pages["circuits"].write_text(heads.local_src, encoding="utf-8")
-        browser = playwright.chromium.launch(executable_path=browser_path, args=["--no-sandbox"])
-        found = {name: opened(browser, page) for name, page in pages.items()}
-        browser.close()
+        found = {name: opened(chromium, page) for name, page in pages.items()}
+        chromium_version = chromium.version
     found["bertviz"]["version"] = version("bertviz")
     found["circuits"]["version"] = version("circuitsvis")
-    RESULTS.write_text(json.dumps({"tokens": len(tokens), "pages": found}, indent=1) + "\n")
+    machine = environment_stamp(torch.device("cpu")) | {"browser": chromium_version}
+    result = {"machine": machine, "tokens": len(tokens), "pages": found}
+    RESULTS.write_text(json.dumps(result, indent=1) + "\n")
     print(RESULTS.read_text())
 
 

@@ -11,6 +11,7 @@ import plotly.graph_objects as go
 from PIL import Image
 from playwright.sync_api import Page, sync_playwright
 
+from cselab.experiments.doctor import BROWSERS
 from cselab.headless.page import write_html
 from cselab.widgets.widget import Widget
 
@@ -46,9 +47,10 @@ def draw_widgets(widgets: Mapping[str, Widget], folder: Path) -> None:
 @contextmanager
 def _page() -> Iterator[tuple[Page, Path]]:
     """A browser's page of 1100 px, and a folder for what it opens."""
+    path = next(filter(None, map(shutil.which, BROWSERS)))
     with sync_playwright() as playwright, tempfile.TemporaryDirectory() as pages:
         browser = playwright.chromium.launch(
-            executable_path=shutil.which("chromium"), args=["--no-sandbox", "--use-gl=swiftshader"]
+            executable_path=path, args=["--no-sandbox", "--use-gl=swiftshader"]
         )
         yield browser.new_page(viewport={"width": 1100, "height": 500}), Path(pages)
         browser.close()

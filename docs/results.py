@@ -20,6 +20,7 @@ import result_tables
 import result_values
 from result_paths import REFERENCE, ROOT
 
+from cselab.evaluation import seeds_needed
 from cselab.reporting.claims import MARGIN
 from cselab.reporting.recorded import recorded_texts, trained
 from cselab.reporting.texts import markdown
@@ -75,6 +76,8 @@ def rendered(template: str) -> tuple[str, dict[str, pandas.DataFrame]]:
         repeated=result_values.repeated,
         curve=lambda name: [score for _, score in climb_figure.curve(**climb_figure.SHOWN[name])],
         margin=MARGIN,
+        spread=result_values.SPREAD,
+        seeds_needed=seeds_needed,
         power=claim_tables.power,
         gap=claim_tables.gap,
         pilot=result_tables.PILOT,

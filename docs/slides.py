@@ -9,6 +9,7 @@ from pathlib import Path
 
 import plotly.graph_objects as go
 import torch
+from result_values import SPREAD
 
 from cselab import evaluation, plots
 from cselab.headless.page import write_html
@@ -129,7 +130,7 @@ def _layer_norms() -> Slide:
 
 def _seeds() -> Slide:
     gaps = [0.2 + 0.1 * i for i in range(19)]
-    spread = 0.84 * 2**0.5  # of a difference of two scores that spread with 0.84 each
+    spread = SPREAD * 2**0.5  # of a difference of two scores
     needed = [evaluation.seeds_needed(gap / spread) for gap in gaps]
     lines = {f"σ = {spread:.2f}, two independent SimCSEs on BERT-base": (gaps, needed)}
     titles = {"x_title": "true difference (points)", "y_title": "seeds"}
@@ -137,7 +138,7 @@ def _seeds() -> Slide:
     return Slide(
         "How many seeds does a gap take?",
         "A paired t test should find a difference of half a point four times in five. Fifty public "
-        "seeds of SimCSE have scores with a standard deviation of 0.84.",
+        f"seeds of SimCSE have scores with a standard deviation of {SPREAD}.",
         plots.line_chart(lines, title="", **titles, log_y=True),
         f"{half} seeds. A table of single runs cannot show it.",
     )

@@ -96,7 +96,7 @@ def sweep(
         ),
     ] = None,
     only: Only = None,
-    store: StorePath = STORE,
+    store: StorePath = None,
     outputs: Outputs = KEPT,
     workers: Annotated[
         int | None, typer.Option(help="Number of local processes; default: cores / --threads.")
@@ -148,13 +148,16 @@ def sweep(
     print(f"{len(runs)} runs; opening the cluster and the data …", flush=True)
     count = cpu_count() // threads if workers is None else workers
     with connected(scheduler, count, threads) as client:
-        board = do(client, runs, store, outputs, modules=modules, retries=retries)
+        board = do(
+            client, runs, store or outputs / STORE, outputs, modules=modules, retries=retries
+        )
     if board.failed:
         raise typer.Exit(1)
 
 
 def report(
-    store: StorePath = STORE,
+    store: StorePath = None,
+    outputs: Outputs = KEPT,
     against: Annotated[
         str | None,
         typer.Option(help="The label that others are compared with; the first by default."),
@@ -164,8 +167,11 @@ def report(
         Path | None, typer.Option(help="A TOML file with claims of papers to check.")
     ] = None,
     folder: Annotated[
-        Path, typer.Option(help="Folder for index.html, report.md and the tables.")
-    ] = KEPT / "report",
+        Path | None,
+        typer.Option(
+            help="Folder for index.html, report.md and the tables; default: report in --outputs."
+        ),
+    ] = None,
 ) -> None:
     """Write tables and figures of a store as HTML, Markdown and CSV: mean ± sd over seeds, paired
     tests, our scores beside the papers'.
@@ -177,6 +183,7 @@ def report(
     """
     from cselab.reporting.report import write_report
 
+    store, folder = store or outputs / STORE, folder or outputs / "report"
     print(write_report(store, folder, against=against, only=only or ("*",), claims=claims))
 
 

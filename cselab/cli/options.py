@@ -11,9 +11,15 @@ from cselab.paths import project_path, shipped
 OUTPUTS = "CSELAB_OUTPUTS"
 """The variable whose folder is the default of --outputs."""
 KEPT = project_path("outputs")
-STORE = KEPT / "sweep.sqlite"
-Outputs = Annotated[Path, typer.Option(help="Folder of finished steps and logs.", envvar=OUTPUTS)]
-StorePath = Annotated[Path, typer.Option(help="The SQLite file with the results.")]
+STORE = "sweep.sqlite"
+"""The default of --store, in --outputs."""
+Outputs = Annotated[
+    Path, typer.Option(help="Folder of finished steps, results and logs.", envvar=OUTPUTS)
+]
+StorePath = Annotated[
+    Path | None,
+    typer.Option(help=f"The SQLite file with the results; default: {STORE} in --outputs."),
+]
 Parameters = Annotated[
     list[str] | None, typer.Option("-p", help="A setting, path=value; may be repeated.")
 ]

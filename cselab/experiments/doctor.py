@@ -54,7 +54,7 @@ def examine(outputs: Path) -> Iterator[Finding]:
                 check.__name__[1:],
                 "broken",
                 f"{type(error).__name__}: {error}",
-                "install again: make clean && make run",
+                "install again: rm -rf .venv && make run",
             )
 
 

@@ -84,3 +84,6 @@ def test_a_command_of_a_page_runs(page, command, tmp_path, monkeypatch):
         quick = [*QUICK, *OF_TOWERS]
     found = subprocess.run([sys.executable, "-m", *words, *quick], capture_output=True, text=True)
     assert found.returncode == 0, (found.stdout + found.stderr)[-2000:]
+    made = {"sweep": "sweep.sqlite", "report": "report/index.html"}
+    if words[1] in made:  # not in the project's own outputs
+        assert (tmp_path / "outputs" / made[words[1]]).is_file()
