@@ -23,6 +23,7 @@ SETTINGS = (
     "dropout",
     "head",
     "steps",
+    "seed",
 )
 MEASURED = ("start", "best", "end")
 SHOWN = {

@@ -23,11 +23,11 @@ PRINTED = {
 """Labels of the main table and of the baselines by their rows in JTCSE's Table I or ImSimCSE's
 Table 3."""
 HEADLINE = {
+    "untrained (first_last)": "BERT-base",
     "SimCSE": "SimCSE",
     "sum of two towers": "TNCSE, dual encoder, untrained",
     "TNCSE": "TNCSE",
     "JTCSE": "JTCSE",
-    "JTCSE D": "JTCSE D",
 }
 """Labels of the README's table by their rows in JTCSE's Table I, and the sum in TNCSE's Table 3."""
 SHOWN = [

@@ -14,7 +14,7 @@ from result_paths import REFERENCE, ROOT
 from result_rows import HEADLINE, PRINTED, SHOWN, STUDIES
 from result_sources import sources
 from result_values import hardware
-from speed_tables import benchmarks, growth, profile, speeds, sweeping, viewers
+from speed_tables import benchmarks, growth, profile, speeds, sweeping, times, viewers
 
 from cselab.data.sts import STS7
 from cselab.evaluation import compare_methods
@@ -84,7 +84,8 @@ def headline() -> pandas.DataFrame:
     for text in TEXTS:
         rows = compared(f"{text}-papers", "sum of two towers", tuple(labels))
         found = rows.texts["scores"].reindex(labels)
-        table[f"{text}: mean ± sd"] = found.average + " ± " + found.sd
+        seeds = " or ".join(sorted(set(found.seeds)))
+        table[f"{text}, {seeds} seeds"] = found.average + " ± " + found.sd
         table[f"{text}: − sum"] = (found.difference + " " + found["95 % interval"]).str.strip()
     summed = papers.rows("tncse", "3").query("variant == 'dual encoder, untrained'").value.item()
     paper = {**printed_averages(), "TNCSE, dual encoder, untrained": summed}
@@ -255,6 +256,7 @@ KINDS = {
     "growth": growth,
     "sweeping": sweeping,
     "viewers": viewers,
+    "times": times,
     "headline": headline,
     "claims": claim_tables.claims,
     "counts": claim_tables.counts,

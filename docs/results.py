@@ -30,6 +30,7 @@ PAGES = {path.name: REFERENCE / path.stem for path in sorted(TEMPLATES.glob("*.m
 """By template: the page that it becomes."""
 MARKED = (
     ROOT / "README.md",
+    ROOT / "docs" / "how-to" / "running.md",
     ROOT / "docs" / "how-to" / "training.md",
     ROOT / "docs" / "how-to" / "sweeps.md",
     ROOT / "docs" / "how-to" / "widgets.md",

@@ -1,11 +1,9 @@
 """The tables of the benchmarks, made from benchmarks.json, sweep.json and viewers.json."""
 
 import json
-from pathlib import Path
 
 import pandas
-
-REFERENCE = Path(__file__).resolve().parents[1] / "outputs" / "reference"
+from result_paths import REFERENCE
 
 
 def benchmarks() -> dict[str, dict]:
@@ -89,6 +87,16 @@ def growth() -> pandas.DataFrame:
             "time": f"{first['seconds']:.3g} … {last['seconds']:.3g} s",
             "GFLOP/s": " … ".join(f"{p['gflop'] / p['seconds']:.0f}" for p in (first, last)),
         }
+    return pandas.DataFrame(rows).T
+
+
+def times() -> pandas.DataFrame:
+    """How long each notebook runs in each profile (`docs/times.py`)."""
+    found = json.loads((REFERENCE / "times.json").read_text())["notebooks"]
+    rows = {
+        stem: {profile: part["time"] for profile, part in profiles.items()}
+        for stem, profiles in found.items()
+    }
     return pandas.DataFrame(rows).T
 
 
