@@ -134,14 +134,19 @@ def guide(lab: Lab) -> Markdown:
         True
     """
     times = json.loads((shipped("reference") / "times.json").read_text())
-    notebook = times["notebooks"][lab.notebook]
-    tiny, small, paper = (notebook[profile] for profile in ("tiny", "small", "paper"))
+    notebook = times["notebooks"].get(lab.notebook)
     number = lab.notebook[:2] if lab.notebook[0].isdigit() else lab.notebook
+    took = ""  # a new notebook has no entry yet
+    if notebook:
+        tiny, small, paper = (notebook[profile] for profile in ("tiny", "small", "paper"))
+        took = (
+            f"**Running time.** Profile `tiny`: {tiny['time']} in a run of the whole workbook "
+            f"({times['machine']}), {tiny['memory']} of memory. Run alone, it also does the "
+            f"trainings that it shares with earlier notebooks. `small`: {small['time']}. `paper`, "
+            f"on a GPU: {paper['time']}, {paper['memory']} (both estimated).\n\n"
+        )
     return Markdown(
-        f"**Running time.** Profile `tiny`: {tiny['time']} in a run of the whole workbook "
-        f"({times['machine']}), {tiny['memory']} of memory. Run alone, it also does the "
-        f"trainings that it shares with earlier notebooks. `small`: {small['time']}. `paper`, on a "
-        f"GPU: {paper['time']}, {paper['memory']} (both estimated).\n\n"
+        f"{took}"
         '**At full size**, with a GPU and the hub, set `profile = "paper"` in the parameters cell, '
         "or in a terminal\n\n"
         f"```sh\ncselab run {number} -p profile=paper\n```\n\n"

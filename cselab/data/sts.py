@@ -40,7 +40,7 @@ MULTILINGUAL = (
 """STS-B translated into ten languages, and the language pairs of SemEval 2017; files in
 `sts-multilingual/` of a data folder."""
 
-_STEMS = {
+STEMS = {
     **{f"STSBenchmark-{x}": f"stsb-{x}" for x in STSB_LANGUAGES},
     **{f"STS17-{x}": f"sts17-{x}" for x in STS17_PAIRS},
     **{task: task.lower() for task in YEARLY},
@@ -209,14 +209,14 @@ def _find(
     parts = ("train", "dev", "test") if split == "all" else (split,)
     raw = "sts-multilingual" if task in MULTILINGUAL else "sts"
     base = where / (raw if text == "raw" else "sts-senteval") if where else None
-    files = {part: base / f"{_STEMS[task]}-{part}.tsv.gz" for part in parts} if base else {}
+    files = {part: base / f"{STEMS[task]}-{part}.tsv.gz" for part in parts} if base else {}
     sick_on_hub = task != "SICK-R" or split in ("test", "all")
     on_hub = text == "raw" and task not in MULTILINGUAL and sick_on_hub
     if hub and on_hub and not (files and all(path.is_file() for path in files.values())):
         if (task, split) == ("SICK-R", "test"):
             name, fetched = "/".join(SENTEVAL), _sick_test()
         else:
-            name = f"mteb/{'stsbenchmark' if task == 'STSBenchmark' else _STEMS[task]}-sts"
+            name = f"mteb/{'stsbenchmark' if task == 'STSBenchmark' else STEMS[task]}-sts"
             fetched = _fetch(name, {"dev": "validation", "all": "test"}.get(split, split))
         return _check_count(fetched, task, split, name), Source("hub", name)
     if base is None:

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from cselab.data.captions import load_captions
 from cselab.data.nli import load_nli_triplets
-from cselab.data.sts import STS7, STS17_PAIRS, STSB_LANGUAGES, load_sts
+from cselab.data.sts import STEMS, STS7, STS17_PAIRS, STSB_LANGUAGES, load_sts
 from cselab.data.synthetic import captions, describe, sentences, triplets
 from cselab.data.synthetic.frames import draw_event
 from cselab.data.synthetic.sets import Triplet
@@ -178,7 +178,6 @@ def _synthetic_actions(subset: str, where: Path | None) -> Splits:
     }
 
 
-_STEMS = {"STSBenchmark": "stsb", "SICK-R": "sickr"}
 _ALL = {"SICK-R": ("train", "dev", "test")}
 
 
@@ -190,7 +189,7 @@ def _file(folder: str, stem: str, *parts: str) -> dict[str, tuple[str, ...]]:
 FEEDS = {
     **{
         task: Feed(
-            _file("sts", _STEMS.get(task, task.lower()), *_ALL.get(task, ("test",))),
+            _file("sts", STEMS[task], *_ALL.get(task, ("test",))),
             partial(_sts, task, "all" if task in _ALL else "test"),
         )
         for task in STS7

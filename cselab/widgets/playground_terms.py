@@ -101,8 +101,8 @@ def described(method: Method, name: str) -> dict[str, Any]:
     known, fixed = recognised(method, name)
     config = method.settings.offered[name]
     text = TEXTS[name] if _of_library(method, name) and name in TEXTS else None
-    written = getattr(method, name, None)
-    docstring = (written and inspect.getdoc(written)) or ""
+    written = getattr(method, name) if name in method.own_terms else SHARED[name][1]
+    docstring = inspect.getdoc(written) or ""
     words = " ".join(docstring.partition("\n\n")[0].split())
     return {
         "name": name,
