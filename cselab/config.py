@@ -16,6 +16,8 @@ from pydantic.fields import FieldInfo
 from cselab.errors import SettingsError, nearest
 
 Path = tuple[str, ...]
+Index = dict[str, dict[Path, FieldInfo | None]]
+"""Fields by their last step and full path; a member of a tuple or mapping is no field: None."""
 Tree = TypeVar("Tree", bound="Config")
 PROFILE_NAMES = ("tiny", "small", "paper")
 """`cselab.experiments.profiles` has what they are; here they can be read without torch."""
@@ -123,17 +125,25 @@ class Config(BaseModel):
             )
         return value
 
-    def present(self, path: Path) -> dict[Path, FieldInfo | None]:
-        """Fields of the tree that a path fits, by their full paths."""
-        last = path[-1]
-        found: dict[Path, FieldInfo | None] = {}
+    def index(self) -> Index:
+        """The tree's fields, to look up many paths in one walk."""
+        fields: Index = {}
         for place, config, is_member in self._configs():
-            if is_member and place[-1] == last and _fits(path, place):
-                found[place] = None
-            field = type(config).model_fields.get(last)
-            if field is not None and _fits(path, (*place, last)):
-                found[(*place, last)] = field
-        return found
+            if is_member:
+                fields.setdefault(place[-1], {})[place] = None
+            for name, field in type(config).model_fields.items():
+                fields.setdefault(name, {})[(*place, name)] = field
+        return fields
+
+    def present(self, path: Path, index: Index | None = None) -> dict[Path, FieldInfo | None]:
+        """Fields of the tree that a path fits, by their full paths.
+
+        Args:
+            path: Steps of the path.
+            index: The tree's `index`, if it is known.
+        """
+        fields = (self.index() if index is None else index).get(path[-1], {})
+        return {place: field for place, field in fields.items() if _fits(path, place)}
 
     def _configs(
         self, place: Path = (), *, is_member: bool = False
@@ -145,8 +155,8 @@ class Config(BaseModel):
             for key, part in _parts(value):
                 yield from part._configs((*place, name, *key), is_member=bool(key))
 
-    def _matches(self, path: Path) -> dict[Path, FieldInfo | None]:
-        found = self.present(path)
+    def _matches(self, path: Path, index: Index | None = None) -> dict[Path, FieldInfo | None]:
+        found = self.present(path, index)
         if not found and len(path) > 1:  # a term that is not there yet is named in full
             optional = [place for place in self.optional_paths() if _fits(path, place)]
             found = dict.fromkeys(place for place in optional if place[-len(path) :] == path)
@@ -173,13 +183,17 @@ class Config(BaseModel):
             raise SettingsError(f"{path!r} fits several settings; write {' or '.join(fields)}")
         return near
 
-    def nearest_places(self, path: str) -> list[Path]:
+    def nearest_places(self, path: str, index: Index | None = None) -> list[Path]:
         """Full paths of the fields nearest to the root that a dotted path fits.
 
         Their names may differ. Of shared fields it is all of them; where the path fits none, it is
         none.
+
+        Args:
+            path: Dotted path.
+            index: The tree's `index`, if it is known.
         """
-        found = self._matches(tuple(path.split(".")))
+        found = self._matches(tuple(path.split(".")), index)
         if all(_is_shared(field) for field in found.values()):
             return list(found)
         least = min(len(_named(place)) for place in found)

@@ -1,11 +1,11 @@
-"""The README's pictures, `outputs/reference/gallery/*.png`: `python docs/gallery.py` draws the
-plots and widgets of profile `tiny` anew, in a browser."""
+"""The pictures of docs/how-to/widgets.md, `outputs/reference/gallery/*.png`: `python
+docs/gallery.py` draws the widgets of profile `tiny` anew, in a browser."""
 
 from pathlib import Path
 
-from pictures import draw, draw_widgets
+from pictures import draw_widgets
 
-from cselab import open_lab, plots, widgets
+from cselab import open_lab, widgets
 from cselab.methods import create
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -15,7 +15,6 @@ SENTENCE = "This is an example sentence for visualizing attention scores."
 
 def main() -> None:
     """Train what the pictures show, and draw them."""
-    plots.use_theme()
     lab = open_lab("gallery", outputs=ROOT / "outputs")
     encoders = {
         "backbone": lab.untrained(),
@@ -43,11 +42,7 @@ def main() -> None:
         "playground": playground,
         "runs": widgets.RunComparer(lab.finished_runs()),
     }
-    reports = lab.evaluate(encoders)
-    phenomena = {name: lab.phenomena(encoders[name], reports[name]) for name in encoders}
-    title = "Spearman × 100 by what was changed in a pair of the synthetic STS"
     draw_widgets(shown, GALLERY)
-    draw({"phenomena": plots.score_heatmap(phenomena, title=title)}, GALLERY)
 
 
 if __name__ == "__main__":

@@ -88,12 +88,13 @@ class RunConfig(Config):
         """
         by_length = sorted(self.flattened(changes).items(), key=lambda item: item[0].count("."))
         found: dict[str, Any] = {}
+        index = self.index()
         for path, value in by_length:
-            for place in self.nearest_places(path):
+            for place in self.nearest_places(path, index):
                 *term, field = place
                 of_term = field != "weight" and term[-2:-1] == ["terms"]
                 given = {".".join(term), ".".join(term[:-1])} & found.keys()
-                if not of_term or given or self.present(place):
+                if not of_term or given or self.present(place, index):
                     found[".".join(place)] = value
         return found
 

@@ -6,6 +6,7 @@ They stand in outputs/reference/results.
 import json
 from collections.abc import Mapping, Sequence
 from fnmatch import fnmatchcase
+from functools import cache
 from pathlib import Path
 
 import pandas
@@ -90,6 +91,7 @@ def tables(
     return found
 
 
+@cache
 def methods(grid: str) -> dict[str, MethodConfig]:
     """The configuration of each label of a recorded grid, at its first seed.
 

@@ -75,6 +75,7 @@ def test_a_change_of_verdict_is_more_than_another_word(monkeypatch):
     }
 
 
+@pytest.mark.slow  # expands all grids
 def test_every_label_of_a_claim_is_in_a_grid():
     """Prevents a claim that no run can ever answer because a label was renamed."""
     known = {label for grid in claim_tables.GRIDS for label, _ in claim_tables.declared_runs(grid)}
@@ -93,6 +94,7 @@ def test_every_row_of_the_claims_has_the_same_seeds(grid):
         assert not any({"seed", "seeds"} & block.keys() for block in declared["runs"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("part", ["", "-studies"])
 @pytest.mark.parametrize("text", recorded.TEXTS)
 def test_every_recorded_method_has_its_seeds(text, part):
@@ -105,6 +107,7 @@ def test_every_recorded_method_has_its_seeds(text, part):
     assert seeds.min() == seeds.max() >= 5, seeds
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", recorded.TEXTS)
 def test_every_baseline_has_its_seeds(text):
     """Prevents the same in the table of baselines."""

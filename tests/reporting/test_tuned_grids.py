@@ -13,6 +13,7 @@ from cselab.sweep.store import Store
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "docs"))
 import claim_tables
 
+pytestmark = pytest.mark.slow  # expands all trials
 TEXTS = [text for text in claim_tables.TEXTS if claim_tables.declared_runs(f"{text}-tuned")]
 TOWERS = {
     "SimCSE": "SimCSE,",

@@ -195,8 +195,10 @@ def test_two_sweeps_share_a_scheduler_and_a_lost_one_costs_no_finished_run(
     one = sweep(tmp_path, small_backbone, "--scheduler", cluster.address)
     until((tmp_path / "s.sqlite.owner.json").exists, one)
     two = sweep(tmp_path, small_backbone, "--scheduler", cluster.address, methods=("simcse", "sum"))
+    os.killpg(cluster.workers.pid, signal.SIGSTOP)  # so that both sweeps last
     other = sweep(tmp_path, small_backbone, "--workers", "1")
     refused = other.communicate(timeout=200)[1]
+    os.killpg(cluster.workers.pid, signal.SIGCONT)
     assert other.returncode == 2, refused
     assert f"--scheduler {cluster.address}" in refused
     assert "4 of 4 runs" in ended(one)

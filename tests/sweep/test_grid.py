@@ -131,6 +131,7 @@ def test_a_file(tmp_path):
             read_grid(path)
 
 
+@pytest.mark.slow  # expands thousands of runs
 @pytest.mark.parametrize("path", sorted(GRIDS.glob("*.toml")), ids=lambda path: path.stem)
 def test_the_grids_that_come_with_the_project(path):
     """Prevents a command of a reference page that fails."""

@@ -55,6 +55,7 @@ def close(one: dict, two: dict) -> None:
         )
 
 
+@pytest.mark.slow
 def test_two_processes_take_the_step_of_one(folder):
     """Prevents negatives that stay within a process, gradients off by the number of processes
     (DDP's mean), batch statistics of half a batch, and processes that disagree about the dev
