@@ -1,0 +1,69 @@
+"""The findings on the front page of the results, held against the stores."""
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from cselab.reporting.claims import MARGIN
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "docs"))
+import result_values
+from result_rows import HEADLINE
+
+H = "JTCSE on h^L, LayerNorms removed: "
+
+
+def above(gain):
+    return gain.low > 0
+
+
+def below(gain):
+    return gain.high < 0
+
+
+def no_gain(gain):
+    return not (gain.low > 0 and gain.mean >= MARGIN)
+
+
+def tenths(gain):
+    return max(abs(gain.low), abs(gain.high)) < 2 * MARGIN
+
+
+def negligible(gain):
+    return max(abs(gain.low), abs(gain.high)) < MARGIN
+
+
+FINDINGS = [
+    # number, A, B; what the sentence says of A - B on synthetic text, and on real text
+    (1, "JTCSE", "sum of two towers", above, below),
+    (2, "JTCSE", "TNCSE", tenths, tenths),
+    (2, "JTCSE", "JTCSE, CAELs: 6", tenths, tenths),
+    (3, "JTCSE: nce", "sum of two towers", above, None),
+    (3, "JTCSE", "JTCSE: nce", no_gain, no_gain),
+    (4, "JTCSE", "JTCSE: nce,icnce", below, negligible),
+    (5, "JTCSE", f"{H}0", tenths, negligible),
+    (5, f"{H}0", f"{H}3", above, above),
+    (6, "sum of two towers", "SimCSE", no_gain, no_gain),
+    (7, "JTCSE D", "JTCSE", no_gain, no_gain),
+    (8, "SimCSE + DCL", "SimCSE", no_gain, negligible),
+    (8, "off-dropout", "SimCSE", no_gain, below),
+    (9, "SimCSE", "less noise on positives", above, above),
+    (10, "SimCSE", "untrained (cls)", above, above),
+    (10, "SimCSE", "untrained (first_last)", above, below),
+]
+
+
+@pytest.mark.parametrize(("number", "better", "than", "synthetic", "real"), FINDINGS)
+def test_a_finding_is_what_the_runs_say(number, better, than, synthetic, real):
+    """Prevents a sentence that new seeds no longer support; only its numbers are generated."""
+    for text, says in (("synthetic", synthetic), ("real", real)):
+        if says:
+            found = result_values.gain(f"{text}-papers", better, than).found
+            assert says(found), f"finding {number} on {text} text: {found}"
+
+
+def test_nothing_in_the_readmes_table_reaches_the_untrained_average():
+    """Prevents the same of the README's sentence on real text."""
+    means = {label: result_values.scores("real-papers", label).mean() for label in HEADLINE}
+    assert max(means, key=means.get) == "untrained (first_last)"
