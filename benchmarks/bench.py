@@ -31,6 +31,10 @@ def main() -> None:
     )
     parser.add_argument("--results", type=Path, default=RESULTS)
     arguments = parser.parse_args()
+    if unknown := set(arguments.only.split(",")) - BENCHMARKS.keys():
+        parser.error(
+            f"no benchmark {', '.join(sorted(unknown))}; there are {', '.join(BENCHMARKS)}"
+        )
     device, path = torch.device(arguments.device), arguments.results
     results = json.loads(path.read_text()) if path.is_file() else {}
     entry = results.setdefault(device.type, {"figures": {}, "machines": {}})

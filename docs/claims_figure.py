@@ -10,13 +10,8 @@ from cselab.reporting.claims import MARGIN, VERDICTS, read_claims
 
 EDGE = 4
 """Points beyond which a value is drawn at the edge."""
-LOOKS = dict(
-    zip(
-        VERDICTS,
-        (PALETTE[0], PALETTE[2], "#8a8a8a", PALETTE[1], "#8a8a8a", "#8a8a8a"),
-        strict=False,
-    )
-)
+COLOURS = (PALETTE[0], PALETTE[2], "#8a8a8a", PALETTE[1], "#8a8a8a", "#8a8a8a")
+LOOKS = dict(zip(VERDICTS[:-1], COLOURS, strict=True))
 SYMBOLS = {"undecided": "circle-open", "equal": "square-open"}
 
 
