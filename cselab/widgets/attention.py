@@ -87,7 +87,7 @@ class AttentionInspector(Widget):
         config, tokenizer = self.streams[names[0]].tower.config, self.streams[names[0]].tokenizer
         self.depth, self.heads = config.num_hidden_layers, config.num_attention_heads
         self.read = lru_cache(64)(lambda name, text: read_sentence(self.streams[name], text))
-        self.compare = lru_cache(64)(self._compare)
+        self.compare = lru_cache(64)(self._compare_sentences)
         super().__init__(
             models=[
                 {
@@ -166,7 +166,7 @@ class AttentionInspector(Widget):
         found = self.read(name, *texts).packed() if kind == "read" else self.compare(name, *texts)
         return {"key": [kind, name, *texts], "found": found}
 
-    def _compare(self, name: str, first: str, second: str) -> dict[str, Any]:
+    def _compare_sentences(self, name: str, first: str, second: str) -> dict[str, Any]:
         try:
             cosine, *falls = cosine_by_token(self.encoders[name], first, second, max_length=LONGEST)
         except ModelError as error:  # such as a prompted encoder, which reads no bare sentence

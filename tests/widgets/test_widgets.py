@@ -64,6 +64,12 @@ def test_a_notebook_has_a_figure_before_each_widget(widgets, shown):
         assert live["application/vnd.jupyter.widget-view+json"]["model_id"] == widget.model_id
 
 
+def test_a_widget_can_be_printed(widgets):
+    """Prevents a method with the name of one that ipywidgets calls, such as `_compare`."""
+    for widget in widgets:
+        assert repr(widget).startswith(type(widget).__name__)
+
+
 def test_a_bundle_is_one_module(widgets):
     """Prevents an import that the browser would look for beside the notebook."""
     for widget in widgets:
