@@ -172,11 +172,12 @@ class Config(BaseModel):
         Raises:
             SettingsError: As `changed`.
         """
-        near = self.nearest_places(path)
+        index = self.index()
+        near = self.nearest_places(path, index)
         if not near:
             hint = nearest(path, self.names())
             raise SettingsError(f"unknown setting {path!r}; {hint or 'cselab settings lists them'}")
-        if len(near) > 1 and all(_is_shared(self.present(place)[place]) for place in near):
+        if len(near) > 1 and all(_is_shared(self.present(place, index)[place]) for place in near):
             return near
         fields = sorted({".".join(_named(place)).removeprefix("method.") for place in near})
         if len(fields) > 1:

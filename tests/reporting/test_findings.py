@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from cselab.reporting.claims import MARGIN
+from cselab.reporting.claims import CONTRADICTED, MARGIN, NO_EFFECT, SUPPORTED, verdict
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "docs"))
 import result_values
@@ -14,24 +14,28 @@ from result_rows import HEADLINE
 H = "JTCSE on h^L, LayerNorms removed: "
 
 
+def judged(gain, margin=MARGIN):
+    return verdict(gain.mean, gain.low, gain.high, None, margin)
+
+
 def above(gain):
-    return gain.low > 0
+    return judged(gain) == SUPPORTED
 
 
 def below(gain):
-    return gain.high < 0
+    return judged(gain) == CONTRADICTED
 
 
 def no_gain(gain):
-    return not (gain.low > 0 and gain.mean >= MARGIN)
-
-
-def tenths(gain):
-    return max(abs(gain.low), abs(gain.high)) < 2 * MARGIN
+    return judged(gain) != SUPPORTED
 
 
 def negligible(gain):
-    return max(abs(gain.low), abs(gain.high)) < MARGIN
+    return judged(gain) == NO_EFFECT
+
+
+def tenths(gain):
+    return judged(gain, 2 * MARGIN) == NO_EFFECT
 
 
 FINDINGS = [
