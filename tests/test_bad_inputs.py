@@ -288,7 +288,11 @@ BAD = [
     ("-p of a wrong type", user.run("-p", "seed=x"), r"'seed' takes int.*, got 'x'"),
     ("-p unknown", user.outside("run", "-p", "sead=1"), r"'sead'; did you mean 'seed'\?"),
     ("--jobs 0", user.run("--jobs", "0"), r"--jobs 0: expected 1 or more"),
-    ("--jobs many", user.run("--jobs", "many"), r"'--jobs': .* valid int(eger, .* integer)?; see `.* --help`"),
+    (
+        "--jobs many",
+        user.run("--jobs", "many"),
+        r"'--jobs': .* valid int(eger, .* integer)?; see `.* --help`",
+    ),
     ("notebook", user.run("03_jtsce"), r"notebook '03_jtsce'; did you mean '03_jtcse_tr"),
     (
         "run taken",
