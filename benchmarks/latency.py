@@ -9,9 +9,10 @@ import statistics
 import tempfile
 from pathlib import Path
 
-from pages import browser, widget_page
+from pages import browser
 from transformers import BertConfig, BertModel
 
+from cselab.headless.page import write_widget
 from cselab.methods import create, registered
 from cselab.models import SentenceEncoder, TwinEncoder, load_backbone, load_tokenizer
 from cselab.widgets import AttentionInspector, CaelExplorer, LossPlayground, NormExplorer
@@ -66,7 +67,8 @@ def main() -> None:
         print("| widget | control | median (ms) | worst of 20 |\n|---|---|---|---|")
         for name, widget in widgets().items():
             page = opened.new_page(viewport={"width": 1280, "height": 900})
-            page.goto(widget_page(Path(folder) / f"{widget.script}.html", widget).as_uri())
+            path = write_widget(Path(folder) / "widget.html", name, widget.saved())
+            page.goto(path.as_uri())
             root = page.locator(".cselab")
             root.locator("svg").first.wait_for()
             for control, kind, locator in _controls(root):

@@ -14,11 +14,12 @@ from pathlib import Path
 import bertviz
 import torch
 from circuitsvis.attention import attention_heads
-from pages import browser, widget_page
+from pages import browser
 from playwright.sync_api import Browser
 from transformers import BertConfig, BertModel
 
 from cselab.experiments.environment import environment_stamp
+from cselab.headless.page import write_widget
 from cselab.models import SentenceEncoder, load_tokenizer
 from cselab.widgets import AttentionInspector
 
@@ -39,7 +40,7 @@ def main() -> None:
     attention, tokens = list(reading.trace.attention), list(reading.tokens)
     with tempfile.TemporaryDirectory() as folder, browser() as chromium:
         pages = {name: Path(folder) / f"{name}.html" for name in ("cselab", "bertviz", "circuits")}
-        widget_page(pages["cselab"], inspector)
+        write_widget(pages["cselab"], "cselab", inspector.saved())
         view = bertviz.model_view(attention, tokens, html_action="return")
         pages["bertviz"].write_text(view.data, encoding="utf-8")
         heads = attention_heads(attention=attention[0][0], tokens=tokens)  # one layer is its most

@@ -1,7 +1,6 @@
 """Figures and widgets as PNG files, through a browser: what a page shows is what the file has."""
 
 import io
-import shutil
 import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -11,8 +10,8 @@ import plotly.graph_objects as go
 from PIL import Image
 from playwright.sync_api import Page, sync_playwright
 
-from cselab.experiments.doctor import BROWSERS
-from cselab.headless.page import write_html
+from cselab.experiments import doctor
+from cselab.headless.page import write_widget
 from cselab.widgets.widget import Widget
 
 TALLEST = 1000
@@ -34,9 +33,8 @@ def draw_widgets(widgets: Mapping[str, Widget], folder: Path) -> None:
     """Write each widget, as a page without a kernel has it, to `<name>.png` in `folder`."""
     with _page() as (page, pages):
         for name, widget in widgets.items():
-            body = "<main class='notebook'><div id='widget-0'></div></main>"
-            write_html(pages / f"{name}.html", name, body, widgets=[widget.saved()])
-            page.goto((pages / f"{name}.html").as_uri())
+            path = write_widget(pages / f"{name}.html", name, widget.saved())
+            page.goto(path.as_uri())
             page.wait_for_selector(".cselab svg")
             page.wait_for_timeout(1500)
             box = page.locator(".cselab").bounding_box()
@@ -47,10 +45,9 @@ def draw_widgets(widgets: Mapping[str, Widget], folder: Path) -> None:
 @contextmanager
 def _page() -> Iterator[tuple[Page, Path]]:
     """A browser's page of 1100 px, and a folder for what it opens."""
-    path = next(filter(None, map(shutil.which, BROWSERS)))
     with sync_playwright() as playwright, tempfile.TemporaryDirectory() as pages:
         browser = playwright.chromium.launch(
-            executable_path=path, args=["--no-sandbox", "--use-gl=swiftshader"]
+            executable_path=doctor.browser(), args=["--no-sandbox", "--use-gl=swiftshader"]
         )
         yield browser.new_page(viewport={"width": 1100, "height": 500}), Path(pages)
         browser.close()

@@ -1,7 +1,6 @@
 """Shared fixtures: where the real evaluation data is, and small random models."""
 
 import os
-import shutil
 from pathlib import Path
 
 # before torch is imported: each test process is one of several, on models of a few layers
@@ -35,13 +34,13 @@ def browser():
     CSELAB_BROWSER=required they fail."""
     from playwright.sync_api import sync_playwright
 
-    from cselab.experiments.doctor import BROWSERS
+    from cselab.experiments import doctor
 
-    path = next(filter(None, map(shutil.which, BROWSERS)), None)
+    path = doctor.browser()
     if path is None:
         reason = (
-            f"no browser on the PATH ({', '.join(BROWSERS)}): apt install chromium, or your "
-            "system's equivalent"
+            f"no browser on the PATH ({', '.join(doctor.BROWSERS)}): apt install chromium, or "
+            "your system's equivalent"
         )
         if os.environ.get("CSELAB_BROWSER") == "required":
             pytest.fail(reason)

@@ -230,8 +230,13 @@ def _hub(_outputs: Path) -> Iterator[Finding]:
         )
 
 
+def browser() -> str | None:
+    """Path of the installed browser that the tests and the figures open, or None."""
+    return next(filter(None, map(shutil.which, BROWSERS)), None)
+
+
 def _browser(_outputs: Path) -> Iterator[Finding]:
-    found = next(filter(None, map(shutil.which, BROWSERS)), None)
+    found = browser()
     yield (
         Finding("browser", "ok", found)
         if found

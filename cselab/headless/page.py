@@ -107,6 +107,19 @@ def write_html(
     os.replace(work, target)
 
 
+def write_widget(target: Path, title: str, saved: dict[str, Any]) -> Path:
+    """Write a page with one widget, which moves without a kernel, and return its path.
+
+    Args:
+        target: Path of the page.
+        title: Title of the page.
+        saved: What `Widget.saved()` gives.
+    """
+    body = "<main class='notebook'><div id='widget-0'></div></main>"
+    write_html(target, title, body, widgets=[saved])
+    return target
+
+
 def with_equations(markdown: str) -> str:
     """Markdown with the equations between dollars as MathML, but for those in code."""
     return _MATH.sub(_equation, markdown)
