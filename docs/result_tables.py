@@ -14,7 +14,7 @@ from result_paths import REFERENCE, ROOT
 from result_rows import HEADLINE, PRINTED, SHOWN, STUDIES
 from result_sources import sources
 from result_values import hardware
-from speed_tables import benchmarks, growth, profile, speeds, sweeping, times, viewers
+from speed_tables import benchmarks, growth, profile, speeds, sweeping, times, translators, viewers
 
 from cselab.data.sts import STS7
 from cselab.evaluation import compare_methods
@@ -257,6 +257,7 @@ KINDS = {
     "sweeping": sweeping,
     "viewers": viewers,
     "times": times,
+    "translators": translators,
     "headline": headline,
     "claims": claim_tables.claims,
     "counts": claim_tables.counts,

@@ -1,4 +1,4 @@
-"""The tables of the benchmarks, made from benchmarks.json, sweep.json and viewers.json."""
+"""The tables of what was measured beside the studies: benchmarks, times, viewers, translators."""
 
 import json
 
@@ -97,6 +97,28 @@ def times() -> pandas.DataFrame:
         stem: {profile: part["time"] for profile, part in profiles.items()}
         for stem, profiles in found.items()
     }
+    return pandas.DataFrame(rows).T
+
+
+def translators() -> pandas.DataFrame:
+    """The translators of the real-text grids: the cards that `cselab train-translator` wrote."""
+    rows = {}
+    for path in sorted((REFERENCE / "translators").glob("*.json")):
+        card = json.loads(path.read_text())
+        source, target = card["languages"]
+        rows[f"{source} ↔ {target}"] = {
+            "steps": f"{card['config']['steps']:,}",
+            "epochs": f"{card['epochs']:.1f}",
+            "minutes": f"{card['seconds'] / 60:.0f}",
+            **{
+                f"{measure} {way}": f"{scores[measure]:.1f}"
+                for measure in ("BLEU", "chrF")
+                for way, scores in (
+                    ("from English", card["scores"][f"{source}-{target}"]),
+                    ("into English", card["scores"][f"{target}-{source}"]),
+                )
+            },
+        }
     return pandas.DataFrame(rows).T
 
 

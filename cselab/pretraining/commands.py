@@ -135,8 +135,8 @@ def train_translator(
     """Train a small translator for round trips, both directions in one model.
 
     \b
-    cselab train-translator my-fr multi30k-en-fr --data-dir ~/data
-    cselab train-translator my-de multi30k-en-de --data-dir ~/data
+    cselab train-translator my-fr multi30k-en-fr --steps 6000 --data-dir ~/data
+    cselab train-translator my-de multi30k-en-de --steps 6000 --data-dir ~/data
     cselab run 01 -p translator='my-{pivot}' -p pivot_i=fr -p pivot_ii=de
     """
     from cselab.data.translation.parallel import load_parallel
