@@ -46,6 +46,7 @@ FINDINGS = [
     (3, "JTCSE: nce", "sum of two towers", above, None),
     (3, "JTCSE", "JTCSE: nce", no_gain, no_gain),
     (4, "JTCSE", "JTCSE: nce,icnce", below, negligible),
+    (4, "JTCSE: ictm", "sum of two towers", below, above),
     (5, "JTCSE", f"{H}0", tenths, negligible),
     (5, f"{H}0", f"{H}3", above, above),
     (6, "tower, round trips: append", "tower, round trips: twice", no_gain, above),
