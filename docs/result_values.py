@@ -60,16 +60,19 @@ def setting(grid: str, label: str, path: str) -> str:
 def repeated(grid: str) -> str:
     """What the runs of a grid that were made again, on this or another machine, differ by."""
     stores = [Store(store(name)) for name in (grid, f"{grid}-again")]
-    chosen = "measure == 'test' and task == 'average'"
-    first, again = (of.scores().query(chosen).set_index("key").value for of in stores)
-    here, there = (hardware(of.runs().set_index("key")) for of in stores)
+    chosen, run = "measure == 'test' and task == 'average'", ["label", "seed"]
+    first, again = (of.scores().query(chosen).set_index(run).value for of in stores)
+    here, there = (hardware(of.runs().set_index(run)) for of in stores)
     gap = (first - again).dropna().abs()
     other = here[gap.index] != there[gap.index]
-    return (
+    parts = [
         f"{other.sum()} runs made again on another machine differ by {gap[other].mean():.3f} "
-        f"points in the mean and {gap[other].max():.3f} at most; {(~other).sum()} made again on "
-        f"the same one differ by {gap[~other].max():.3f}"
-    )
+        f"points in the mean and {gap[other].max():.3f} at most"
+    ]
+    if not other.all():
+        same = gap[~other]
+        parts.append(f"{len(same)} made again on the same one differ by {same.max():.3f}")
+    return "; ".join(parts)
 
 
 def hardware(runs: pandas.DataFrame) -> pandas.Series:
