@@ -80,11 +80,6 @@ def hardware(runs: pandas.DataFrame) -> pandas.Series:
     return runs.environment.map(lambda text: json.loads(text or "{}").get("hardware", ""))
 
 
-def seeds(text: str, label: str) -> int:
-    """How many seeds a label has."""
-    return len(scores(text, label))
-
-
 def scores(text: str, label: str, measure: str = "test") -> pandas.Series:
     """The averages of a label by seed. Raises DataError for a label without rows."""
     rows = _rows(text)

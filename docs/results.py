@@ -72,7 +72,6 @@ def rendered(template: str) -> tuple[str, dict[str, pandas.DataFrame]]:
         table=table,
         gain=result_values.gain,
         mean=result_values.mean,
-        seeds=result_values.seeds,
         setting=result_values.setting,
         repeated=result_values.repeated,
         curve=lambda name: [score for _, score in climb_figure.curve(**climb_figure.SHOWN[name])],
