@@ -110,8 +110,7 @@ def draw_figures() -> None:
     figures = {f"energy-{text}": energy_chart(trained(text)) for text in recorded_texts()}
     figures["climb"] = climb_figure.climb_figure()
     figures["growth"] = growth_figure(benchmarks(), sweep())
-    if grids := claim_tables.complete_grids():
-        figures["claims"] = claims_figure(grids)
+    figures["claims"] = claims_figure(claim_tables.complete_grids())
     draw(figures, REFERENCE / "figures")
 
 
