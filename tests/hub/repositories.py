@@ -51,15 +51,14 @@ NLI_ROWS = 275_601
 SIMCSE = "datasets/princeton-nlp/datasets-for-simcse"
 LANGUAGES = ("fr", "ru", "nl", "zh", "de", "es")
 STS_PAIRS = {
-    "sts12-sts": {"train": 600, "test": 300},
-    "sts13-sts": {"test": 300},
-    "sts14-sts": {"test": 300},
-    "sts15-sts": {"test": 300},
+    "sts12-sts": {"train": 2234, "test": 3108},
+    "sts13-sts": {"test": 1500},
+    "sts14-sts": {"test": 3750},
+    "sts15-sts": {"test": 3000},
     "sts16-sts": {"test": 1186},
     "stsbenchmark-sts": {"train": 5749, "validation": 1500, "test": 1379},
     "sickr-sts": {"test": 9927},
 }
-"""As many as on the public hub where a test counts them; few elsewhere."""
 STS17 = "ko-ko ar-ar en-ar en-de en-en en-tr es-en es-es fr-en it-en nl-en"
 LANGUAGE_PAIRS = {
     "sts17-crosslingual-sts": ("score", STS17.split()),
