@@ -57,11 +57,11 @@ def test_a_sweep_on_two_workers_and_its_report(tmp_path, small_backbone):
         return done.stdout
 
     def sweep() -> str:
-        methods = ["-m", "my_method.py", "-m", "mine", "-m", "simcse", "--seeds", "1-2"]
+        methods = ["-m", "my_method.py", "-m", "mine", "-m", "simcse", "--seeds", "1-3"]
         place = ["--store", "s.sqlite", "--outputs", "o", "--workers", "2"]
         return cselab("sweep", *methods, *place, *options(small_backbone))
 
-    assert "4 of 4 runs" in sweep()
+    assert "6 of 6 runs" in sweep()
     cselab("report", "--store", "s.sqlite", "--against", "simcse", "--folder", "report")
     (row,) = (
         line
@@ -72,7 +72,7 @@ def test_a_sweep_on_two_workers_and_its_report(tmp_path, small_backbone):
     file.write_text(
         METHOD.replace("    @term\n    def align", "    # a comment\n    @term\n    def align")
     )
-    assert "4 of them in the store before" in sweep()
+    assert "6 of them in the store before" in sweep()
     file.write_text(METHOD.replace("/ 2", "/ 3"))
-    assert "2 of them in the store before" in sweep()
-    assert len(Store(tmp_path / "s.sqlite").runs()) == 6
+    assert "3 of them in the store before" in sweep()
+    assert len(Store(tmp_path / "s.sqlite").runs()) == 9
