@@ -73,7 +73,7 @@ def claims() -> pandas.DataFrame:
             table["paper"] = shown.paper
             head = f"{name}, {SETTINGS[grid.split('-')[1]]}"
             table[head] = [
-                f"{row.verdict}{'*' if row.p_holm < LEVEL else ''} ({text})".replace(" ()", "")
+                f"{_starred(row)} ({text})".replace(" ()", "")
                 for row, text in zip(found.itertuples(), shown.here, strict=True)
             ]
         if len(of_text) == 2:
@@ -91,6 +91,27 @@ def counts() -> pandas.DataFrame:
     columns = {grid: checked(grid).verdict.value_counts() for grid in complete_grids()}
     table = pandas.DataFrame(columns).fillna(0).astype(int).astype(str)
     return table.reindex([verdict for verdict in VERDICTS if verdict in table.index])
+
+
+def verdict(grid: str, better: str, than: str) -> str:
+    """The verdict of the claim about two rows, with its star; "" if no claim is about them."""
+    found = checked(grid)
+    found = found[(found.better == better) & (found.than == than) & (found.measure == "test")]
+    return next((_starred(row) for row in found.itertuples()), "")
+
+
+def scores(grid: str) -> pandas.DataFrame:
+    """The test averages of every row of a grid, from high to low."""
+    rows = read_tables(store(grid)).rows
+    averages = rows[(rows.measure == "test") & (rows.task == "average")].groupby("label").value
+    table = averages.agg(["mean", "std", "size"]).sort_values("mean", ascending=False)
+    return pandas.DataFrame(
+        {
+            "mean": table["mean"].map("{:.2f}".format),
+            "sd over seeds": table["std"].map("{:.2f}".format),
+            "seeds": table["size"].map(str),
+        }
+    ).rename_axis(None)
 
 
 def evidence(grid: str) -> pandas.DataFrame:
@@ -154,6 +175,11 @@ def power() -> str:
         + "; ".join(parts)
         + ". All rows of a table have the same number."
     )
+
+
+def _starred(row) -> str:
+    """A row's verdict, with a * if its p is small after Holm's correction."""
+    return f"{row.verdict}{'*' if row.p_holm < LEVEL else ''}"
 
 
 def _needed(row: pandas.Series) -> int:

@@ -262,6 +262,7 @@ KINDS = {
     "claims": claim_tables.claims,
     "counts": claim_tables.counts,
     "evidence": claim_tables.evidence,
+    "scores": claim_tables.scores,
     "earlier": claim_tables.earlier,
     "changes": claim_tables.changes,
     "main": main_table,

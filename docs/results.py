@@ -80,6 +80,7 @@ def rendered(template: str) -> tuple[str, dict[str, pandas.DataFrame]]:
         seeds_needed=seeds_needed,
         power=claim_tables.power,
         gap=claim_tables.gap,
+        verdict=claim_tables.verdict,
         pilot=result_tables.PILOT,
         claims=len(claim_tables.read_claims(claim_tables.CLAIMS)),
         claimed_grids=claim_tables.complete_grids(),

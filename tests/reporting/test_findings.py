@@ -49,14 +49,18 @@ FINDINGS = [
     (4, "JTCSE: ictm", "sum of two towers", below, above),
     (5, "JTCSE", f"{H}0", tenths, negligible),
     (5, f"{H}0", f"{H}3", above, above),
+    (5, f"{H}0", f"{H}1", negligible, above),
     (6, "tower, round trips: append", "tower, round trips: twice", no_gain, above),
     (6, "sum of two towers", "SimCSE", no_gain, above),
     (7, "JTCSE D", "JTCSE", no_gain, no_gain),
     (8, "SimCSE + DCL", "SimCSE", no_gain, negligible),
     (8, "off-dropout", "SimCSE", no_gain, below),
     (9, "SimCSE", "less noise on positives", above, above),
+    (9, "SimCSE", "more noise on positives", below, above),
     (10, "SimCSE", "untrained (cls)", above, above),
     (10, "SimCSE", "untrained (first_last)", above, below),
+    (10, "JTCSE", "untrained (first_last)", None, below),
+    (10, "sum of two towers", "untrained (first_last)", None, below),
 ]
 
 
