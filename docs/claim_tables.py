@@ -177,6 +177,13 @@ def power() -> str:
     )
 
 
+def power_found(grid: str) -> str:
+    """How many of a grid's claims had as many seeds as the margin needs, by its own deviations."""
+    found = checked(grid).dropna(subset=["seeds_needed"])
+    enough = (found.seeds >= found.seeds_needed).sum()
+    return f"{enough} of {len(found)} (half need at most {found.seeds_needed.median():.0f} seeds)"
+
+
 def _starred(row) -> str:
     """A row's verdict, with a * if its p is small after Holm's correction."""
     return f"{row.verdict}{'*' if row.p_holm < LEVEL else ''}"

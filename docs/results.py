@@ -79,6 +79,7 @@ def rendered(template: str) -> tuple[str, dict[str, pandas.DataFrame]]:
         spread=result_values.SPREAD,
         seeds_needed=seeds_needed,
         power=claim_tables.power,
+        power_found=claim_tables.power_found,
         gap=claim_tables.gap,
         verdict=claim_tables.verdict,
         pilot=result_tables.PILOT,
