@@ -10,7 +10,9 @@ from cselab.evaluation import seeds_for_width
 from cselab.reporting import recorded
 from cselab.reporting.claims import (
     CONTRADICTED,
+    EQUAL,
     MARGIN,
+    NO_EFFECT,
     NO_RUNS,
     SMALLER,
     SUPPORTED,
@@ -28,6 +30,7 @@ TEXTS = {"synthetic": "synthetic text", "real": "real text"}
 SETTINGS = {"papers": "as the papers set it", "tuned": "as tuned here"}
 GRIDS = tuple(recorded.CLAIMS.values())
 LEVEL = 0.05
+SETTLED = (SUPPORTED, NO_EFFECT, CONTRADICTED, EQUAL)
 
 
 @cache
@@ -63,7 +66,7 @@ def checked(grid: str) -> pandas.DataFrame:
 
 def claims() -> pandas.DataFrame:
     """A row a claim: the paper's gap, and difference and verdict in each grid; whether both grids
-    of a text agree."""
+    of a text agree, if both are settled."""
     table = pandas.DataFrame(index=[claim.claim for claim in read_claims(CLAIMS)])
     grids = complete_grids()
     for text, name in TEXTS.items():
@@ -77,11 +80,11 @@ def claims() -> pandas.DataFrame:
                 for row, text in zip(found.itertuples(), shown.here, strict=True)
             ]
         if len(of_text) == 2:
-            one, two = (checked(grid).verdict for grid in of_text)
-            both = (one != NO_RUNS) & (two != NO_RUNS)
+            one, two = (checked(grid).verdict.replace(SMALLER, SUPPORTED) for grid in of_text)
+            settled = one.isin(SETTLED) & two.isin(SETTLED)
             table[f"{name}, agree"] = [
-                ("yes" if same else "no") if ran else ""
-                for same, ran in zip(one == two, both, strict=True)
+                ("yes" if same else "no") if sure else ""
+                for same, sure in zip(one == two, settled, strict=True)
             ]
     return table
 
@@ -178,8 +181,9 @@ def power() -> str:
 
 
 def power_found(grid: str) -> str:
-    """How many of a grid's claims had as many seeds as the margin needs, by its own deviations."""
+    """How many of a grid's claims have an interval of ± the margin or less."""
     found = checked(grid).dropna(subset=["seeds_needed"])
+    found = found[found.verdict != EQUAL]
     enough = (found.seeds >= found.seeds_needed).sum()
     return f"{enough} of {len(found)} (half need at most {found.seeds_needed.median():.0f} seeds)"
 

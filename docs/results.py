@@ -10,7 +10,6 @@ In the README and docs/how-to a table stands between `<!-- table: KIND [TEXT] [N
 import re
 import shutil
 import sys
-from pathlib import Path
 
 import claim_tables
 import climb_figure
@@ -90,14 +89,6 @@ def rendered(template: str) -> tuple[str, dict[str, pandas.DataFrame]]:
     return page, tables
 
 
-def write(template: str, page: Path) -> None:
-    """Write a template's page and its tables."""
-    text, tables = rendered(template)
-    page.write_text(text, encoding="utf-8")
-    for name, table in tables.items():
-        table.to_csv(REFERENCE / "tables" / f"{name}.csv")
-
-
 def draw_figures() -> None:
     """Draw the figures of outputs/reference."""
     from claims_figure import claims_figure
@@ -117,10 +108,13 @@ def draw_figures() -> None:
 
 
 if __name__ == "__main__":
+    pages = {page: rendered(template) for template, page in PAGES.items()}
     shutil.rmtree(REFERENCE / "tables", ignore_errors=True)
     (REFERENCE / "tables").mkdir()
-    for template, page in PAGES.items():
-        write(template, page)
+    for page, (text, tables) in pages.items():
+        page.write_text(text, encoding="utf-8")
+        for name, table in tables.items():
+            table.to_csv(REFERENCE / "tables" / f"{name}.csv")
     for path in MARKED:
         path.write_text(filled(path.read_text(encoding="utf-8")), encoding="utf-8")
     if "--figures" in sys.argv:

@@ -75,6 +75,22 @@ def test_a_change_of_verdict_is_more_than_another_word(monkeypatch):
     }
 
 
+def test_grids_agree_only_where_both_verdicts_are_settled(monkeypatch):
+    """Prevents "the tuning changes the verdict" for a claim that one grid leaves undecided, and for
+    two gains of different size."""
+    grids = {"real-papers": "supported", "real-tuned": "undecided"}
+    shown = claim_tables.checked("real-papers")
+    sizes = ["supported, smaller", "contradicted"] + ["undecided"] * (len(shown) - 2)
+    found = {
+        grid: shown.assign(verdict=sizes if one == "undecided" else one)
+        for grid, one in grids.items()
+    }
+    monkeypatch.setattr(claim_tables, "complete_grids", lambda: list(grids))
+    monkeypatch.setattr(claim_tables, "checked", found.__getitem__)
+    agree = list(claim_tables.claims()["real text, agree"])
+    assert agree == ["yes", "no"] + [""] * (len(shown) - 2)
+
+
 @pytest.mark.slow  # expands all grids
 def test_every_label_of_a_claim_is_in_a_grid():
     """Prevents a claim that no run can ever answer because a label was renamed."""
