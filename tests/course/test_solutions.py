@@ -8,14 +8,7 @@ import nbformat
 import pytest
 
 SOLUTIONS = Path(__file__).resolve().parents[2] / "notebooks" / "solutions"
-QUICK = {
-    "sentences": 300,
-    "dev_pairs": 40,
-    "synthetic_pairs": 60,
-    "steps": 2,
-    "eval_every": 2,
-    "towers.steps": 2,
-}
+QUICK = {"sentences": 300, "dev_pairs": 40, "steps": 2, "eval_every": 2, "towers.steps": 2}
 
 
 @pytest.mark.slow
