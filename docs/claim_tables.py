@@ -4,6 +4,7 @@ from functools import cache
 
 import pandas
 from result_paths import REFERENCE
+from result_values import tables
 from scipy.stats import t
 
 from cselab.evaluation import seeds_for_width
@@ -22,7 +23,6 @@ from cselab.reporting.claims import (
     shown_claims,
 )
 from cselab.reporting.recorded import store
-from cselab.reporting.tables import read_tables
 from cselab.sweep.grid import expand, parse_seeds, read_grid
 
 CLAIMS = REFERENCE / "claims.toml"
@@ -52,7 +52,7 @@ def complete_grids() -> list[str]:
     for grid in GRIDS:
         wanted = declared_runs(grid)
         if wanted and store(grid).is_file():
-            rows = read_tables(store(grid)).rows
+            rows = tables(grid).rows
             if wanted <= set(zip(rows.label, rows.seed, strict=True)):
                 found.append(grid)
     return found
@@ -61,7 +61,7 @@ def complete_grids() -> list[str]:
 @cache
 def checked(grid: str) -> pandas.DataFrame:
     """The claims, held against a grid's runs."""
-    return check_claims(read_tables(store(grid)).rows, read_claims(CLAIMS))
+    return check_claims(tables(grid).rows, read_claims(CLAIMS))
 
 
 def claims() -> pandas.DataFrame:
@@ -105,16 +105,9 @@ def verdict(grid: str, better: str, than: str) -> str:
 
 def scores(grid: str) -> pandas.DataFrame:
     """The test averages of every row of a grid, from high to low."""
-    rows = read_tables(store(grid)).rows
-    averages = rows[(rows.measure == "test") & (rows.task == "average")].groupby("label").value
-    table = averages.agg(["mean", "std", "size"]).sort_values("mean", ascending=False)
-    return pandas.DataFrame(
-        {
-            "mean": table["mean"].map("{:.2f}".format),
-            "sd over seeds": table["std"].map("{:.2f}".format),
-            "seeds": table["size"].map(str),
-        }
-    ).rename_axis(None)
+    found = tables(grid)
+    order = found.numbers["scores"].sort_values("average", ascending=False).index
+    return found.texts["scores"].loc[order, ["average", "sd", "seeds"]]
 
 
 def evidence(grid: str) -> pandas.DataFrame:

@@ -9,7 +9,7 @@ import pandas
 from cselab.errors import DataError, suggest
 from cselab.evaluation import SeedComparison, compare_seeds
 from cselab.reporting.recorded import methods, store
-from cselab.reporting.tables import read_tables
+from cselab.reporting.tables import Tables, read_tables
 from cselab.sweep.store import Store
 
 SPREAD = 0.84
@@ -82,7 +82,7 @@ def hardware(runs: pandas.DataFrame) -> pandas.Series:
 
 def scores(text: str, label: str, measure: str = "test") -> pandas.Series:
     """The averages of a label by seed. Raises DataError for a label without rows."""
-    rows = _rows(text)
+    rows = tables(text).rows
     found = rows[(rows.label == label) & (rows.measure == measure) & (rows.task == "average")]
     if found.empty:
         raise DataError(
@@ -92,8 +92,9 @@ def scores(text: str, label: str, measure: str = "test") -> pandas.Series:
 
 
 @cache
-def _rows(text: str) -> pandas.DataFrame:
-    return read_tables(store(text)).rows
+def tables(text: str) -> Tables:
+    """The tables of a store, read once: comparing all rows takes time."""
+    return read_tables(store(text))
 
 
 def _signed(value: float) -> str:

@@ -79,17 +79,16 @@ def test_a_change_of_verdict_is_more_than_another_word(monkeypatch):
 def test_grids_agree_only_where_both_verdicts_are_settled(monkeypatch):
     """Prevents "the tuning changes the verdict" for a claim that one grid leaves undecided, and for
     two gains of different size."""
-    grids = {"real-papers": "supported", "real-tuned": "undecided"}
-    shown = claim_tables.checked("real-papers")
-    sizes = ["supported, smaller", "contradicted"] + ["undecided"] * (len(shown) - 2)
+    checked = claim_tables.checked("real-papers")
+    undecided = ["undecided"] * (len(checked) - 2)
     found = {
-        grid: shown.assign(verdict=sizes if one == "undecided" else one)
-        for grid, one in grids.items()
+        "real-papers": checked.assign(verdict="supported"),
+        "real-tuned": checked.assign(verdict=["supported, smaller", "contradicted", *undecided]),
     }
-    monkeypatch.setattr(claim_tables, "complete_grids", lambda: list(grids))
+    monkeypatch.setattr(claim_tables, "complete_grids", lambda: list(found))
     monkeypatch.setattr(claim_tables, "checked", found.__getitem__)
     agree = list(claim_tables.claims()["real text, agree"])
-    assert agree == ["yes", "no"] + [""] * (len(shown) - 2)
+    assert agree == ["yes", "no", *("" for _ in undecided)]
 
 
 @pytest.mark.slow  # expands all grids
@@ -113,12 +112,10 @@ def test_every_label_of_a_claim_is_in_a_grid():
 
 def test_the_stores_of_the_claims_are_of_one_library():
     """Prevents a table whose rows were made by different versions, which the pages deny."""
-    stores = [recorded.store(grid) for grid in claim_tables.complete_grids()]
+    complete = [recorded.store(grid) for grid in claim_tables.complete_grids()]
     unfinished = (result_tables.REFERENCE / "unfinished").glob("*.sqlite")
-    assert (
-        len({source for path in [*stores, *unfinished] for source in Store(path).runs().source})
-        == 1
-    )
+    sources = {source for path in (*complete, *unfinished) for source in Store(path).runs().source}
+    assert len(sources) == 1
 
 
 @pytest.mark.parametrize("grid", claim_tables.GRIDS)
