@@ -16,22 +16,12 @@ import nbformat
 
 from cselab.errors import CselabError, suggest
 from cselab.headless.engine import NotebookFailed, execute
+from cselab.headless.malloc import MALLOC
 from cselab.headless.page import write_page
 from cselab.headless.parameters import assign
 from cselab.headless.progress import Durations, LiveLine, clock
 from cselab.headless.record import RunRecord
 from cselab.headless.report import Outcome, write_index
-
-MALLOC = {
-    "MALLOC_TRIM_THRESHOLD_": "4000000000",
-    "MALLOC_MMAP_THRESHOLD_": "4000000000",
-    "GLIBC_TUNABLES": "glibc.malloc.hugetlb=1",
-}
-"""Settings of glibc's malloc for processes that train; glibc reads them once, at the start.
-
-They keep the memory of freed tensors: by default, glibc returns large blocks to the system, and
-their next use faults them in again, which takes a seventh of the training time of a small model on
-a CPU. They also ask for huge pages (Linux's `madvise`), which saves another tenth."""
 
 ANSI = re.compile(r"\x1b\[[0-9;]*m")
 """Colours of a traceback; removed unless it is printed on a terminal."""

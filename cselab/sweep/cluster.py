@@ -9,7 +9,7 @@ from distributed import Client, LocalCluster
 
 from cselab.errors import CselabError
 from cselab.experiments.environment import library_hash
-from cselab.headless.runner import MALLOC
+from cselab.headless.malloc import MALLOC
 
 START = 60
 """Seconds that a scheduler or the first worker may take to answer."""

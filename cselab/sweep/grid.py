@@ -33,8 +33,6 @@ from typing import Any
 
 from cselab.errors import SettingsError, nearest, suggest
 from cselab.experiments.config import RunConfig, configure, known_settings, setting_names
-from cselab.headless.parameters import SETTINGS, read_parameters
-from cselab.headless.runner import find_notebooks
 from cselab.methods import load_method_file, registered
 from cselab.sweep.measures import DEFAULT, MEASURES
 
@@ -200,7 +198,10 @@ def _block(
     varied = [key for key, values in (axes | usual).items() if len(values) > 1]
     named = [str(name) for name in _listed(own["notebooks"] or ())]
     methods = [*_listed(own["methods"] or ())]
-    methods += map(str, find_notebooks(notebooks, named) if named else ())
+    if named:
+        from cselab.headless.runner import find_notebooks  # with nbformat, a second and a half
+
+        methods += map(str, find_notebooks(notebooks, named))
     seeds = parse_seeds(next((own[key] for key in ("seeds", "seed") if own[key] is not None), 42))
     runs: list[Run] = []
     labels: dict[tuple[str, str], str] = {}
@@ -297,6 +298,8 @@ def _shown(value: Any) -> str:
 
 def _notebook_parameters(notebook: Path, given: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
     """Names and values for the notebook's cell, as typed on a command line."""
+    from cselab.headless.parameters import SETTINGS, read_parameters
+
     declared = read_parameters(notebook)
     given = {name: value for name, value in given.items() if value is not None}
     for name in given:

@@ -26,8 +26,6 @@ from cselab.experiments.lab import open_lab
 from cselab.experiments.session import Session
 from cselab.experiments.train import train, train_node
 from cselab.experiments.workspace import Workspace
-from cselab.headless.report import read_rows
-from cselab.headless.runner import run as run_notebooks
 from cselab.methods import MethodConfig, load_method_file
 from cselab.methods.config import as_node
 from cselab.sweep.grid import Run
@@ -332,6 +330,9 @@ def _session(device: str, outputs: str, data: DataConfig) -> Session:
 
 def _notebook(run: Run, key: str, place: Place) -> list[Row]:
     """Execute the notebook in its own kernel; its rows are the scores it recorded."""
+    from cselab.headless.report import read_rows  # with nbformat, a second and a half
+    from cselab.headless.runner import run as run_notebooks
+
     notebook, outputs = Path(run.method), Path(place.outputs)
     if not run_notebooks([notebook], dict(run.given), outputs, name=f"sweep-{key}", resume=True):
         folder = outputs / "runs" / f"sweep-{key}"

@@ -14,7 +14,7 @@ import psutil
 import pytest
 import torch
 
-from cselab.headless.runner import MALLOC
+from cselab.headless.malloc import MALLOC
 from cselab.sweep.cluster import connected
 from cselab.sweep.store import Store
 
