@@ -11,9 +11,9 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 README = ROOT / "README.md"
 TUTORIALS = sorted((ROOT / "docs" / "tutorials").glob("*.md"))
-SMALL = ("steps=2", "sentences=200", "dev_pairs=20", "synthetic_pairs=40")
-QUICK = [word for setting in SMALL for word in ("-p", setting)]
-"""Added to commands that train: two steps, few pairs."""
+SMALL = {"steps": 2, "sentences": 200, "dev_pairs": 20, "synthetic_pairs": 40}
+"""Added to snippets and commands that train: two steps, few pairs."""
+QUICK = [word for name, value in SMALL.items() for word in ("-p", f"{name}={value}")]
 OF_TOWERS = ["-p", "towers.steps=2"]
 ELSEWHERE = ("--profile paper", "profile=paper", "--scheduler", "/shared/", "outputs/steps/")
 """Commands for the hub, a cluster, other folders; tests/hub and tests/sweep run such ones."""
@@ -56,6 +56,8 @@ def test_the_snippets_of_each_page_run_in_order(tmp_path, monkeypatch):
     environment(tmp_path, monkeypatch)
     for page in (README, *TUTORIALS):
         code = "\n".join(block for block in blocks(page, "python") if not block.startswith("# "))
+        quick = {**SMALL, "towers.steps": 2}
+        code = re.sub(r'open_lab\(("\w+")\)', rf"open_lab(\1, **{quick})", code)
         found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
         assert found.returncode == 0, page.stem + found.stderr[-2000:]
         assert bool(found.stdout) == bool(code), page.stem

@@ -1,6 +1,8 @@
 """Pretraining small backbones: tokenizers that know their words, runs that can be interrupted."""
 
+import gzip
 import math
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -339,18 +341,33 @@ def test_only_text_that_may_be_shared(tmp_path):
     assert not (tmp_path / "bb").exists()
 
 
+@pytest.fixture
+def short_corpora(data_dir, tmp_path) -> Path:
+    """The data folder, with the first lines of two corpora and all of the rest."""
+    folder = tmp_path / "data"
+    (folder / "corpus").mkdir(parents=True)
+    for part in data_dir.iterdir():
+        if part.name != "corpus":
+            (folder / part.name).symlink_to(part)
+    for name in ("leipzig-10k", "wikipedia-core"):
+        file = f"corpus/{name}.txt.gz"
+        lines = gzip.decompress((data_dir / file).read_bytes()).splitlines(keepends=True)
+        (folder / file).write_bytes(gzip.compress(b"".join(lines[:4000])))
+    return folder
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["bert", "llama"])
-def test_a_card_is_measured_again_to_the_last_digit(kind, tmp_path, data_dir):
+def test_a_card_is_measured_again_to_the_last_digit(kind, tmp_path, short_corpora, monkeypatch):
     """Prevents a card whose numbers are of another text, other masks or weights that were not yet
     rounded to float16."""
-    from cselab.pretraining.recipe import make_backbone, measure
+    from cselab.pretraining import recipe
 
+    monkeypatch.setattr(recipe, "SYNTHETIC_SENTENCES", 2000)
     small = {"steps": 4, "layers": 2, "width": 32, "heads": 2, "inner": 64, "vocab_size": 2000}
-    card = make_backbone(
-        kind, tmp_path / "bb", data_dir, ("leipzig-10k", "wikipedia-core"), **small
-    )
-    assert measure(tmp_path / "bb", data_dir) == card["measured"]
+    names = ("leipzig-10k", "wikipedia-core")
+    card = recipe.make_backbone(kind, tmp_path / "bb", short_corpora, names, **small)
+    assert recipe.measure(tmp_path / "bb", short_corpora) == card["measured"]
     text = (tmp_path / "bb" / "README.md").read_text()
     assert "leipzig-10k, wikipedia-core (" in text
     assert all(
