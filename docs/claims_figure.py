@@ -22,11 +22,14 @@ def claims_figure(grids: list[str]) -> go.Figure:
     names = [claim.claim for claim in claims]
     titles = [f"{TEXTS[text]},<br>{SETTINGS[how]}" for text, how in (g.split("-") for g in grids)]
     figure = make_subplots(1, len(grids), shared_yaxes=True, subplot_titles=titles)
+    listed = set()
     gaps = {place: claim.gap for place, claim in enumerate(claims) if claim.gap is not None}
     for column, grid in enumerate(grids, 1):
         found = checked(grid).set_index("claim").reindex(names)
         for verdict, colour in LOOKS.items():
             shown = found[found.verdict == verdict]
+            if shown.empty:
+                continue
             x = shown.difference.clip(-EDGE, EDGE)
             low, high = (shown[side].clip(-EDGE, EDGE) for side in ("low", "high"))
             symbol = SYMBOLS.get(verdict, "circle")
@@ -36,12 +39,13 @@ def claims_figure(grids: list[str]) -> go.Figure:
                 mode="markers",
                 name=verdict,
                 legendgroup=verdict,
-                showlegend=column == 1,
+                showlegend=verdict not in listed,
                 marker=dict(color=colour, size=8, symbol=symbol),
                 error_x=dict(array=high - x, arrayminus=x - low, thickness=1.5, color=colour),
                 row=1,
                 col=column,
             )
+            listed.add(verdict)
         figure.add_scatter(
             x=[min(gap, EDGE) for gap in gaps.values()],
             y=list(gaps),

@@ -40,6 +40,30 @@ SHOWN = [
     "p (Holm)",
     "seeds for 80 % power",
 ]
+ON_STATES = "JTCSE on h^L, LayerNorms removed: "
+CONTRASTS = (
+    (1, "JTCSE", "sum of two towers"),
+    (2, "JTCSE", "TNCSE"),
+    (2, "JTCSE", "JTCSE, CAELs: 6"),
+    (3, "JTCSE: nce", "sum of two towers"),
+    (3, "JTCSE: nce", "JTCSE"),
+    (4, "JTCSE", "JTCSE: nce,icnce"),
+    (4, "JTCSE: ictm", "sum of two towers"),
+    (5, "JTCSE", f"{ON_STATES}0"),
+    (5, f"{ON_STATES}0", f"{ON_STATES}1"),
+    (5, f"{ON_STATES}0", f"{ON_STATES}3"),
+    (6, "tower, round trips: append", "tower, round trips: twice"),
+    (6, "sum of two towers", "SimCSE"),
+    (7, "JTCSE D", "JTCSE"),
+    (7, "TNCSE D", "TNCSE"),
+    (8, "SimCSE + DCL", "SimCSE"),
+    (8, "off-dropout", "SimCSE"),
+    (9, "SimCSE", "less noise on positives"),
+    (9, "SimCSE", "more noise on positives"),
+    (10, "SimCSE", "untrained (cls)"),
+    (10, "SimCSE", "untrained (first_last)"),
+)
+"""The front page's table: the number of a finding, and two rows whose difference it is about."""
 STUDIES = {
     "losses": ("SimCSE, I + II", ["SimCSE, I + II, 260 steps", "JTCSE: *", "JTCSE, parallel"]),
     "caels": ("JTCSE, parallel", ["JTCSE, * CAELs, *", "TNCSE"]),

@@ -29,13 +29,6 @@ class Gain:
     def points(self) -> str:
         return _signed(self.found.mean)
 
-    @property
-    def side(self) -> str:
-        """ "above", "below", or that the interval holds 0."""
-        if self.found.low <= 0 <= self.found.high:
-            return "not distinguishable from"
-        return "above" if self.found.mean > 0 else "below"
-
 
 def gain(text: str, better: str, than: str, measure: str = "test") -> Gain:
     """`better` minus `than` in the store of a text, over the seeds that both have.
@@ -66,13 +59,20 @@ def repeated(grid: str) -> str:
     gap = (first - again).dropna().abs()
     other = here[gap.index] != there[gap.index]
     parts = [
-        f"{other.sum()} runs made again on another machine differ by {gap[other].mean():.3f} "
+        f"{_runs(gap[other])} made again on another machine differ by {gap[other].mean():.3f} "
         f"points in the mean and {gap[other].max():.3f} at most"
     ]
     if not other.all():
         same = gap[~other]
-        parts.append(f"{len(same)} made again on the same one differ by {same.max():.3f}")
+        parts.append(f"{_runs(same)} made again on the same one differ by {same.max():.3f}")
     return "; ".join(parts)
+
+
+def _runs(gap: pandas.Series) -> str:
+    """ "2 runs (SimCSE, TNCSE)", and of more than three rows their number."""
+    labels = sorted(set(gap.index.get_level_values("label")))
+    rows = ", ".join(labels) if len(labels) < 4 else f"of {len(labels)} rows"
+    return f"{len(gap)} runs ({rows})"
 
 
 def hardware(runs: pandas.DataFrame) -> pandas.Series:
@@ -98,4 +98,4 @@ def tables(text: str) -> Tables:
 
 
 def _signed(value: float) -> str:
-    return f"{value:+.2f}".replace("-", "−")
+    return f"{value:+.2f}"

@@ -18,6 +18,7 @@ import pandas
 import result_tables
 import result_values
 from result_paths import REFERENCE, ROOT
+from result_rows import CONTRASTS
 
 from cselab.evaluation import seeds_needed
 from cselab.reporting.claims import MARGIN
@@ -82,6 +83,8 @@ def rendered(template: str) -> tuple[str, dict[str, pandas.DataFrame]]:
         gap=claim_tables.gap,
         verdict=claim_tables.verdict,
         pilot=result_tables.PILOT,
+        contrasts=CONTRASTS,
+        unfinished=sorted(path.stem for path in (REFERENCE / "unfinished").glob("*.sqlite")),
         claims=len(claim_tables.read_claims(claim_tables.CLAIMS)),
         claimed_grids=claim_tables.complete_grids(),
         pending_grids=[g for g in claim_tables.GRIDS if g not in claim_tables.complete_grids()],

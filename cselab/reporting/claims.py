@@ -182,10 +182,16 @@ def _shown(row: pandas.Series) -> dict[str, str]:
         "here": f"{row.difference:+.{digits}f}" if ran else "",
         "95 % interval": f"[{row.low:+.{digits}f}, {row.high:+.{digits}f}]" if ran else "",
         "verdict": row.verdict,
-        "p": f"{row.p:.3f}" if ran else "",
-        "p (Holm)": f"{row.p_holm:.3f}" if ran else "",
+        "p": _shown_p(row.p),
+        "p (Holm)": _shown_p(row.p_holm),
         "seeds": str(row.seeds),
         "seeds for the margin": "" if pandas.isna(row.seeds_needed) else f"{row.seeds_needed:.0f}",
         "rows": f"{row.better} − {row.than}",
         "source": row.source,
     }
+
+
+def _shown_p(p: float) -> str:
+    if pandas.isna(p):
+        return ""
+    return "< 0.001" if p < 0.0005 else f"{p:.3f}"
