@@ -85,6 +85,12 @@ def claims() -> pandas.DataFrame:
     return table
 
 
+def agreement(text: str) -> str:
+    """How many of the claims that both grids of a text settle have the same verdict in both."""
+    found = claims()[f"{TEXTS[text]}, agree"]
+    return f"{(found == 'yes').sum()} of the {(found != '').sum()}"
+
+
 def counts() -> pandas.DataFrame:
     """The number of claims with each verdict, grid by grid."""
     columns = {grid: checked(grid).verdict.value_counts() for grid in complete_grids()}

@@ -81,6 +81,7 @@ def rendered(template: str) -> tuple[str, dict[str, pandas.DataFrame]]:
         power=claim_tables.power,
         power_found=claim_tables.power_found,
         gap=claim_tables.gap,
+        agreement=claim_tables.agreement,
         verdict=claim_tables.verdict,
         pilot=result_tables.PILOT,
         contrasts=CONTRASTS,

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from cselab.reporting.claims import CONTRADICTED, MARGIN, NO_EFFECT, SUPPORTED, verdict
+from cselab.reporting.claims import CONTRADICTED, MARGIN, NO_EFFECT, SUPPORTED, UNDECIDED, verdict
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "docs"))
 import result_values
@@ -34,6 +34,10 @@ def no_loss(gain):
 
 def negligible(gain):
     return judged(gain) == NO_EFFECT
+
+
+def unsettled(gain):
+    return judged(gain) == UNDECIDED
 
 
 def tenths(gain):
@@ -75,6 +79,22 @@ def test_a_finding_is_what_the_runs_say(number, better, than, synthetic, real):
         if says:
             found = result_values.gain(f"{text}-papers", better, than).found
             assert says(found), f"finding {number} on {text} text: {found}"
+
+
+TUNED = [
+    # A, B, and what the paragraph on tuned settings says of A - B on synthetic text
+    ("JTCSE", "sum of two towers", unsettled),
+    ("JTCSE", f"{ON_STATES}0", above),
+    ("sum of two towers", "SimCSE", above),
+    ("off-dropout", "SimCSE", above),
+]
+
+
+@pytest.mark.parametrize(("better", "than", "says"), TUNED)
+def test_what_tuning_changes_is_what_the_runs_say(better, than, says):
+    """Prevents the same of the paragraph on tuned settings."""
+    found = result_values.gain("synthetic-tuned", better, than).found
+    assert says(found), found
 
 
 def test_every_row_of_the_front_page_is_held_against_the_stores():
