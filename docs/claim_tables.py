@@ -154,6 +154,12 @@ def gap(better: str, than: str) -> str:
     return next((f"{claim.gap:+.2f}" for claim in claims if claim.gap), "")
 
 
+def small_gaps() -> int:
+    """The number of claims whose printed gap is below the margin."""
+    claims = read_claims(CLAIMS)
+    return sum(claim.gap is not None and claim.gap < claim.margin for claim in claims)
+
+
 def power() -> str:
     """How many seeds the margin needs, by the first edition's paired deviations."""
     parts = []

@@ -47,6 +47,8 @@ CONTRASTS = (
     (2, "JTCSE", "JTCSE, CAELs: 6"),
     (3, "JTCSE: nce", "sum of two towers"),
     (3, "JTCSE: nce", "JTCSE"),
+    (3, "JTCSE: icnce", "sum of two towers"),
+    (3, "JTCSE: icnce", "JTCSE"),
     (4, "JTCSE", "JTCSE: nce,icnce"),
     (4, "JTCSE: ictm", "sum of two towers"),
     (5, "JTCSE", f"{ON_STATES}0"),
@@ -62,6 +64,7 @@ CONTRASTS = (
     (9, "SimCSE", "more noise on positives"),
     (10, "SimCSE", "untrained (cls)"),
     (10, "SimCSE", "untrained (first_last)"),
+    (10, "SimCSE, pooled: first_last", "untrained (first_last)"),
 )
 """The front page's table: the number of a finding, and two rows whose difference it is about."""
 STUDIES = {
@@ -96,6 +99,8 @@ STUDIES = {
         ],
     ),
     "together": ("JTCSE, parallel", ["JTCSE + DCL", "JTCSE, off-dropout*", "TNCSE", "TNCSE + DCL"]),
+    "captions-modes": ("captions, twice", ["captions, *"]),
+    "wikipedia-modes": ("Wikipedia, twice", ["Wikipedia, *"]),
     "bellm-mean": ("BeLLM none, mean", ["BeLLM *, mean"]),
     "bellm-last": ("BeLLM none, last_token", ["BeLLM *, last_token"]),
 }

@@ -10,7 +10,7 @@ from functools import cache
 import claim_tables
 import pandas
 from climb_figure import climb, climbs
-from result_paths import REFERENCE, ROOT
+from result_paths import REFERENCE
 from result_rows import HEADLINE, PRINTED, SHOWN, STUDIES
 from result_sources import sources
 from result_values import hardware
@@ -19,12 +19,12 @@ from speed_tables import benchmarks, growth, profile, speeds, sweeping, times, t
 from cselab.data.sts import STS7
 from cselab.evaluation import compare_methods
 from cselab.reporting import papers
-from cselab.reporting.recorded import TEXTS, store
+from cselab.reporting.recorded import TEXTS, methods, store
 from cselab.reporting.tables import Tables, printed_averages, read_tables
-from cselab.sweep.grid import expand, read_grid
 from cselab.sweep.store import Store
 
 EDITION = (
+    "real-climb",
     "synthetic-tune-towers",
     "real-tune-towers",
     "synthetic-tune-twins",
@@ -37,16 +37,9 @@ PILOT = 67
 """Seconds of a run, two at a time on two cores, measured on a few runs before the others."""
 
 
-@cache
-def declared(grid: str) -> list[str]:
-    """The labels of a grid's file, in its order."""
-    runs = expand(read_grid(REFERENCE / "grids" / grid), ROOT / "notebooks")
-    return list(dict.fromkeys(run.label for run in runs))
-
-
-def labels_of(text: str) -> list[str]:
-    """The labels of a text's main table, or of a study's such as "baselines-real"."""
-    return declared(f"{text}.toml")
+def labels_of(grid: str) -> list[str]:
+    """The labels of a grid's file, in its order; a text's main table has the grid of its name."""
+    return list(methods(grid))
 
 
 @cache

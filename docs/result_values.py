@@ -57,15 +57,14 @@ def repeated(grid: str) -> str:
     first, again = (of.scores().query(chosen).set_index(run).value for of in stores)
     here, there = (hardware(of.runs().set_index(run)) for of in stores)
     gap = (first - again).dropna().abs()
-    other = here[gap.index] != there[gap.index]
-    parts = [
-        f"{_runs(gap[other])} made again on another machine differ by {gap[other].mean():.3f} "
-        f"points in the mean and {gap[other].max():.3f} at most"
-    ]
-    if not other.all():
-        same = gap[~other]
-        parts.append(f"{_runs(same)} made again on the same one differ by {same.max():.3f}")
-    return "; ".join(parts)
+    moved = here[gap.index] != there[gap.index]
+    machines = {"another machine": gap[moved], "the same machine": gap[~moved]}
+    return "; ".join(
+        f"{_runs(gaps)} made again on {machine} differ by {gaps.mean():.3f} points in the mean and "
+        f"{gaps.max():.3f} at most"
+        for machine, gaps in machines.items()
+        if len(gaps)
+    )
 
 
 def _runs(gap: pandas.Series) -> str:

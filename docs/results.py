@@ -22,8 +22,9 @@ from result_rows import CONTRASTS
 
 from cselab.evaluation import seeds_needed
 from cselab.reporting.claims import MARGIN
-from cselab.reporting.recorded import recorded_texts, trained
+from cselab.reporting.recorded import recorded_texts, store, trained
 from cselab.reporting.texts import markdown
+from cselab.sweep.store import Store
 
 TEMPLATES = ROOT / "docs" / "templates"
 PAGES = {path.name: REFERENCE / path.stem for path in sorted(TEMPLATES.glob("*.md.j2"))}
@@ -84,9 +85,11 @@ def rendered(template: str) -> tuple[str, dict[str, pandas.DataFrame]]:
         agreement=claim_tables.agreement,
         verdict=claim_tables.verdict,
         pilot=result_tables.PILOT,
+        library=Store(store("synthetic-papers")).runs().source[0][:7],
         contrasts=CONTRASTS,
         unfinished=sorted(path.stem for path in (REFERENCE / "unfinished").glob("*.sqlite")),
         claims=len(claim_tables.read_claims(claim_tables.CLAIMS)),
+        small_gaps=claim_tables.small_gaps(),
         claimed_grids=claim_tables.complete_grids(),
         pending_grids=[g for g in claim_tables.GRIDS if g not in claim_tables.complete_grids()],
     )
@@ -96,8 +99,8 @@ def rendered(template: str) -> tuple[str, dict[str, pandas.DataFrame]]:
 def draw_figures() -> None:
     """Draw the figures of outputs/reference."""
     from claims_figure import claims_figure
-    from growth_figure import growth_figure  # these need a browser, which filling a page does not
-    from pictures import draw
+    from growth_figure import growth_figure
+    from pictures import draw  # needs a browser, which filling a page does not
     from speed_tables import benchmarks, sweep
 
     from cselab.plots.figures import energy_chart

@@ -24,4 +24,4 @@ def decoder_scores() -> pandas.DataFrame:
     """
     path = shipped("reference") / "decoders.json"
     rows = json.loads(path.read_text())["rows"]
-    return pandas.DataFrame([{**row, **row.pop("scores")} for row in rows])
+    return pandas.DataFrame([{**row.pop("scores"), **row} for row in rows])

@@ -93,7 +93,7 @@ def tables(
 
 @cache
 def methods(grid: str) -> dict[str, MethodConfig]:
-    """The configuration of each label of a recorded grid, at its first seed.
+    """The configuration of each label of a recorded grid.
 
     Args:
         grid: As in `store`.

@@ -7,6 +7,7 @@ from cselab.data.transfer import TRANSFER7
 from cselab.errors import DataError
 from cselab.evaluation import compare_methods
 from cselab.reporting import recorded
+from cselab.reporting.decoders import decoder_scores
 from cselab.reporting.tables import read_tables
 
 STORES = sorted(recorded.store("real").parent.glob("*.sqlite"))
@@ -60,11 +61,9 @@ def test_a_model_without_training_is_in_no_correlation():
 @pytest.mark.parametrize("path", STORES, ids=lambda path: path.stem)
 def test_recorded_stores_stay_readable(path):
     """Prevents recorded results that a change of the store, of a name or of the settings makes
-    unreadable, and tables that call the synthetic STS by its old name."""
+    unreadable."""
     tables = read_tables(path)
     assert not tables.rows.empty
-    assert "World" not in set(tables.rows.task)
-    assert not [name for name, table in tables.numbers.items() if "World" in table.columns]
     if "real" not in path.stem:
         assert "Synthetic" in set(tables.rows.task)
 
@@ -77,3 +76,10 @@ def test_both_protocols_scored_every_recorded_encoder():
     assert (found[found.label == "SIF mean"].protocol.value_counts() == 1).all()
     tasks = list(TRANSFER7)
     assert found[tasks].stack().between(40, 100).all()
+
+
+def test_recorded_decoders_have_a_column_for_each_score():
+    """Prevents a column of dictionaries beside the scores that they hold."""
+    found = decoder_scores()
+    assert {"text", "label", "seed", "STS", "strict accuracy"} <= set(found.columns)
+    assert set(found.drop(columns=["text", "label"]).dtypes.map(str)) <= {"int64", "float64"}

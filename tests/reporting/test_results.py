@@ -14,6 +14,7 @@ from cselab.sweep.store import Store
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "docs"))
 import claim_tables
 import result_tables
+import result_values
 import results
 
 
@@ -110,12 +111,19 @@ def test_every_label_of_a_claim_is_in_a_grid():
         assert wanted - known == lacking[grid], grid
 
 
-def test_the_stores_of_the_claims_are_of_one_library():
+def test_the_stores_of_this_edition_are_of_one_library():
     """Prevents a table whose rows were made by different versions, which the pages deny."""
-    complete = [recorded.store(grid) for grid in claim_tables.complete_grids()]
-    unfinished = (result_tables.REFERENCE / "unfinished").glob("*.sqlite")
-    sources = {source for path in (*complete, *unfinished) for source in Store(path).runs().source}
+    paths = [recorded.store(grid) for grid in result_tables.EDITION]
+    paths += (result_tables.REFERENCE / "unfinished").glob("*.sqlite")
+    sources = {s for path in paths if path.is_file() for s in Store(path).runs().source}
     assert len(sources) == 1
+
+
+def test_a_store_of_the_claims_has_all_runs_of_its_grid():
+    """Prevents a grid of which a run is missing, and which is therefore on no page of claims."""
+    assert claim_tables.complete_grids() == [
+        grid for grid in claim_tables.GRIDS if recorded.store(grid).is_file()
+    ]
 
 
 @pytest.mark.parametrize("grid", claim_tables.GRIDS)
@@ -124,6 +132,9 @@ def test_every_row_of_the_claims_has_the_same_seeds(grid):
     declared = read_grid(claim_tables.REFERENCE / "grids" / f"{grid}.toml")
     assert len(parse_seeds(declared["seeds"])) >= 7
     assert not any({"seed", "seeds"} & block.keys() for block in declared["runs"])
+    if grid in claim_tables.complete_grids():
+        seeds = result_values.tables(grid).numbers["scores"].seeds
+        assert set(seeds) == {len(parse_seeds(declared["seeds"]))}
 
 
 @pytest.mark.slow
