@@ -104,6 +104,24 @@ def test_what_tuning_changes_is_what_the_runs_say(better, than, says):
     assert says(found), found
 
 
+ROUND_TRIPS = [
+    # text, row, and what the page on round trips says of the row minus the text twice
+    *(("captions", f"replace, {pivot}", above) for pivot in ("fr", "de")),
+    *(("captions", f"pair, {pivot}", below) for pivot in ("fr", "de")),
+    *(("captions", f"append, {pivot}", unsettled) for pivot in ("fr", "de")),
+    ("Wikipedia", "replace", above),
+    ("Wikipedia", "append", above),
+    ("Wikipedia", "pair", unsettled),
+]
+
+
+@pytest.mark.parametrize(("text", "row", "says"), ROUND_TRIPS)
+def test_what_round_trips_do_is_what_the_runs_say(text, row, says):
+    """Prevents the same of the page on round trips."""
+    gain = result_values.gain("real-round-trips", f"{text}, {row}", f"{text}, twice")
+    assert says(gain.found), gain
+
+
 def test_every_row_of_the_front_page_is_held_against_the_stores():
     """Prevents a row under a finding that says something else."""
     held = [finding[:3] for finding in FINDINGS]
