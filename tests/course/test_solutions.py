@@ -8,7 +8,14 @@ import nbformat
 import pytest
 
 SOLUTIONS = Path(__file__).resolve().parents[2] / "notebooks" / "solutions"
-QUICK = {"sentences": 300, "dev_pairs": 40, "steps": 2, "eval_every": 2, "towers.steps": 2}
+QUICK = {
+    "sentences": 300,
+    "dev_pairs": 40,
+    "steps": 2,
+    "eval_every": 2,
+    "towers.steps": 2,
+    "synthetic_pairs": 200,
+}
 
 
 @pytest.mark.slow
