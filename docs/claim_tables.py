@@ -23,7 +23,7 @@ from cselab.reporting.claims import (
     shown_claims,
 )
 from cselab.reporting.recorded import store
-from cselab.sweep.grid import expand, parse_seeds, read_grid
+from cselab.sweep.grid import parse_seeds, read_grid
 
 CLAIMS = REFERENCE / "claims.toml"
 TEXTS = {"synthetic": "synthetic text", "real": "real text"}
@@ -36,10 +36,8 @@ SETTLED = (SUPPORTED, NO_EFFECT, CONTRADICTED, EQUAL)
 @cache
 def declared_runs(name: str) -> set[tuple[str, int]]:
     """Label and seed of every run of a grid; all its rows have the seeds at its top."""
-    grid = read_grid(REFERENCE / "grids" / f"{name}.toml")
-    runs = expand({**grid, "seeds": 1}, REFERENCE.parents[1] / "notebooks")
-    seeds = parse_seeds(grid["seeds"])
-    return {(run.label, seed) for run in runs for seed in seeds}
+    seeds = parse_seeds(read_grid(REFERENCE / "grids" / f"{name}.toml")["seeds"])
+    return {(label, seed) for label in recorded.methods(name) for seed in seeds}
 
 
 @cache

@@ -34,6 +34,11 @@ def test_the_committed_page_has_the_rows_of_the_methods():
     assert texts(page.read_text(encoding="utf-8")) == made
 
 
+def test_a_row_that_methods_share_stands_once():
+    """Prevents the twins' rows from being listed for TNCSE and again for JTCSE."""
+    assert len({row.name for row in ROWS}) == len(ROWS) >= 30
+
+
 @pytest.fixture(scope="module")
 def lab(tmp_path_factory, small_backbone):
     with pytest.MonkeyPatch.context() as patch:

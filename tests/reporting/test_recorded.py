@@ -61,9 +61,11 @@ def test_a_model_without_training_is_in_no_correlation():
 @pytest.mark.parametrize("path", STORES, ids=lambda path: path.stem)
 def test_recorded_stores_stay_readable(path):
     """Prevents recorded results that a change of the store, of a name or of the settings makes
-    unreadable."""
+    unreadable, and tables that call the synthetic STS by its old name."""
     tables = read_tables(path)
     assert not tables.rows.empty
+    assert "World" not in set(tables.rows.task)
+    assert not [name for name, table in tables.numbers.items() if "World" in table.columns]
     if "real" not in path.stem:
         assert "Synthetic" in set(tables.rows.task)
 
