@@ -31,7 +31,7 @@ bench: $(INSTALLED)  ## time cselab and its peers; writes outputs/reference/benc
 
 docs: run  ## the documentation site, outputs/docs/site/index.html, with the executed notebooks
 	$(BIN)/python docs/pages.py
-	$(BIN)/python docs/site.py
+	$(BIN)/python docs/build_site.py
 
 slides: $(INSTALLED)  ## a lecture's slides, outputs/docs/slides.html
 	$(BIN)/python docs/slides.py

@@ -26,9 +26,10 @@ from cselab.reporting.recorded import store
 from cselab.sweep.grid import parse_seeds, read_grid
 
 CLAIMS = REFERENCE / "claims.toml"
-TEXTS = {"synthetic": "synthetic text", "real": "real text"}
-SETTINGS = {"papers": "as the papers set it", "tuned": "as tuned here"}
 GRIDS = tuple(recorded.CLAIMS.values())
+HEADS = {grid: head for head, grid in recorded.CLAIMS.items()}
+"""What a grid is called: "real text, as tuned here"."""
+TEXTS = ("synthetic", "real")
 LEVEL = 0.05
 SETTLED = (SUPPORTED, NO_EFFECT, CONTRADICTED, EQUAL)
 
@@ -63,20 +64,19 @@ def claims() -> pandas.DataFrame:
     of a text agree, if both are settled."""
     table = pandas.DataFrame(index=[claim.claim for claim in read_claims(CLAIMS)])
     grids = complete_grids()
-    for text, name in TEXTS.items():
+    for text in TEXTS:
         of_text = [grid for grid in grids if grid.startswith(text)]
         for grid in of_text:
             found, shown = checked(grid), shown_claims(checked(grid))
             table["paper"] = shown.paper
-            head = f"{name}, {SETTINGS[grid.split('-')[1]]}"
-            table[head] = [
+            table[HEADS[grid]] = [
                 f"{_starred(row)} ({text})".replace(" ()", "")
                 for row, text in zip(found.itertuples(), shown.here, strict=True)
             ]
         if len(of_text) == 2:
             one, two = (checked(grid).verdict.replace(SMALLER, SUPPORTED) for grid in of_text)
             settled = one.isin(SETTLED) & two.isin(SETTLED)
-            table[f"{name}, agree"] = [
+            table[f"{text} text, agree"] = [
                 ("yes" if same else "no") if sure else ""
                 for same, sure in zip(one == two, settled, strict=True)
             ]
@@ -85,7 +85,7 @@ def claims() -> pandas.DataFrame:
 
 def agreement(text: str) -> str:
     """How many of the claims that both grids of a text settle have the same verdict in both."""
-    found = claims()[f"{TEXTS[text]}, agree"]
+    found = claims()[f"{text} text, agree"]
     return f"{(found == 'yes').sum()} of the {(found != '').sum()}"
 
 
@@ -98,9 +98,13 @@ def counts() -> pandas.DataFrame:
 
 def verdict(grid: str, better: str, than: str) -> str:
     """The verdict of the claim about two rows, with its star; "" if no claim is about them."""
-    found = checked(grid)
-    found = found[(found.better == better) & (found.than == than) & (found.measure == "test")]
-    return next((_starred(row) for row in found.itertuples()), "")
+    return next((_starred(row) for row in _about(grid, better, than).itertuples()), "")
+
+
+def gap(better: str, than: str) -> str:
+    """The difference that a paper prints for two rows; "" if no claim with one is about them."""
+    gaps = _about(GRIDS[0], better, than).gap.dropna()
+    return next((f"{gap:+.2f}" for gap in gaps), "")
 
 
 def scores(grid: str) -> pandas.DataFrame:
@@ -118,38 +122,32 @@ def evidence(grid: str) -> pandas.DataFrame:
 def earlier() -> pandas.DataFrame:
     """The first edition's verdicts, by the rule of then."""
     table = pandas.DataFrame()
-    for text, name in TEXTS.items():
-        found = pandas.read_csv(REFERENCE / "first-edition" / f"claims-{text}.csv")
-        found = found.set_index("claim")
+    for text in TEXTS:
+        found = first_edition(text)
         table["paper"] = found.gap.map(lambda gap: "" if pandas.isna(gap) else f"{gap:+.2f}")
         ran = found.difference.notna()
         here = found.difference.map("{:+.2f}".format).where(ran, "")
-        table[name] = (found.verdict + " (" + here + ")").str.replace(" ()", "", regex=False)
-        table[f"{name}: seeds"] = found.seeds.map(str)
+        table[f"{text} text"] = (found.verdict + " (" + here + ")").str.replace(
+            " ()", "", regex=False
+        )
+        table[f"{text} text: seeds"] = found.seeds.map(str)
     return table.rename_axis(None)
 
 
 def changes(text: str) -> pandas.DataFrame:
     """The claims whose verdict on a text is another one than the first edition's, in a grid of the
     text at least; "supported" and "supported, smaller" count as one."""
-    first = pandas.read_csv(REFERENCE / "first-edition" / f"claims-{text}.csv").set_index("claim")
-    table = pandas.DataFrame({"first edition": first.verdict})
+    table = pandas.DataFrame({"first edition": first_edition(text).verdict})
     settled = table["first edition"].where(lambda verdict: verdict.isin([SUPPORTED, CONTRADICTED]))
     differs = pandas.Series(False, table.index)
     for grid in complete_grids():
         if grid.startswith(text):
             now = checked(grid).set_index("claim").verdict
-            table[SETTINGS[grid.split("-")[1]]] = now
+            table[HEADS[grid].removeprefix(f"{text} text, ")] = now
             now = now.replace(SMALLER, SUPPORTED)
             now_settled = now.where(now.isin([SUPPORTED, CONTRADICTED]))
             differs |= (settled.fillna("") != now_settled.fillna("")) & (now != NO_RUNS)
     return table[differs & (table["first edition"] != NO_RUNS)].rename_axis(None)
-
-
-def gap(better: str, than: str) -> str:
-    """The difference that a paper prints for two rows; "" if no claim is about them."""
-    claims = (c for c in read_claims(CLAIMS) if (c.better, c.than) == (better, than))
-    return next((f"{claim.gap:+.2f}" for claim in claims if claim.gap), "")
 
 
 def small_gaps() -> int:
@@ -161,14 +159,14 @@ def small_gaps() -> int:
 def power() -> str:
     """How many seeds the margin needs, by the first edition's paired deviations."""
     parts = []
-    for text, name in TEXTS.items():
-        found = pandas.read_csv(REFERENCE / "first-edition" / f"claims-{text}.csv")
+    for text in TEXTS:
+        found = first_edition(text)
         found = found[found.measure == "test"].dropna(subset=["low"])
         needed = found.apply(_needed, axis=1)
         seeds = {seed for _, seed in declared_runs(f"{text}-papers")}
         most = needed.quantile(0.8, interpolation="higher")
         parts.append(
-            f"half of the claims on {name} need at most {needed.median():.0f} seeds, and four "
+            f"half of the claims on {text} text need at most {needed.median():.0f} seeds, and four "
             f"fifths at most {most:.0f} ({len(seeds)} are run)"
         )
     return (
@@ -184,6 +182,19 @@ def power_found(grid: str) -> str:
     found = found[found.verdict != EQUAL]
     enough = (found.seeds >= found.seeds_needed).sum()
     return f"{enough} of {len(found)} (half need at most {found.seeds_needed.median():.0f} seeds)"
+
+
+@cache
+def first_edition(text: str) -> pandas.DataFrame:
+    """The claims as the first edition tested them on a text, by their names."""
+    path = REFERENCE / "first-edition" / f"claims-{text}.csv"
+    return pandas.read_csv(path, index_col="claim")
+
+
+def _about(grid: str, better: str, than: str) -> pandas.DataFrame:
+    """The claims about two rows' test scores, in a grid: one or none."""
+    found = checked(grid)
+    return found[(found.better == better) & (found.than == than) & (found.measure == "test")]
 
 
 def _starred(row) -> str:

@@ -1,7 +1,7 @@
 """The figure of the claims: the papers' gaps beside our intervals, a column a grid."""
 
 import plotly.graph_objects as go
-from claim_tables import CLAIMS, SETTINGS, TEXTS, checked
+from claim_tables import CLAIMS, HEADS, checked
 from plotly.subplots import make_subplots
 
 from cselab.plots.figures import name_rows
@@ -20,7 +20,7 @@ def claims_figure(grids: list[str]) -> go.Figure:
     coloured by verdict."""
     claims = [claim for claim in read_claims(CLAIMS) if claim.measure == "test"]
     names = [claim.claim for claim in claims]
-    titles = [f"{TEXTS[text]},<br>{SETTINGS[how]}" for text, how in (g.split("-") for g in grids)]
+    titles = [HEADS[grid].replace(", ", ",<br>") for grid in grids]
     figure = make_subplots(1, len(grids), shared_yaxes=True, subplot_titles=titles)
     listed = set()
     gaps = {place: claim.gap for place, claim in enumerate(claims) if claim.gap is not None}

@@ -105,4 +105,3 @@ STUDIES = {
     "bellm-last": ("BeLLM none, last_token", ["BeLLM *, last_token"]),
 }
 """By name: the row that others are compared with, and these."""
-STORES = ("synthetic", "baselines-synthetic", "real", "baselines-real", "real-transfer")

@@ -43,9 +43,9 @@ def labels_of(grid: str) -> list[str]:
 
 
 @cache
-def compared(text: str, against: str, only: tuple[str, ...]) -> Tables:
-    """Some recorded rows of a text, compared with one of them."""
-    return read_tables(store(text), against=against, only=only)
+def compared(name: str, against: str, only: tuple[str, ...]) -> Tables:
+    """Some rows of a store, compared with one of them."""
+    return read_tables(store(name), against=against, only=only)
 
 
 def main_rows(text: str) -> Tables:

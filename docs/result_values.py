@@ -13,7 +13,7 @@ from cselab.reporting.tables import Tables, read_tables
 from cselab.sweep.store import Store
 
 SPREAD = 0.84
-"""Standard deviation of the scores of fifty public seeds of SimCSE on BERT-base."""
+"""Standard deviation of fifty seeds of SimCSE, BERT-base: github.com/hppRC/simple-simcse."""
 
 
 @dataclass(frozen=True)
@@ -30,19 +30,19 @@ class Gain:
         return _signed(self.found.mean)
 
 
-def gain(text: str, better: str, than: str, measure: str = "test") -> Gain:
-    """`better` minus `than` in the store of a text, over the seeds that both have.
+def gain(name: str, better: str, than: str, measure: str = "test") -> Gain:
+    """`better` minus `than` in a store, over the seeds that both have.
 
     Raises DataError for a label without rows, with the nearest.
     """
-    one, two = (scores(text, label, measure) for label in (better, than))
+    one, two = (scores(name, label, measure) for label in (better, than))
     seeds = one.index.intersection(two.index)
     return Gain(compare_seeds(one[seeds], two[seeds]))
 
 
-def mean(text: str, label: str, measure: str = "test") -> str:
-    """The mean score of a label."""
-    return f"{scores(text, label, measure).mean():.1f}"
+def mean(name: str, label: str, measure: str = "test") -> str:
+    """The mean score of a label in a store."""
+    return f"{scores(name, label, measure).mean():.1f}"
 
 
 def setting(grid: str, label: str, path: str) -> str:
@@ -79,21 +79,21 @@ def hardware(runs: pandas.DataFrame) -> pandas.Series:
     return runs.environment.map(lambda text: json.loads(text or "{}").get("hardware", ""))
 
 
-def scores(text: str, label: str, measure: str = "test") -> pandas.Series:
+def scores(name: str, label: str, measure: str = "test") -> pandas.Series:
     """The averages of a label by seed. Raises DataError for a label without rows."""
-    rows = tables(text).rows
+    rows = tables(name).rows
     found = rows[(rows.label == label) & (rows.measure == measure) & (rows.task == "average")]
     if found.empty:
         raise DataError(
-            f"no recorded {measure} of {label!r} on {text}; {suggest(label, rows.label)}"
+            f"no recorded {measure} of {label!r} in {name}; {suggest(label, rows.label)}"
         )
     return found.set_index("seed").value
 
 
 @cache
-def tables(text: str) -> Tables:
+def tables(name: str) -> Tables:
     """The tables of a store, read once: comparing all rows takes time."""
-    return read_tables(store(text))
+    return read_tables(store(name))
 
 
 def _signed(value: float) -> str:

@@ -33,13 +33,13 @@ NOT_TRAINED = ("flow", "pooled", "sif", "untrained", "whitened")
 """Methods that train nothing themselves."""
 
 
-def store(text: str) -> Path:
-    """Path of the store of recorded runs.
+def store(name: str) -> Path:
+    """Path of a store of recorded runs, which may not exist.
 
     Args:
-        text: "synthetic", "real", or a grid of one of them: "synthetic-papers".
+        name: A grid's ("synthetic-papers"), or "synthetic" or "real", the first edition's.
     """
-    return shipped("reference") / "results" / f"{text}.sqlite"
+    return shipped("reference") / "results" / f"{name}.sqlite"
 
 
 def recorded_texts() -> list[str]:
@@ -73,8 +73,8 @@ def tables(
         >>> list(found["real text, as the papers set it"].index)
         ['SimCSE', 'TNCSE', 'ImSimCSE']
     """
-    paths = {name: store(text) for name, text in stores.items() if store(text).is_file()}
-    labels = {name: set(Store(path).runs().label) for name, path in paths.items()}
+    paths = {head: store(name) for head, name in stores.items() if store(name).is_file()}
+    labels = {head: set(Store(path).runs().label) for head, path in paths.items()}
     known = set().union(*labels.values())
     for pattern in (against, *only):
         if not any(fnmatchcase(label, pattern) for label in known):
@@ -84,10 +84,10 @@ def tables(
         return next((i for i, pattern in enumerate(only) if fnmatchcase(label, pattern)), -1)
 
     found = {}
-    for name, path in paths.items():
-        if against in labels[name]:
+    for head, path in paths.items():
+        if against in labels[head]:
             scores = read_tables(path, against=against, only=only).numbers["scores"]
-            found[name] = scores.loc[sorted(scores.index, key=place)]
+            found[head] = scores.loc[sorted(scores.index, key=place)]
     return found
 
 
@@ -96,23 +96,23 @@ def methods(grid: str) -> dict[str, MethodConfig]:
     """The configuration of each label of a recorded grid.
 
     Args:
-        grid: As in `store`.
+        grid: The name of its file in outputs/reference/grids.
     """
     path = shipped("reference") / "grids" / f"{grid}.toml"
     runs = expand({**read_grid(path), "seeds": 1}, shipped("notebooks"))
     return {run.label: run.config.method for run in runs}
 
 
-def trained(text: str) -> pandas.DataFrame:
+def trained(name: str) -> pandas.DataFrame:
     """The rows of what was trained, one a run and measure; `plots.energy_chart` draws them.
 
     What trains nothing is left out: there, a model has a single energy but a score for each
     pooling, which would distort a correlation of the two.
 
     Args:
-        text: As in `store`.
+        name: As in `store`.
     """
-    rows = read_tables(store(text)).rows
+    rows = read_tables(store(name)).rows
     return rows[~rows["method"].isin(NOT_TRAINED)]
 
 

@@ -38,7 +38,7 @@ def site(tmp_path_factory) -> Path:
     run.mkdir()
     for stem in (*RUN, "index"):
         (run / f"{stem}.html").write_text("<!doctype html><body>executed")
-    spec = importlib.util.spec_from_file_location("docs_site", ROOT / "docs" / "site.py")
+    spec = importlib.util.spec_from_file_location("build_site", ROOT / "docs" / "build_site.py")
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     module.PAGES = folder / "outputs" / "docs" / "pages"

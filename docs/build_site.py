@@ -1,4 +1,4 @@
-"""Build the documentation site in outputs/docs/site: `python docs/site.py [RUN]`.
+"""Build the documentation site in outputs/docs/site: `python docs/build_site.py [RUN]`.
 
 RUN is the folder of a finished `cselab run`, by default the newest: the site shows its notebooks.
 The pages are collected in outputs/docs/pages and keep the places that they have in the repository,
