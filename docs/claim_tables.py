@@ -4,7 +4,7 @@ from functools import cache
 
 import pandas
 from result_paths import REFERENCE
-from result_values import tables
+from result_values import rows_of
 from scipy.stats import t
 
 from cselab.evaluation import seeds_for_width
@@ -23,6 +23,7 @@ from cselab.reporting.claims import (
     shown_claims,
 )
 from cselab.reporting.recorded import store
+from cselab.reporting.tables import read_tables
 from cselab.sweep.grid import parse_seeds, read_grid
 
 CLAIMS = REFERENCE / "claims.toml"
@@ -47,7 +48,7 @@ def complete_grids() -> list[str]:
     found = []
     for grid in GRIDS:
         if store(grid).is_file():
-            rows = tables(grid).rows
+            rows = rows_of(grid)
             if declared_runs(grid) <= set(zip(rows.label, rows.seed, strict=True)):
                 found.append(grid)
     return found
@@ -56,7 +57,7 @@ def complete_grids() -> list[str]:
 @cache
 def checked(grid: str) -> pandas.DataFrame:
     """The claims, held against a grid's runs."""
-    return check_claims(tables(grid).rows, read_claims(CLAIMS))
+    return check_claims(rows_of(grid), read_claims(CLAIMS))
 
 
 def claims() -> pandas.DataFrame:
@@ -109,7 +110,7 @@ def gap(better: str, than: str) -> str:
 
 def scores(grid: str) -> pandas.DataFrame:
     """The test averages of every row of a grid, from high to low."""
-    found = tables(grid)
+    found = read_tables(store(grid))
     order = found.numbers["scores"].sort_values("average", ascending=False).index
     return found.texts["scores"].loc[order, ["average", "sd", "seeds"]]
 

@@ -3,7 +3,7 @@
 import pandas
 
 from cselab.reporting.recorded import store
-from cselab.reporting.tables import read_tables
+from cselab.reporting.rows import read_rows
 
 STORES = ("synthetic", "baselines-synthetic", "real", "baselines-real", "real-transfer")
 """Those of the first edition: all of this edition's are of one version."""
@@ -16,7 +16,7 @@ def sources() -> pandas.DataFrame:
     """
     table = {}
     for name in STORES:
-        runs = read_tables(store(name)).rows[["label", "seed", "source"]].drop_duplicates()
+        runs = read_rows(store(name))[["label", "seed", "source"]].drop_duplicates()
         made = runs.groupby("label", sort=False).apply(versions, include_groups=False)
         for versions_of_row, labels in made.groupby(made, sort=False).groups.items():
             mixed = "; ".join(labels) if " + " in versions_of_row else ""

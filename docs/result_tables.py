@@ -20,6 +20,7 @@ from cselab.data.sts import STS7
 from cselab.evaluation import compare_methods
 from cselab.reporting import papers
 from cselab.reporting.recorded import TEXTS, methods, store
+from cselab.reporting.rows import read_rows
 from cselab.reporting.tables import Tables, printed_averages, read_tables
 from cselab.sweep.store import Store
 
@@ -93,18 +94,17 @@ def means(text: str, name: str) -> pandas.DataFrame:
 def transfer(text: str) -> pandas.DataFrame:
     """Accuracy on the transfer tasks, and the difference of its average from SimCSE."""
     tables = read_tables(store(f"{text}-transfer"), against="SimCSE")
-    found, texts = compare_methods(averages(tables, "transfer"), "SimCSE"), tables.texts["transfer"]
+    found = compare_methods(averages(tables.rows, "transfer"), "SimCSE")
+    texts = tables.texts["transfer"]
     found = found.reindex(texts.index)
     texts["sd"], texts["seeds"] = found.sd.map("{:.2f}".format), found.seeds.map(str)
     texts["average − SimCSE"] = differences(found)
     return ordered(texts, labels_of(text))
 
 
-def averages(tables: Tables, measure: str) -> pandas.DataFrame:
-    """Rows for `compare_methods`: each run's average over the tasks of one measure."""
-    rows = tables.rows.drop(columns="method").rename(
-        columns={"label": "method", "value": "average"}
-    )
+def averages(rows: pandas.DataFrame, measure: str) -> pandas.DataFrame:
+    """What `compare_methods` takes: each run's average over the tasks of one measure."""
+    rows = rows.drop(columns="method").rename(columns={"label": "method", "value": "average"})
     rows = rows[(rows.measure == measure) & (rows.task == "average")]
     return rows[["method", "seed", "average"]]
 
@@ -123,14 +123,14 @@ def sums(text: str) -> pandas.DataFrame:
     """The gain of a second tower, added without joint training, objective by objective; and JTCSE
     beside the sum."""
     pairs = summed(labels_of(text), ", I + II")
-    return second_towers(averages(main_rows(text), "test"), pairs, "JTCSE, parallel")
+    return second_towers(averages(main_rows(text).rows, "test"), pairs, "JTCSE, parallel")
 
 
 def fair(text: str) -> pandas.DataFrame:
     """The same of the papers' baselines, with one budget, beside TNCSE's Table 3, which JTCSE
     prints again."""
     pairs = {"simcse": "towers"} | summed(labels_of(f"baselines-{text}"), "_towers")
-    table = second_towers(averages(baseline_tables(text), "test"), pairs, "jtcse")
+    table = second_towers(averages(baseline_tables(text).rows, "test"), pairs, "jtcse")
     two = papers.rows("tncse", "3").query("variant == 'dual encoder'").set_index("model").value
     one = printed_averages()
     for name in pairs:
@@ -170,7 +170,7 @@ def study(text: str, name: str) -> pandas.DataFrame:
 def study_tables(text: str, name: str) -> Tables:
     """A study over the seeds that all its rows have; rows of the main table have more."""
     against, only = STUDIES[name]
-    seeds = compared(text, against, tuple(only)).rows.groupby("label").seed.agg(set)
+    seeds = read_rows(store(text), against=against, only=only).groupby("label").seed.agg(set)
     common = set.intersection(*seeds)
     return read_tables(store(text), against=against, only=only, seeds=common)
 
@@ -180,7 +180,7 @@ def captions(text: str, name: str = "") -> pandas.DataFrame:
     found = study_tables(text, name) if name else main_rows(text)
     table = {}
     for part, measure in {"all pairs": "test", "no captions": "no captions"}.items():
-        scores = compare_methods(averages(found, measure), found.against)
+        scores = compare_methods(averages(found.rows, measure), found.against)
         table[part] = scores.average.map("{:.2f}".format)
         table[f"{part}: − {found.against}"] = differences(scores)
     order = list(found.texts["scores"].index) if name else labels_of(text)

@@ -9,7 +9,7 @@ import pandas
 from cselab.errors import DataError, suggest
 from cselab.evaluation import SeedComparison, compare_seeds
 from cselab.reporting.recorded import methods, store
-from cselab.reporting.tables import Tables, read_tables
+from cselab.reporting.rows import read_rows
 from cselab.sweep.store import Store
 
 SPREAD = 0.84
@@ -81,7 +81,7 @@ def hardware(runs: pandas.DataFrame) -> pandas.Series:
 
 def scores(name: str, label: str, measure: str = "test") -> pandas.Series:
     """The averages of a label by seed. Raises DataError for a label without rows."""
-    rows = tables(name).rows
+    rows = rows_of(name)
     found = rows[(rows.label == label) & (rows.measure == measure) & (rows.task == "average")]
     if found.empty:
         raise DataError(
@@ -91,9 +91,9 @@ def scores(name: str, label: str, measure: str = "test") -> pandas.Series:
 
 
 @cache
-def tables(name: str) -> Tables:
-    """The tables of a store, read once: comparing all rows takes time."""
-    return read_tables(store(name))
+def rows_of(name: str) -> pandas.DataFrame:
+    """The rows of a store, read once."""
+    return read_rows(store(name))
 
 
 def _signed(value: float) -> str:

@@ -14,6 +14,7 @@ import pandas
 from cselab.errors import DataError, suggest
 from cselab.methods import MethodConfig
 from cselab.paths import shipped
+from cselab.reporting.rows import read_rows
 from cselab.reporting.tables import read_tables
 from cselab.sweep.grid import expand, read_grid
 from cselab.sweep.store import Store
@@ -112,7 +113,7 @@ def trained(name: str) -> pandas.DataFrame:
     Args:
         name: As in `store`.
     """
-    rows = read_tables(store(name)).rows
+    rows = read_rows(store(name))
     return rows[~rows["method"].isin(NOT_TRAINED)]
 
 

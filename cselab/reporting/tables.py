@@ -2,27 +2,23 @@
 
 import functools
 import json
-import re
 from collections.abc import Collection, Sequence
-from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import NamedTuple
 
 import pandas
 
 from cselab.data.sts import STS7
-from cselab.errors import DataError, suggest
 from cselab.evaluation import compare_methods
 from cselab.evaluation.significance import FEWEST_SEEDS
 from cselab.headless.progress import clock
 from cselab.methods import method_names, registered
 from cselab.reporting import papers
 from cselab.reporting.claims import check_claims, read_claims, shown_claims
+from cselab.reporting.rows import read_rows
 from cselab.reporting.texts import DIGITS, as_texts
 from cselab.sweep.store import Store
 
-TEXT = ("corpus", "sentences", "nli", "triplets")
-"""Settings that say what is trained on; rows of one table may differ in them."""
 MEASURES = {
     "prose": ("no captions",),
     "phenomena": ("phenomenon",),
@@ -60,64 +56,37 @@ def read_tables(
 ) -> Tables:
     """Make the tables of a store: "claims", "scores", "prose", "phenomena", "geometry", "transfer".
 
-    A table is left out if the store has none of its measures. The baseline is the first row; the
-    others follow by their names and numbers, in whichever order they were finished.
+    A table is left out if the store has none of its measures.
 
     Args:
-        store: Path of the store.
-        against: A label, by default the first of the store.
-        only: Labels, * and ? as in a shell.
-        seeds: These alone; None: all.
+        store: As in `cselab.reporting.rows.read_rows`.
+        against: As in `read_rows`.
+        only: As in `read_rows`.
+        seeds: As in `read_rows`.
         claims: A file of papers' claims, checked against the rows (`cselab.reporting.claims`).
 
     Raises:
-        DataError: For a missing store, a store without finished runs, an unknown label, seeds that
-            were not run, and runs on several kinds of data, whose scores belong in no common table.
+        DataError: As `read_rows`.
     """
-    if not store.is_file():
-        raise DataError(f"no store {store}; `cselab sweep` makes one")
-    scores, runs = Store(store).scores(), Store(store).runs()
-    if scores.empty:
-        raise DataError(
-            f"store {store} has no finished run ({len(runs)} failed); "
-            "`cselab sweep` goes on with it"
-        )
-    against = against or scores.label.iloc[0]
-    scores = _chosen(scores, against, only, seeds, store)
-    scores, notes = _newest(scores, runs, store)
-    order = sorted(set(scores.label), key=lambda label: (label != against, by_number(label)))
-    scores = scores.sort_values("label", key=lambda some: some.map(order.index), kind="stable")
-    numbers = _tables(scores, against)
+    rows, runs = read_rows(store, against=against, only=only, seeds=seeds), Store(store).runs()
+    against = rows.label.iloc[0]
+    numbers = _tables(rows, against)
+    notes = _left_out(rows, runs)
     shown = numbers["scores"].index
-    others = [label for label in dict.fromkeys(scores.label) if label not in shown]
-    if others and (scores.measure == "test").any():
+    others = [label for label in dict.fromkeys(rows.label) if label not in shown]
+    if others and (rows.measure == "test").any():
         recorded = ", ".join(others)
         notes.append(f"Scores that notebooks recorded ({recorded}) are in tables/rows.csv.")
     if few := [label for label, seeds in numbers["scores"].seeds.items() if seeds < FEWEST_SEEDS]:
         notes.append(
             f"{', '.join(few)}: fewer than {FEWEST_SEEDS} seeds, so no difference, interval or p."
         )
-    notes += _conditions(runs[runs.key.isin(scores.key)]) + _failures(runs)
+    notes += _conditions(runs[runs.key.isin(rows.key)]) + _failures(runs)
     texts = {name: as_texts(table, DIGITS[name]) for name, table in numbers.items()}
     if claims:
-        numbers["claims"] = check_claims(scores, read_claims(claims))
+        numbers["claims"] = check_claims(rows, read_claims(claims))
         texts = {"claims": shown_claims(numbers["claims"]), **texts}
-    return Tables(against, scores, numbers, texts, notes)
-
-
-def by_number(label: str) -> list[str | float]:
-    """Sort key that compares words as words and numbers as numbers.
-
-    Args:
-        label: The label to sort.
-
-    Examples:
-        >>> from cselab.reporting.tables import by_number
-        >>> sorted(["M = 128", "M = 32"], key=by_number)
-        ['M = 32', 'M = 128']
-    """
-    parts = re.split(r"(\d+(?:\.\d+)?)", label.casefold())
-    return [float(part) if i % 2 else part for i, part in enumerate(parts)]
+    return Tables(against, rows, numbers, texts, notes)
 
 
 def paper_rows() -> dict[str, str]:
@@ -139,66 +108,17 @@ def printed_averages() -> dict[str, float]:
     return {**papers.sts("imsimcse", "3").average, **papers.sts("jtcse", "I").average}
 
 
-def _chosen(
-    scores: pandas.DataFrame,
-    against: str,
-    only: Sequence[str],
-    seeds: Collection[int] | None,
-    store: Path,
-) -> pandas.DataFrame:
-    """The rows of the baseline and of the labels and seeds that were asked for."""
-    labels = set(scores.label)
-    if against not in labels:
-        raise DataError(f"no runs of {against!r} to compare with; {suggest(against, labels)}")
-    chosen = {label for label in labels if any(fnmatchcase(label, pattern) for pattern in only)}
-    scores = scores[scores.label.isin({against, *chosen})]
-    if seeds is None:
-        return scores
-    if not scores.seed.isin(seeds).any():
-        raise DataError(
-            f"store {store} has no runs of the seeds {sorted(seeds)}, "
-            f"only of {sorted(set(scores.seed))}"
-        )
-    return scores[scores.seed.isin(seeds)]
-
-
-def _newest(
-    scores: pandas.DataFrame, runs: pandas.DataFrame, store: Path
-) -> tuple[pandas.DataFrame, list[str]]:
-    """Keep one run a label and seed: the newest, where a label was run again with other settings or
-    with another version."""
-    _check_same_data(scores, runs.set_index("key"), store)
-    newest = scores.groupby(["label", "seed"], sort=False).key.transform("last")
-    older = scores[scores.key != newest].key.nunique()
-    sources = scores[scores.key == newest].source.unique()
+def _left_out(rows: pandas.DataFrame, runs: pandas.DataFrame) -> list[str]:
+    """Sentences on older runs of the rows, and on rows of several versions of the library."""
+    done, run = runs[runs.state == "done"], ["label", "seed"]
+    known = done.set_index(run).index.isin(rows.set_index(run).index)
+    older = (known & ~done.key.isin(rows.key)).sum()
+    sources = rows.source.unique()
     notes = [f"{older} older runs of the same label and seed are left out."] if older else []
     if len(sources) > 1:
         versions = f"{len(sources)} versions of the library's source ({', '.join(sources)})"
         notes.append(f"The runs are by {versions}.")
-    return scores[scores.key == newest], notes
-
-
-def _check_same_data(scores: pandas.DataFrame, runs: pandas.DataFrame, store: Path) -> None:
-    """Runs may train on different text, if their settings say so; but their tests have to be the
-    same, and runs with equal settings have to have read equal data."""
-    settings = runs.settings.map(json.loads)
-    text = runs.profile + settings.map(lambda given: repr(_text_settings(given)))
-    kinds = scores.data.groupby(text.reindex(scores.key).to_numpy()).nunique()
-    averages = scores[(scores.measure == "test") & (scores.task == "average")]
-    if kinds.max() > 1 or averages.n.nunique() > 1:
-        groups = scores.groupby("data", sort=False).label
-        labels = {data: ", ".join(some.unique()) for data, some in groups}
-        found = "; ".join(f"{data}: {some}" for data, some in labels.items())
-        raise DataError(
-            f"store {store} has runs on {len(labels)} kinds of data ({found}); "
-            "choose labels of one by --only"
-        )
-
-
-def _text_settings(given: dict) -> list:
-    """What a run's configuration says of its text; in stores of the first edition it is flat."""
-    data = given.get("data", given)
-    return [data.get(name) for name in TEXT]
+    return notes
 
 
 def _tables(scores: pandas.DataFrame, against: str) -> dict[str, pandas.DataFrame]:

@@ -133,7 +133,7 @@ def test_every_row_of_the_claims_has_the_same_seeds(grid):
     assert len(parse_seeds(declared["seeds"])) >= 7
     assert not any({"seed", "seeds"} & block.keys() for block in declared["runs"])
     if grid in claim_tables.complete_grids():
-        seeds = result_values.tables(grid).numbers["scores"].seeds
+        seeds = result_values.rows_of(grid).groupby("label").seed.nunique()
         assert set(seeds) == {len(parse_seeds(declared["seeds"]))}
 
 

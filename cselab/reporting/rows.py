@@ -1,0 +1,123 @@
+"""The rows of a store that tables and figures are made of: one run a label and seed."""
+
+import json
+import re
+from collections.abc import Collection, Sequence
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+import pandas
+
+from cselab.errors import DataError, suggest
+from cselab.sweep.store import Store
+
+TEXT = ("corpus", "sentences", "nli", "triplets")
+"""Settings that say what is trained on; rows of one table may differ in them."""
+
+
+def read_rows(
+    store: Path,
+    *,
+    against: str | None = None,
+    only: Sequence[str] = ("*",),
+    seeds: Collection[int] | None = None,
+) -> pandas.DataFrame:
+    """Read the scores of one run a label and seed: the newest, where a label was run again with
+    other settings or with another version.
+
+    Args:
+        store: Path of the store.
+        against: A label, by default the first of the store. Its rows come first; the others follow
+            by their names and numbers, in whichever order they were finished.
+        only: Labels, * and ? as in a shell.
+        seeds: These alone; None: all.
+
+    Returns:
+        The columns of `Store.scores`, a measure and task a row.
+
+    Raises:
+        DataError: For a missing store, a store without finished runs, an unknown label, seeds that
+            were not run, and runs on several kinds of data, whose scores belong in no common table.
+
+    Examples:
+        >>> from cselab.reporting import recorded
+        >>> from cselab.reporting.rows import read_rows
+        >>> rows = read_rows(recorded.store("real-papers"), against="SimCSE", only=["JTCSE"])
+        >>> list(rows.label.unique()), rows.seed.nunique()
+        (['SimCSE', 'JTCSE'], 7)
+    """
+    if not store.is_file():
+        raise DataError(f"no store {store}; `cselab sweep` makes one")
+    scores, runs = Store(store).scores(), Store(store).runs()
+    if scores.empty:
+        raise DataError(
+            f"store {store} has no finished run ({len(runs)} failed); "
+            "`cselab sweep` goes on with it"
+        )
+    against = against or scores.label.iloc[0]
+    scores = _chosen(scores, against, only, seeds, store)
+    _check_same_data(scores, runs.set_index("key"), store)
+    rows = scores[scores.key == scores.groupby(["label", "seed"], sort=False).key.transform("last")]
+    order = sorted(set(rows.label), key=lambda label: (label != against, by_number(label)))
+    return rows.sort_values("label", key=lambda some: some.map(order.index), kind="stable")
+
+
+def by_number(label: str) -> list[str | float]:
+    """Sort key that compares words as words and numbers as numbers.
+
+    Args:
+        label: The label to sort.
+
+    Examples:
+        >>> from cselab.reporting.rows import by_number
+        >>> sorted(["M = 128", "M = 32"], key=by_number)
+        ['M = 32', 'M = 128']
+    """
+    parts = re.split(r"(\d+(?:\.\d+)?)", label.casefold())
+    return [float(part) if i % 2 else part for i, part in enumerate(parts)]
+
+
+def _chosen(
+    scores: pandas.DataFrame,
+    against: str,
+    only: Sequence[str],
+    seeds: Collection[int] | None,
+    store: Path,
+) -> pandas.DataFrame:
+    """The rows of the baseline and of the labels and seeds that were asked for."""
+    labels = set(scores.label)
+    if against not in labels:
+        raise DataError(f"no runs of {against!r} to compare with; {suggest(against, labels)}")
+    chosen = {label for label in labels if any(fnmatchcase(label, pattern) for pattern in only)}
+    scores = scores[scores.label.isin({against, *chosen})]
+    if seeds is None:
+        return scores
+    if not scores.seed.isin(seeds).any():
+        raise DataError(
+            f"store {store} has no runs of the seeds {sorted(seeds)}, "
+            f"only of {sorted(set(scores.seed))}"
+        )
+    return scores[scores.seed.isin(seeds)]
+
+
+def _check_same_data(scores: pandas.DataFrame, runs: pandas.DataFrame, store: Path) -> None:
+    """Runs may train on different text, if their settings say so; but their tests have to be the
+    same, and runs with equal settings have to have read equal data."""
+    settings = runs.settings.map(json.loads)
+    text = runs.profile + settings.map(lambda given: repr(_text_settings(given)))
+    kinds = scores.data.groupby(text.reindex(scores.key).to_numpy()).nunique()
+    averages = scores[(scores.measure == "test") & (scores.task == "average")]
+    if kinds.max() > 1 or averages.n.nunique() > 1:
+        groups = scores.groupby("data", sort=False).label
+        labels = {data: ", ".join(some.unique()) for data, some in groups}
+        found = "; ".join(f"{data}: {some}" for data, some in labels.items())
+        raise DataError(
+            f"store {store} has runs on {len(labels)} kinds of data ({found}); "
+            "choose labels of one by --only"
+        )
+
+
+def _text_settings(given: dict) -> list:
+    """What a run's configuration says of its text; in stores of the first edition it is flat."""
+    data = given.get("data", given)
+    return [data.get(name) for name in TEXT]
