@@ -4,7 +4,8 @@ from functools import cache
 
 import pandas
 from result_paths import REFERENCE
-from result_values import rows_of
+from result_rows import CONTRASTS
+from result_values import gain, rows_of
 from scipy.stats import t
 
 from cselab.evaluation import seeds_for_width
@@ -97,15 +98,19 @@ def counts() -> pandas.DataFrame:
     return table.reindex([verdict for verdict in VERDICTS if verdict in table.index])
 
 
-def verdict(grid: str, better: str, than: str) -> str:
-    """The verdict of the claim about two rows, with its star; "" if no claim is about them."""
-    return next((_starred(row) for row in _about(grid, better, than).itertuples()), "")
-
-
-def gap(better: str, than: str) -> str:
-    """The difference that a paper prints for two rows; "" if no claim with one is about them."""
-    gaps = _about(GRIDS[0], better, than).gap.dropna()
-    return next((f"{gap:+.2f}" for gap in gaps), "")
+def contrasts() -> pandas.DataFrame:
+    """The front page's table: two rows of a grid, their difference in each, and the verdict of the
+    claim about them, if there is one."""
+    rows = []
+    for finding, better, than in CONTRASTS:
+        row = {"A": better, "B": than}
+        for grid in complete_grids():
+            verdicts = [_starred(claim) for claim in _about(grid, better, than).itertuples()]
+            row[HEADS[grid]] = ": ".join([str(gain(grid, better, than)), *verdicts])
+        gaps = _about(GRIDS[0], better, than).gap.dropna()
+        row["the paper"] = "".join(map("{:+.2f}".format, gaps))
+        rows.append({**row, "finding": str(finding)})
+    return pandas.DataFrame(rows).set_index("A")
 
 
 def scores(grid: str) -> pandas.DataFrame:

@@ -257,6 +257,7 @@ KINDS = {
     "translators": translators,
     "headline": headline,
     "claims": claim_tables.claims,
+    "contrasts": claim_tables.contrasts,
     "counts": claim_tables.counts,
     "evidence": claim_tables.evidence,
     "scores": claim_tables.scores,

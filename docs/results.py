@@ -18,7 +18,6 @@ import pandas
 import result_tables
 import result_values
 from result_paths import REFERENCE, ROOT
-from result_rows import CONTRASTS
 
 from cselab.evaluation import seeds_needed
 from cselab.reporting.claims import MARGIN
@@ -81,12 +80,9 @@ def rendered(template: str) -> tuple[str, dict[str, pandas.DataFrame]]:
         seeds_needed=seeds_needed,
         power=claim_tables.power,
         power_found=claim_tables.power_found,
-        gap=claim_tables.gap,
         agreement=claim_tables.agreement,
-        verdict=claim_tables.verdict,
         pilot=result_tables.PILOT,
         library=Store(store("synthetic-papers")).runs().source[0][:7],
-        contrasts=CONTRASTS,
         unfinished=sorted(path.stem for path in (REFERENCE / "unfinished").glob("*.sqlite")),
         claims=len(claim_tables.read_claims(claim_tables.CLAIMS)),
         small_gaps=claim_tables.small_gaps(),

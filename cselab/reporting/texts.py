@@ -18,8 +18,9 @@ DIGITS = {"scores": 2, "prose": 2, "phenomena": 1, "geometry": 3, "transfer": 1}
 
 
 def markdown(table: pandas.DataFrame) -> str:
-    """Format a table of texts as Markdown."""
-    heads = ["| | " + " | ".join(map(str, table.columns)) + " |"]
+    """Format a table of texts as Markdown; the name of its index heads the first column."""
+    first = f" {table.index.name}" if table.index.name else ""
+    heads = [f"|{first} | " + " | ".join(map(str, table.columns)) + " |"]
     heads.append("|---" * (len(table.columns) + 1) + "|")
     rows = zip(table.index, table.to_numpy().tolist(), strict=True)
     return "\n".join([*heads, *(f"| {label} | " + " | ".join(row) + " |" for label, row in rows)])
