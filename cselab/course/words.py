@@ -11,6 +11,7 @@ from cselab.experiments import Lab, Trained
 from cselab.methods import MethodConfig
 from cselab.paths import shipped
 from cselab.reporting import recorded
+from cselab.reporting.texts import markdown
 
 
 def tests(lab: Lab) -> str:
@@ -75,26 +76,32 @@ def recorded_relation(label: str, other: str) -> str:
 
 
 def recorded_differences(tables: Mapping[str, pandas.DataFrame]) -> str:
-    """List the differences of `recorded.tables` with their intervals, store by store.
+    """The differences of `recorded.tables` with their intervals: a row a label, a column a store.
 
     Args:
         tables: Results of `evaluation.compare_methods` by name of the text.
 
     Returns:
-        Markdown.
+        A table in Markdown.
 
     Examples:
         >>> import pandas
         >>> from cselab.course import recorded_differences
         >>> table = pandas.DataFrame({"difference": [1.5], "low": [1.0], "high": [2.0]}, ["TNCSE"])
-        >>> recorded_differences({"synthetic text": table})
-        '- synthetic text, TNCSE: +1.50 [+1.00, +2.00]'
+        >>> print(recorded_differences({"synthetic text": table}))
+        | | synthetic text |
+        |---|---|
+        | TNCSE | +1.50 [+1.00, +2.00] |
     """
-    return "\n".join(
-        f"- {text}, {name}: {row.difference:+.2f} [{row.low:+.2f}, {row.high:+.2f}]"
+    cells = {
+        text: {
+            name: f"{row.difference:+.2f} [{row.low:+.2f}, {row.high:+.2f}]"
+            for name, row in table.dropna(subset="difference").iterrows()
+        }
         for text, table in tables.items()
-        for name, row in table.dropna(subset="difference").iterrows()
-    )
+    }
+    labels = dict.fromkeys(label for column in cells.values() for label in column)
+    return markdown(pandas.DataFrame(cells, labels).fillna(""))
 
 
 def _relation(difference: float, low: float, high: float, other: str, digits: int) -> str:
@@ -195,11 +202,12 @@ def compare_with_recorded(lab: Lab, trained: Mapping[str, tuple[StsReport, Train
     ]
     differ = "Settings that differ:" + "".join(listed) if listed else "All settings are equal."
     return Markdown(
-        "| | this page | steps | recorded, mean ± sd over seeds | steps | seeds |\n"
+        "| | this page | steps | recorded, as the papers set it: mean ± sd | steps | seeds |\n"
         "|---|---|---|---|---|---|\n" + "\n".join(lines) + "\n\n"
         f"**Why they differ.** This page trains with one seed, on {len(lab.text):,} sentences, "
-        "for the steps in the table; the recorded numbers are means over their seeds. The text is "
-        f"{text} in both. {differ}"
+        "for the steps in the table; the recorded numbers are means over their seeds. It chooses "
+        f"checkpoints on {len(lab.session.dev_pairs):,} dev pairs, the recorded runs on all. The "
+        f"text is {text} in both. {differ}"
     )
 
 
