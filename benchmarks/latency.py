@@ -9,7 +9,7 @@ import statistics
 import tempfile
 from pathlib import Path
 
-from pages import browser
+from browsers import browser
 from transformers import BertConfig, BertModel
 
 from cselab.headless.page import write_widget

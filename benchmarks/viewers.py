@@ -13,8 +13,8 @@ from pathlib import Path
 
 import bertviz
 import torch
+from browsers import browser
 from circuitsvis.attention import attention_heads
-from pages import browser
 from playwright.sync_api import Browser
 from transformers import BertConfig, BertModel
 

@@ -1,12 +1,7 @@
 """The peers of the benchmarks compute what they are compared with."""
 
-import sys
-from pathlib import Path
-
 import pytest
 import torch
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "benchmarks"))
 from peers import LoopTwin, ReleasedTwin
 from timing import TINY, new_method, stock_tower
 from training import PAPER, RELEASED

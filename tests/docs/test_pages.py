@@ -1,11 +1,11 @@
 """The generated pages of docs/, and the examples of the how-to pages."""
 
-import importlib.util
 import itertools
 import re
 import tomllib
 from pathlib import Path
 
+import pages
 import pytest
 
 from cselab.evaluation.mteb_data import FEEDS
@@ -17,16 +17,8 @@ DOCS = Path(__file__).resolve().parents[2] / "docs"
 HOW_TO = sorted((DOCS / "how-to").glob("*.md"))
 
 
-@pytest.fixture
-def pages():
-    spec = importlib.util.spec_from_file_location("docs_pages", DOCS / "pages.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
 @pytest.mark.parametrize("name", ["methods.md", "paper-vs-code.md"])
-def test_a_generated_page_is_up_to_date(pages, name):
+def test_a_generated_page_is_up_to_date(name):
     """Prevents a page with yesterday's defaults: run `python docs/pages.py`."""
     assert pages.PAGES[name]() == (DOCS / name).read_text(encoding="utf-8")
 

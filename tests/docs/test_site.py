@@ -1,11 +1,12 @@
 """The documentation site, built as `make docs` builds it, from a run of two notebooks."""
 
-import importlib.util
+import importlib
 import re
 from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import unquote
 
+import build_site
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -38,14 +39,13 @@ def site(tmp_path_factory) -> Path:
     run.mkdir()
     for stem in (*RUN, "index"):
         (run / f"{stem}.html").write_text("<!doctype html><body>executed")
-    spec = importlib.util.spec_from_file_location("build_site", ROOT / "docs" / "build_site.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    module.PAGES = folder / "outputs" / "docs" / "pages"
-    module.collect(run)
+    built = folder / "outputs" / "docs" / "pages"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(build_site, "PAGES", built)
+        build_site.collect(run)
     config = (ROOT / "mkdocs.yml").read_text().replace("paths: [.]", f"paths: [{ROOT}]")
     (folder / "mkdocs.yml").write_text(config)
-    return module.build(folder)
+    return build_site.build(folder)
 
 
 @pytest.mark.slow  # renders the API

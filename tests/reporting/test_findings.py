@@ -1,15 +1,10 @@
 """The findings on the front page of the results, held against the stores."""
 
-import sys
-from pathlib import Path
-
 import pytest
-
-from cselab.reporting.claims import CONTRADICTED, MARGIN, NO_EFFECT, SUPPORTED, UNDECIDED, verdict
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "docs"))
 import result_values
 from result_rows import CONTRASTS, HEADLINE, ON_STATES
+
+from cselab.reporting.claims import CONTRADICTED, MARGIN, NO_EFFECT, SUPPORTED, UNDECIDED, verdict
 
 
 def judged(gain, margin=MARGIN):

@@ -1,21 +1,17 @@
 """The committed pages of results say what the committed stores have."""
 
 import re
-import sys
-from pathlib import Path
 
+import claim_tables
 import pandas
 import pytest
+import result_tables
+import result_values
+import results
 
 from cselab.reporting import recorded
 from cselab.sweep.grid import parse_seeds, read_grid
 from cselab.sweep.store import Store
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "docs"))
-import claim_tables
-import result_tables
-import result_values
-import results
 
 
 @pytest.mark.parametrize("page", [pytest.param(p, id=p.name) for p in results.MARKED])

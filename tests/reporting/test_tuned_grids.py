@@ -1,17 +1,13 @@
 """The grids "as tuned here" have the settings that won the tuning on dev."""
 
-import sys
 from collections.abc import Iterator
 from functools import cache
-from pathlib import Path
 
+import claim_tables
 import pytest
 
 from cselab.reporting.recorded import methods, store
 from cselab.sweep.store import Store
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "docs"))
-import claim_tables
 
 pytestmark = pytest.mark.slow  # expands all trials
 TOWERS = {
