@@ -92,10 +92,35 @@ def agreement(text: str) -> str:
 
 
 def counts() -> pandas.DataFrame:
-    """The number of claims with each verdict, grid by grid."""
+    """The number of claims with each verdict, grid by grid, and how many of those that are
+    supported or contradicted have a *."""
     columns = {grid: checked(grid).verdict.value_counts() for grid in complete_grids()}
     table = pandas.DataFrame(columns).fillna(0).astype(int).astype(str)
-    return table.reindex([verdict for verdict in VERDICTS if verdict in table.index])
+    table = table.reindex([verdict for verdict in VERDICTS if verdict in table.index])
+    table.loc["supported or contradicted, with a *"] = {grid: starred(grid) for grid in table}
+    return table
+
+
+def starred(grid: str) -> str:
+    """How many of a grid's claims that are supported or contradicted have a *: "8 of 21"."""
+    found = checked(grid)
+    found = found[found.verdict.isin([SUPPORTED, SMALLER, CONTRADICTED])]
+    return f"{(found.p_holm < LEVEL).sum()} of {len(found)}"
+
+
+def no_captions(grid: str) -> pandas.DataFrame:
+    """The claims of a grid on real text that have another verdict if the test pairs that are
+    captions, like the training text, are left out."""
+    claims = [claim for claim in read_claims(CLAIMS) if claim.measure == "test"]
+    without = [claim.model_copy(update={"measure": "no captions"}) for claim in claims]
+    parts = {"all pairs": claims, "no captions": without}
+    found = {part: check_claims(rows_of(grid), given) for part, given in parts.items()}
+    table = pandas.DataFrame()
+    for part, rows in found.items():
+        shown = shown_claims(rows)
+        table[part] = shown.here + " " + shown["95 % interval"] + ": " + shown.verdict
+    one, two = found.values()
+    return table[(one.verdict != two.verdict).to_numpy()]
 
 
 def contrasts() -> pandas.DataFrame:

@@ -260,6 +260,7 @@ KINDS = {
     "contrasts": claim_tables.contrasts,
     "counts": claim_tables.counts,
     "evidence": claim_tables.evidence,
+    "no-captions": claim_tables.no_captions,
     "scores": claim_tables.scores,
     "earlier": claim_tables.earlier,
     "changes": claim_tables.changes,

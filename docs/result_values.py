@@ -74,15 +74,26 @@ def _runs(gap: pandas.Series) -> str:
     return f"{len(gap)} runs ({rows})"
 
 
+def caption_pairs(name: str) -> str:
+    """How many test pairs of a store are captions: "7,802 of 18,850"."""
+    rows = rows_of(name)
+    run = rows[(rows.label == rows.label.iloc[0]) & (rows.seed == rows.seed.iloc[0])]
+    sizes = run[run.task != "average"].groupby("measure").n.sum()
+    return f"{sizes['test'] - sizes['no captions']:,.0f} of {sizes['test']:,.0f}"
+
+
 def hardware(runs: pandas.DataFrame) -> pandas.Series:
     """The machine of each run of a store; "" of a failed run."""
     return runs.environment.map(lambda text: json.loads(text or "{}").get("hardware", ""))
 
 
 def scores(name: str, label: str, measure: str = "test") -> pandas.Series:
-    """The averages of a label by seed. Raises DataError for a label without rows."""
+    """The averages of a label by seed; dev has one task. Raises DataError for a label without
+    rows."""
     rows = rows_of(name)
-    found = rows[(rows.label == label) & (rows.measure == measure) & (rows.task == "average")]
+    found = rows[(rows.label == label) & (rows.measure == measure)]
+    if measure != "dev":
+        found = found[found.task == "average"]
     if found.empty:
         raise DataError(
             f"no recorded {measure} of {label!r} in {name}; {suggest(label, rows.label)}"

@@ -81,6 +81,8 @@ def rendered(template: str) -> tuple[str, dict[str, pandas.DataFrame]]:
         power=claim_tables.power,
         power_found=claim_tables.power_found,
         agreement=claim_tables.agreement,
+        starred=claim_tables.starred,
+        caption_pairs=result_values.caption_pairs,
         pilot=result_tables.PILOT,
         library=Store(store("synthetic-papers")).runs().source[0][:7],
         unfinished=sorted(path.stem for path in (REFERENCE / "unfinished").glob("*.sqlite")),

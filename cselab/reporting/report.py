@@ -99,9 +99,8 @@ def _seeds(scores: pandas.DataFrame) -> go.Figure:
 def _explained(against: str) -> str:
     return (
         f"Spearman × 100, means over seeds; difference: from {against}, seed by seed, with its "
-        "95 % t interval; p of the sign-flip permutation test (of claims: of the paired t test), "
-        "and after Holm's correction for all rows. Checkpoints were picked on dev; nothing was "
-        "chosen on a test."
+        "95 % t interval; p of the paired t test, and after Holm's correction for all rows. "
+        "Checkpoints were picked on dev; nothing was chosen on a test."
     )
 
 

@@ -53,8 +53,8 @@ def _with_intervals(table: pandas.DataFrame) -> pandas.DataFrame:
     known = table.difference.notna()
 
     def texts(form: str, *columns: str) -> list[str]:
-        cells = zip(known, *(table[column] for column in columns), strict=True)
-        return [form.format(*values) if k else "" for k, *values in cells]
+        cells = zip(*(table[column] for column in columns), strict=True)
+        return ["" if any(map(pandas.isna, cell)) else form.format(*cell) for cell in cells]
 
     needed = zip(known, table.power, table.seeds_needed, strict=True)
     table["interval"] = texts("[{:+.2f}, {:+.2f}]", "low", "high")

@@ -133,6 +133,6 @@ def test_the_page_has_every_row_and_the_measured_ones_their_numbers():
     assert len(lines) == len(ROWS) + 2
     assert {line.replace("\\|", "").count("|") for line in lines} == {9}
     (dcl,) = (line for line in lines if line.startswith("| DCL |"))
-    assert "dcl: 2 → 8 | × 3 |" in dcl
+    assert "dcl: 2 → 8 (released → paper) | × 3 |" in dcl
     (icnce,) = (line for line in lines if line.startswith("| ICNCE"))
     assert "+1.50 ± 0.71 (n = 2)" in icnce
