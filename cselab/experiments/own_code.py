@@ -5,10 +5,12 @@ import inspect
 import sys
 import sysconfig
 from collections.abc import Iterator
-from pathlib import Path
-from types import CodeType, FunctionType, ModuleType
+from enum import Enum
+from pathlib import Path, PurePath
+from types import BuiltinFunctionType, CodeType, FunctionType, ModuleType
 from typing import Any
 
+import torch
 from pydantic import BaseModel
 
 from cselab.experiments.code import PACKAGE, plain
@@ -94,8 +96,14 @@ def _shown(value: Any, parts: dict[str, str]) -> str:
         return "[" + ", ".join(_shown(item, parts) for item in value) + "]"
     if isinstance(value, (set, frozenset)):
         return "{" + ", ".join(sorted(_shown(item, parts) for item in value)) + "}"
-    if isinstance(value, (str, bytes, int, float, complex, bool, type(None))):
+    if isinstance(
+        value, (str, bytes, int, float, complex, bool, type(None), torch.dtype, PurePath)
+    ):
         return repr(value)
+    if isinstance(value, Enum):
+        return f"{type(value).__qualname__}.{value.name} = {_shown(value.value, parts)}"
+    if isinstance(value, BuiltinFunctionType):
+        return f"{value.__module__}.{value.__qualname__}"
     return type(
         value
     ).__qualname__  # an object: of its state nothing is known that is the same in every process

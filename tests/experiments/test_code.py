@@ -95,9 +95,12 @@ def test_an_unrelated_method_is_not_in_the_code_of_another():
 # ---------------------------------------------------------------------------------- a user's method
 
 FILE = '''
+from enum import Enum
 from functools import cached_property, partial, wraps
+from pathlib import Path
 
 import helpers
+import torch
 from pydantic import field_validator
 
 from cselab.losses import modulus_ratio
@@ -106,6 +109,11 @@ from cselab.methods.simcse import SimCSE
 
 MARGIN = 0.5
 TABLE = {"a": [1, 2], "b": {3}}
+Kind = Enum("Kind", "whole part")
+ACTIVATION = torch.tanh
+PRECISION = torch.float16
+WORDS = Path("one.txt")
+KIND = Kind.whole
 
 
 def scaled(x):
@@ -171,6 +179,9 @@ class Mine(Base):
     @classmethod
     def made(cls):
         return 5.0
+
+    def named(self):
+        return ACTIVATION, PRECISION, WORDS, KIND
 '''
 HELPERS = "def distant(x):\n    return x\n\n\nUNUSED = 1\n"
 CHANGES = {
@@ -189,6 +200,10 @@ CHANGES = {
     "partial": ("inner, 0.25", "inner, 0.5"),
     "first lambda": ("x - 11", "x - 13"),
     "second lambda": ("x - 12", "x - 13"),
+    "built-in function": ("torch.tanh", "torch.relu"),
+    "data type": ("torch.float16", "torch.float32"),
+    "path": ("one.txt", "two.txt"),
+    "member of an enum": ("Kind.whole", "Kind.part"),
     "validator": ("power // 2 * 2", "power // 3 * 3"),
 }
 
