@@ -14,6 +14,7 @@ from transformers import PreTrainedTokenizerBase
 from cselab.data.targets import with_targets
 from cselab.errors import SettingsError
 from cselab.evaluation import score_data
+from cselab.experiments.code import code_of
 from cselab.experiments.config import RunConfig
 from cselab.experiments.keys import key_inputs, node_key
 from cselab.experiments.rehearsal import rehearsed
@@ -266,7 +267,8 @@ def teach(session: Session, node: TrainedConfig) -> Callable | None:
     teachers, encode = _teachers(node), _teacher(session, node)
     if encode is None:
         return None
-    key = "-".join(node_key(session, teacher) for teacher in teachers)
+    parts = [node_key(session, teacher) for teacher in teachers]
+    key = "-".join([*parts, code_of(registered(node.method))])  # its `targets` shapes the vectors
     folder = session.workspace.cache_dir / "targets"
 
     def widen(rows, corpus):

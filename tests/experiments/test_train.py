@@ -216,6 +216,14 @@ def test_a_student_learns_from_its_teacher_and_not_from_anothers(open_lab):
     assert not torch.allclose(*found)
 
 
+def test_two_kinds_of_student_do_not_share_their_targets(lab):
+    """Prevents a student that learns the unit vectors of RankCSE's from the same teacher."""
+    ranked = next(lab.batches("rankcse", teachers=["untrained"]))["target"]
+    distilled = next(lab.batches("distilled", teacher="untrained"))["target"]
+    torch.testing.assert_close(ranked.norm(dim=1), torch.ones(len(ranked)))
+    assert not torch.isclose(distilled.norm(dim=1), torch.ones(len(distilled))).any()
+
+
 def test_the_terms_of_a_twin_do_not_reach_its_outsider(open_lab, computed):
     """Prevents a term that the outsider of UC does not have, and an outsider trained twice."""
     outsider = {"outsider.method": "simcse_supervised"}
