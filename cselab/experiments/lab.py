@@ -348,15 +348,19 @@ class Lab:
             file.writelines(lines)
 
     def with_settings(self, **changes: Any) -> "Lab":
-        """The same lab with some settings changed, for a comparison inside one notebook."""
+        """The same lab with some settings changed, for a comparison inside one notebook.
+
+        Args:
+            **changes: As the parameters of `open_lab`.
+
+        Raises:
+            SettingsError: As `open_lab`.
+        """
         given: dict[str, Any] = {"profile": self.profile, "seed": self.seed, "preset": self.preset}
         given |= {name: changes.pop(name) for name in list(changes) if name in given}
-        lab = Lab(
-            self.notebook,
-            settings={**self.settings, **changes},
-            workspace=self.workspace,
-            **given,
-        )
+        settings = {**self.settings, **changes}
+        check_settings(settings, given["profile"])
+        lab = Lab(self.notebook, settings=settings, workspace=self.workspace, **given)
         if lab.base.data == self.base.data:
             lab.session = self.session
         return lab

@@ -86,6 +86,12 @@ def test_other_settings_in_one_notebook_keep_the_rest(open_lab):
     assert lab.with_settings(temperature=0.1).config("jtcse").caels == 1
 
 
+def test_a_misspelled_other_setting_is_refused(lab):
+    """Prevents a comparison of a setting with itself, because its name was not that of any."""
+    with pytest.raises(SettingsError, match="'temprature'; did you mean 'temperature'"):
+        lab.with_settings(temprature=0.01)
+
+
 def test_other_text_in_one_notebook_is_read(lab):
     """Prevents a comparison of texts in which both are the first one."""
     few = lab.with_settings(sentences=20)
