@@ -5,10 +5,12 @@ from pathlib import Path
 
 import torch
 from jaxtyping import Float
+from pydantic import field_validator
 from torch import Tensor
 
 from cselab.data.augment import wrap_in_prompt
 from cselab.methods.base import Batch
+from cselab.methods.config import Schedule
 from cselab.methods.registry import register
 from cselab.methods.simcse import SimCSE
 from cselab.models import SentenceEncoder, load_backbone, load_tokenizer
@@ -28,6 +30,16 @@ class PromCSE(SimCSE):
 
     class Config(SimCSE.Config):
         """PromCSE's settings; the schedule is SimCSE's."""
+
+        @field_validator("schedule")
+        @classmethod
+        def _no_decay(cls, schedule: Schedule) -> Schedule:
+            if schedule.weight_decay:
+                raise ValueError(
+                    f"weight_decay={schedule.weight_decay} would change the embeddings of all "
+                    "words, and promcse trains those of its prompt alone; set it to 0"
+                )
+            return schedule
 
     paper_row = "PromCSE"
 

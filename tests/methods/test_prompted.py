@@ -7,7 +7,8 @@ import torch
 from method_helpers import HEADS, SENTENCES, build, tokenised
 
 from cselab.data.augment import negate
-from cselab.errors import ModelError
+from cselab.errors import ModelError, SettingsError
+from cselab.methods import registered
 from cselab.methods.prompted import TEMPLATES
 from cselab.models.encode import evaluating
 
@@ -89,3 +90,10 @@ def test_promcse_trains_the_prompt_alone(towers, batch):
             assert not torch.isclose(value[-16:], before[name][-16:]).all(dim=1).any()
         else:
             assert torch.equal(value, before[name]), name
+
+
+def test_promcse_without_weight_decay_only():
+    """Prevents the embeddings of old words from shrinking, which a mask on gradients cannot
+    stop."""
+    with pytest.raises(SettingsError, match=r"^schedule: weight_decay=0\.01 .*; set it to 0"):
+        registered("promcse").Config().changed({"weight_decay": 0.01})
