@@ -97,7 +97,7 @@ def fit(
     Raises:
         DataError: If the corpus is smaller than a batch.
         SettingsError: For a method with a batch norm whose batch would be computed in parts
-            (`schedule.chunk`, several processes).
+            (`schedule.chunk`, several processes), and for `schedule.chunk` on mps.
         DivergenceError: If the loss is not finite or the embeddings collapse.
         Interrupted: For an interrupt, with where it goes on.
 
@@ -134,6 +134,11 @@ def fit(
             "chunk=0 and use one process"
         )
     device, logs = torch.device(device), Path(logs) if logs else None
+    if schedule.chunk and device.type == "mps":
+        raise SettingsError(
+            "chunk needs the random state of the device, which is kept for cpu and cuda alone; set "
+            "chunk=0 on mps"
+        )
     # DCL's gradients underflow, and a CPU is far slower with denormal numbers
     torch.set_flush_denormal(True)
     torch.manual_seed(seed)

@@ -19,7 +19,7 @@ from cselab.errors import DivergenceError
 from cselab.methods import Batch, Method, Outputs, Schedule, StepContext
 from cselab.training.distributed import from_first_process, gather_sentences, rank_and_world
 from cselab.training.large_batch import cached_backward
-from cselab.training.watch import Probe, Watch, save_batch
+from cselab.training.watch import Probe, Watch, forked_random_state, save_batch
 
 
 class AfterStep(TrainerCallback):
@@ -170,7 +170,7 @@ class ContrastiveTrainer(Trainer):
         The random state is restored, so that the number of evaluations does not change training.
         """
         self._check_last_step()
-        with torch.random.fork_rng():
+        with forked_random_state(self.args.device):
             geometry = self.probe.measure(self.model)
             self.model.eval()
             score = from_first_process(float(self.dev(self.model)))

@@ -4,6 +4,7 @@ import functools
 import json
 import time
 from collections.abc import Iterable, Mapping
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Protocol, runtime_checkable
 
@@ -32,6 +33,12 @@ CPU_ATTENTION = {  # torch's counter has no formula for this attention kernel
 }
 
 
+def forked_random_state(device: torch.device) -> AbstractContextManager[None]:
+    """A context after which the random states of the processor and of `device` are as before it."""
+    devices = [] if device.type == "cpu" else [device]
+    return torch.random.fork_rng(devices=devices, device_type=device.type)
+
+
 class Probe:
     """A fixed batch of sentences, on which alignment and uniformity are measured."""
 
@@ -56,7 +63,7 @@ class Probe:
             DivergenceError: If the embeddings have collapsed since the first measurement.
         """
         device = self.batch["input_ids"].device
-        with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
+        with forked_random_state(device):
             torch.manual_seed(0)
             method.train()
             first, second = method.embed(self.batch).chunk(2)

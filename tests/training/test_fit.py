@@ -8,6 +8,7 @@ import torch
 from training_helpers import Scores, build, same, schedule, train
 
 from cselab.errors import DataError, DivergenceError, SettingsError
+from cselab.training import fit
 from cselab.training.fit import _arguments
 from cselab.training.trainer import ContrastiveTrainer
 from cselab.training.watch import Probe, Watch
@@ -170,6 +171,12 @@ def test_a_batch_norm_sees_whole_batches_or_none(towers, corpus):
         train(scd, corpus, schedule(chunk=4))
     train(scd, corpus, schedule())
     train(build("simcse", towers), corpus, schedule(chunk=4))
+
+
+def test_chunks_are_refused_on_an_apple_gpu(towers, corpus):
+    """Prevents gradients of other dropout masks than those of the loss."""
+    with pytest.raises(SettingsError, match="set chunk=0 on mps"):
+        fit(build("simcse", towers), corpus, schedule(chunk=4), dev=float, seed=1, device="mps")
 
 
 def test_no_checkpoint_is_left_behind(towers, corpus, tmp_path, monkeypatch):

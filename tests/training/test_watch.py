@@ -10,7 +10,7 @@ from training_helpers import build, schedule
 
 from cselab.errors import DivergenceError
 from cselab.training import fit, watch
-from cselab.training.watch import Probe, Watch, matmul_peak
+from cselab.training.watch import Probe, Watch, forked_random_state, matmul_peak
 
 
 def test_the_probe_draws_nothing_and_sees_the_same_twice(towers, corpus):
@@ -27,6 +27,17 @@ def test_the_probe_draws_nothing_and_sees_the_same_twice(towers, corpus):
     assert looks[0]["alignment"] > 0  # two dropout views
     assert looks[0]["uniformity"] < 0
     assert len(probe.batch["input_ids"]) == 2 * len(corpus)
+
+
+def test_a_look_keeps_the_random_state_of_an_apple_gpu(monkeypatch):
+    """Prevents dropout masks on mps that depend on how often a training is looked at. The GPU's
+    state is a stand-in: torch draws nothing on a device that is not there."""
+    state = [torch.tensor(1)]
+    monkeypatch.setattr(torch.mps, "get_rng_state", lambda device: state[0])
+    monkeypatch.setattr(torch.mps, "set_rng_state", lambda new, device: state.insert(0, new))
+    with forked_random_state(torch.device("mps")):
+        state.insert(0, torch.tensor(2))
+    assert state[0] == 1
 
 
 def test_flops_of_a_step_by_hand(towers, corpus):
