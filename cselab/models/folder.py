@@ -14,6 +14,21 @@ from cselab.errors import ModelError
 CARD = "cselab.json"
 
 
+def check_folder(folder: str | Path) -> bool:
+    """Whether `folder` holds a saved encoder, which `new_folder` would replace.
+
+    Raises:
+        ModelError: If it holds something else.
+    """
+    final = Path(folder)
+    exists = final.exists() and not (final.is_dir() and not any(final.iterdir()))
+    if exists and not (final / CARD).is_file():
+        raise ModelError(
+            f"{final} exists and is no saved encoder, so it is not replaced; choose another folder"
+        )
+    return exists
+
+
 @contextmanager
 def new_folder(folder: str | Path) -> Iterator[Path]:
     """A temporary folder that becomes `folder` when the block ends without an error.
@@ -23,12 +38,7 @@ def new_folder(folder: str | Path) -> Iterator[Path]:
     Raises:
         ModelError: Before anything is changed, if `folder` holds something else.
     """
-    final = Path(folder)
-    exists = final.exists() and not (final.is_dir() and not any(final.iterdir()))
-    if exists and not (final / CARD).is_file():
-        raise ModelError(
-            f"{final} exists and is no saved encoder, so it is not replaced; choose another folder"
-        )
+    final, exists = Path(folder), check_folder(folder)
     final.parent.mkdir(parents=True, exist_ok=True)
     work = Path(tempfile.mkdtemp(dir=final.parent, prefix=f".{final.name}-"))
     new, old = work / "new", work / "old"

@@ -64,12 +64,13 @@ def pretrain(
             removed at the end.
 
     Returns:
-        The content of a card: config, tokens seen, and `curve`: step, held-out masked-LM loss
-            (nats, at config.masked) and running training losses.
+        The content of a card: config, tokens seen, hours, and `curve`: step, held-out masked-LM
+            loss (nats, at config.masked) and running training losses.
 
     Raises:
         DataError: As `cselab.pretraining.run.Run`.
         SettingsError: As `cselab.pretraining.run.Run`.
+        ModelError: Before the training, if `folder` holds something else.
     """
     tokenizer, rows = train_tokenizer_and_tokenize(config, sentences)
     in_order = None

@@ -38,6 +38,7 @@ def pretrain_decoder(
     Raises:
         DataError: As `cselab.pretraining.run.Run`.
         SettingsError: As `cselab.pretraining.run.Run`.
+        ModelError: Before the training, if `folder` holds something else.
     """
     tokenizer, rows = train_tokenizer_and_tokenize(config, sentences)
     return LlamaRun(config, tokenizer, rows, checkpoint).train_to(folder)

@@ -8,7 +8,6 @@ sentences take the place of captions.
 import itertools
 import json
 import platform
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Literal
@@ -18,7 +17,7 @@ import torch
 from transformers import AutoConfig, BertForPreTraining, LlamaForCausalLM, RobertaForMaskedLM
 
 from cselab.data.corpus import load_corpus
-from cselab.data.sts import STS7
+from cselab.data.sts import STS7, load_sts
 from cselab.data.synthetic import sentences as synthetic_sentences
 from cselab.data.token_rows import Rows, next_sentence_pairs
 from cselab.errors import ModelError, SettingsError, suggest
@@ -27,6 +26,7 @@ from cselab.methods.sif import SifMean
 from cselab.models import SentenceEncoder, load_backbone, load_tokenizer
 from cselab.models.backbone import quiet_loading
 from cselab.models.encode import Encoder
+from cselab.models.folder import check_folder
 from cselab.pretraining.bert import PretrainConfig, pretrain
 from cselab.pretraining.card import card_text
 from cselab.pretraining.encoder import EncoderConfig, held_out_loss
@@ -91,10 +91,15 @@ def make_backbone(
     Raises:
         SettingsError: For a corpus whose licence is not known to allow derived works, and for a
             BERT without a corpus that keeps its order.
+        DataError: For a corpus or an STS set that is missing.
+        ModelError: For a folder that holds something else.
     """
     _check_corpora(corpora, kind)
     check_device(config.get("device", "cpu"))
-    started = time.perf_counter()
+    check_folder(folder)
+    if kind != "llama":  # what the card is measured with
+        for task in STS7:
+            load_sts(task, folder=data_dir)
     text, checkpoint = _Text(corpora, data_dir), f"{folder}.checkpoint"
     if kind == "bert":
         ordered = load_corpus(_in_order(corpora), folder=data_dir)
@@ -105,7 +110,6 @@ def make_backbone(
         report = pretrain_roberta(EncoderConfig(**config), text, folder, checkpoint=checkpoint)
     else:
         report = pretrain_decoder(LoopConfig(**config), text, folder, checkpoint=checkpoint)
-    report["hours"] = round((time.perf_counter() - started) / 3600, 2)
     report["hardware"] = _hardware(report["config"]["device"])
     report["corpora"] = list(corpora)
     return write_card(kind, folder, data_dir, report)

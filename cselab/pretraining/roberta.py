@@ -41,6 +41,7 @@ def pretrain_roberta(
     Raises:
         DataError: As `cselab.pretraining.run.Run`.
         SettingsError: As `cselab.pretraining.run.Run`.
+        ModelError: Before the training, if `folder` holds something else.
     """
     tokenizer, rows = train_tokenizer_and_tokenize(config, sentences, train_byte_tokenizer)
     return RobertaRun(config, tokenizer, rows, checkpoint).train_to(folder)

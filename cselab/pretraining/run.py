@@ -3,6 +3,7 @@
 import hashlib
 import itertools
 import os
+import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass
@@ -112,7 +113,7 @@ class Run(ABC):
         self.schedule = torch.optim.lr_scheduler.LambdaLR(
             self.optimizer, lambda step: min((step + 1) / warmup, (config.steps - step) / decay)
         )
-        self.step = self.tokens = 0
+        self.step, self.tokens, self.seconds = 0, 0, 0.0
         self.curve: list[dict[str, float]] = []
         self.recent: dict[str, Tensor] = {}
         self.key = {**asdict(config), "text": hashlib.sha256(rows.flat.data).hexdigest()}
@@ -138,25 +139,33 @@ class Run(ABC):
     def train_to(self, folder: str | Path) -> dict:
         """Train, and write model (float16) and tokenizer as a stock transformers folder.
 
+        The checkpoint is removed after the folder is written.
+
         Args:
             folder: The new folder.
 
         Returns:
             The result of `train`.
+
+        Raises:
+            ModelError: Before the training, if `folder` holds something else.
         """
-        report = self.train()
         with new_folder(folder) as target:
+            report = self.train()
             self.model.cpu().half().save_pretrained(target)
             self.tokenizer.save_pretrained(target)
+        if self.checkpoint:
+            self.checkpoint.unlink(missing_ok=True)
         return report
 
     def train(self) -> dict:
         """Train to the last step.
 
         Returns:
-            Config, sentences, `tokens_seen` and `curve` (step, held_out, running training losses).
+            Config, sentences, `tokens_seen`, `curve` (step, held_out, running training losses) and
+                `hours`, those before an interruption included.
         """
-        config = self.config
+        config, began = self.config, time.perf_counter() - self.seconds
         bar = progress_bar("pretraining", config.steps)
         bar.update(self.step)
         drawn = batches(self.rows.lengths[self.train_rows], config.batch_size, seed=config.seed)
@@ -181,23 +190,24 @@ class Run(ABC):
             if self.step % every == 0 or self.step == config.steps:
                 recent = {name: loss.item() for name, loss in self.recent.items()}
                 self.curve.append({"step": self.step, "held_out": self.held_out_loss(), **recent})
+            self.seconds = time.perf_counter() - began
             if self.checkpoint and self.step % CHECKPOINT_EVERY == 0:
                 self._save(self.checkpoint)
         bar.close()
-        if self.checkpoint:
-            self.checkpoint.unlink(missing_ok=True)
         return {
             "config": asdict(config),
             "sentences": len(self.rows),
             "tokens_seen": self.tokens,
             "curve": self.curve,
+            "hours": round(self.seconds / 3600, 2),
         }
 
     def _parts(self) -> dict:
         return {"model": self.model, "optimizer": self.optimizer, "schedule": self.schedule}
 
     def _save(self, checkpoint: Path) -> None:
-        on_gpu, progress = self.device.type == "cuda", ("step", "tokens", "curve", "recent")
+        on_gpu = self.device.type == "cuda"
+        progress = ("step", "tokens", "seconds", "curve", "recent")
         saved = {
             "key": self.key,
             "parts": {name: part.state_dict() for name, part in self._parts().items()},

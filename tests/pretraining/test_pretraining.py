@@ -1,5 +1,6 @@
 """Pretraining small backbones: tokenizers that know their words, runs that can be interrupted."""
 
+import errno
 import gzip
 import math
 from pathlib import Path
@@ -7,11 +8,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from transformers import AutoModelForCausalLM, AutoModelForMaskedLM, AutoTokenizer
+from transformers import (
+    AutoModelForCausalLM,
+    AutoModelForMaskedLM,
+    AutoTokenizer,
+    BertForPreTraining,
+)
 
 from cselab.data.synthetic import sentences
 from cselab.data.token_rows import Rows
-from cselab.errors import DataError, SettingsError
+from cselab.errors import DataError, ModelError, SettingsError
 from cselab.methods.word_vectors import sif_weights
 from cselab.models import SentenceEncoder, load_backbone, load_tokenizer
 from cselab.models.backbone import longest_input
@@ -257,8 +263,31 @@ def test_an_interrupted_run_ends_where_it_would_have(kind, tmp_path, monkeypatch
     resumed = train("part", checkpoint=tmp_path / "run.ckpt")
     one, two = (load_backbone(tmp_path / name).state_dict() for name in ("whole", "part"))
     assert all(torch.equal(one[key], two[key]) for key in one)
-    assert resumed == whole
+    assert {**resumed, "hours": 0} == {**whole, "hours": 0}  # all but the time
     assert not (tmp_path / "run.ckpt").exists()
+
+
+def test_a_folder_that_cannot_be_written_keeps_the_checkpoint_and_its_time(tmp_path, monkeypatch):
+    """Prevents a run that is lost to a full disk at its end, and a card that has the hours since
+    the last interruption alone."""
+    monkeypatch.setattr(module, "CHECKPOINT_EVERY", 3)
+    checkpoint, save = tmp_path / "run.ckpt", BertForPreTraining.save_pretrained
+
+    def full(self, folder):
+        raise OSError(errno.ENOSPC, "no space left")
+
+    monkeypatch.setattr(BertForPreTraining, "save_pretrained", full)
+    with pytest.raises(OSError, match="no space left"):
+        pretrain(SMALL, TEXT, tmp_path / "bb", checkpoint=checkpoint)
+    saved = torch.load(checkpoint, weights_only=True)
+    assert saved["progress"]["step"] == 6
+    assert 0 < saved["progress"]["seconds"] < 600
+    saved["progress"]["seconds"] += 2 * 3600
+    torch.save(saved, checkpoint)
+    monkeypatch.setattr(BertForPreTraining, "save_pretrained", save)
+    report = pretrain(SMALL, TEXT, tmp_path / "bb", checkpoint=checkpoint)
+    assert 2 <= report["hours"] < 2.5
+    assert not checkpoint.exists()
 
 
 def test_a_roberta_learns_and_its_folder_loads_like_any(tmp_path):
@@ -339,6 +368,30 @@ def test_only_text_that_may_be_shared(tmp_path):
     with pytest.raises(SettingsError, match="needs a text in order; add one of wikipedia-core"):
         make_backbone("bert", tmp_path / "bb", tmp_path, ("leipzig-10k",))
     assert not (tmp_path / "bb").exists()
+
+
+def test_a_folder_that_holds_something_else_is_refused_before_the_training(tmp_path, monkeypatch):
+    """Prevents hours of training for a folder that is then refused."""
+    from cselab.pretraining.recipe import make_backbone
+
+    folder = tmp_path / "bb"
+    folder.mkdir()
+    (folder / "notes.txt").write_text("mine")
+    monkeypatch.setattr(EncoderRun, "losses", lambda *_: pytest.fail("it trains"))
+    with pytest.raises(ModelError, match="exists and is no saved encoder"):
+        pretrain(SMALL, TEXT, folder)
+    with pytest.raises(ModelError, match="exists and is no saved encoder"):
+        make_backbone("bert", folder, tmp_path)  # before it reads the text, which is not there
+
+
+def test_sts_that_is_missing_is_found_before_the_training(tmp_path, short_corpora, monkeypatch):
+    """Prevents a backbone that is trained for hours and then has no card."""
+    from cselab.pretraining.recipe import make_backbone
+
+    (short_corpora / "sts").unlink()
+    monkeypatch.setattr(EncoderRun, "losses", lambda *_: pytest.fail("it trains"))
+    with pytest.raises(DataError, match="sts"):
+        make_backbone("roberta", tmp_path / "bb", short_corpora, ("leipzig-10k",), steps=1)
 
 
 @pytest.fixture
