@@ -317,12 +317,19 @@ BAD = [
     (
         "seed and seeds",
         user.sweep("-m", "sif", "--seeds", "1-2", "-p", "seed=7"),
-        r"-p seed=7: seed is given by the command's own option or argument too; give it once",
+        r"-p seed=7: seed is given by the command's own option or argument; give it there alone",
     ),
     (
         "another method",
         user.train("sif", "-p", "methods=simcse"),
-        r"-p methods=simcse: methods is given by .* too; give it once",
+        r"-p methods=simcse: methods is given by .* own option or argument; give it there alone",
+    ),
+    ("-p outputs, run", user.run("00", "-p", "outputs=x"), r"-p outputs=x: .* give it there alone"),
+    ("-p outputs, train", user.train("sif", "-p", "outputs=x"), r"outputs=x: .* give it there"),
+    (
+        "-p outputs, sweep",
+        user.sweep("-m", "sif", "-p", "machine.outputs=x"),
+        r"-p machine.outputs=x: .* give it there alone",
     ),
     (
         "a setting twice",

@@ -8,6 +8,7 @@ import typer
 
 from cselab.cli.options import (
     KEPT,
+    OF_OUTPUTS,
     STORE,
     Only,
     Outputs,
@@ -68,7 +69,7 @@ def train(
     """
     from cselab.sweep.single import train_one
 
-    given = given_settings(parameter, taken=("methods", "notebooks"))
+    given = given_settings(parameter, taken=("methods", "notebooks", *OF_OUTPUTS))
     train_one(method, parsed(given), outputs, store, modules or ())
 
 
@@ -129,7 +130,7 @@ def sweep(
     modules = [Path(name) for name in method or () if name.endswith(".py")]
     if grid and (named or notebook):
         raise SettingsError("give a grid, or --method and --notebook, not both")
-    taken = ("methods", "notebooks", *(("seeds", "seed") if seeds else ()))
+    taken = ("methods", "notebooks", *OF_OUTPUTS, *(("seeds", "seed") if seeds else ()))
     given = given_settings(parameter, taken=taken)
     axes = {path: axis(value) for path, value in given.items()}
     declared = read_grid(grid) if grid else {"methods": named, "notebooks": notebook or []}

@@ -11,6 +11,8 @@ from cselab.paths import project_path, shipped
 OUTPUTS = "CSELAB_OUTPUTS"
 """The variable whose folder is the default of --outputs."""
 KEPT = project_path("outputs")
+OF_OUTPUTS = ("outputs", "machine.outputs")
+"""Names of the setting that --outputs sets: `-p` cannot."""
 STORE = "sweep.sqlite"
 """The default of --store, in --outputs."""
 Outputs = Annotated[
@@ -38,9 +40,13 @@ def given_settings(parameters: list[str] | None, *, taken: tuple[str, ...] = ())
     """Names and values of `-p`; taken: names that an option of the command sets."""
     found: dict[str, str] = {}
     for name, value in map(_split, parameters or ()):
-        if name in found or name in taken:
-            where = "by -p" if name in found else "by the command's own option or argument"
-            raise SettingsError(f"-p {name}={value}: {name} is given {where} too; give it once")
+        if name in taken:
+            raise SettingsError(
+                f"-p {name}={value}: {name} is given by the command's own option or argument; give "
+                "it there alone"
+            )
+        if name in found:
+            raise SettingsError(f"-p {name}={value}: {name} is given by -p too; give it once")
         found[name] = value
     return found
 

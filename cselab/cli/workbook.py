@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from cselab.cli.options import KEPT, OUTPUTS, given_settings, notebooks_folder
+from cselab.cli.options import KEPT, OF_OUTPUTS, OUTPUTS, given_settings, notebooks_folder
 from cselab.errors import SettingsError
 from cselab.paths import shipped
 
@@ -53,7 +53,7 @@ def run(
     from cselab.headless.runner import find_notebooks
     from cselab.headless.runner import run as run_notebooks
 
-    given = given_settings(parameter, taken=("profile",) if profile else ())
+    given = given_settings(parameter, taken=(*OF_OUTPUTS, *(("profile",) if profile else ())))
     if profile:
         given["profile"] = profile
     if resume:

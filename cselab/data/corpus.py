@@ -186,7 +186,8 @@ def tokenize_corpus(
         if error.errno != errno.ENOSPC:
             raise
         raise DataError(
-            f"no space left on the disk of {final.parent}: free some, or set `outputs` elsewhere"
+            f"no space left on the disk of {final.parent}: free some, or set --outputs (in a "
+            "notebook `outputs`)"
         ) from None
     logger.info(
         "%s: %d sentences %s %s",

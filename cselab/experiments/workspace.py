@@ -170,7 +170,8 @@ def _work_folder(parent: Path, name: str, kept: Path | None = None) -> Iterator[
         if error.errno != errno.ENOSPC:
             raise
         raise CselabError(
-            f"no space left on the disk of {parent}: free some, or set `outputs` elsewhere"
+            f"no space left on the disk of {parent}: free some, or set --outputs (in a "
+            "notebook `outputs`)"
         ) from None
     finally:
         if not kept:

@@ -354,7 +354,8 @@ def test_a_full_disk_is_one_line_and_leaves_nothing(tiny_disk, text, word_tokeni
     corpus = load_corpus(text([f"the man is playing {i}" for i in range(20_000)]))
     with pytest.raises(
         DataError,
-        match=f"^no space left on the disk of {tiny_disk}: free some, or set `outputs` elsewhere$",
+        match=rf"^no space left on the disk of {tiny_disk}: free some, or set --outputs \(in a "
+        r"notebook `outputs`\)$",
     ):
         tokenize_corpus(corpus, word_tokenizer, max_length=16, cache_dir=tiny_disk)
     assert [path.suffix for path in tiny_disk.iterdir()] in ([".lock"], [])

@@ -66,7 +66,9 @@ def test_a_full_disk_is_one_line(workspace):
     def fail(folder):
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    message = "no space left on the disk of .*: free some, or set `outputs` elsewhere"
+    message = (
+        r"no space left on the disk of .*: free some, or set --outputs \(in a notebook `outputs`\)"
+    )
     with pytest.raises(CselabError, match=message):
         workspace.step("name", {}, fail)
     assert not unfinished(workspace)
