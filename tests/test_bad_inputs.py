@@ -356,6 +356,7 @@ BAD = [
         user.cselab("sweep", "-m", "sif", "--workers", "0"),
         r"0 .*: expected 1 or more",
     ),
+    ("--threads 0", user.sweep("-m", "sif", "--threads", "0"), r"'--threads': .*1; see `.* --help"),
     (
         "--only nothing",
         user.sweep("-m", "sif", "--only", "jt*"),

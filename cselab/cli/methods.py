@@ -102,7 +102,7 @@ def sweep(
     workers: Annotated[
         int | None, typer.Option(help="Number of local processes; default: cores / --threads.")
     ] = None,
-    threads: Annotated[int, typer.Option(help="Number of torch threads per process.")] = 1,
+    threads: Annotated[int, typer.Option(min=1, help="Number of torch threads per process.")] = 1,
     scheduler: Annotated[
         str | None, typer.Option(help="Address of a dask scheduler, instead of a local one.")
     ] = None,
@@ -147,7 +147,7 @@ def sweep(
             print(f"{one.label}, seed {one.seed}")
         return
     print(f"{len(runs)} runs; opening the cluster and the data …", flush=True)
-    count = cpu_count() // threads if workers is None else workers
+    count = max(1, cpu_count() // threads) if workers is None else workers
     with connected(scheduler, count, threads) as client:
         board = do(
             client, runs, store or outputs / STORE, outputs, modules=modules, retries=retries

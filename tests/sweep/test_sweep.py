@@ -8,6 +8,7 @@ import pytest
 from distributed import Client, LocalCluster, get_worker
 from filelock import FileLock
 
+from cselab.cli import methods
 from cselab.errors import CselabError, DivergenceError
 from cselab.experiments import session as session_module
 from cselab.sweep import task
@@ -234,6 +235,22 @@ def test_a_notebook_in_a_grid(client, tmp_path, monkeypatch):
         (2, "m", "T", 52.0),
     ]
     assert (tmp_path / "o" / "runs").is_dir()
+
+
+def test_more_threads_than_cores_are_one_worker(tmp_path, monkeypatch):
+    """Prevents a complaint about `--workers 0`, which nobody gave."""
+    asked = []
+
+    def connected(scheduler, workers, threads):
+        asked.append((workers, threads))
+        raise CselabError("no cluster here")
+
+    monkeypatch.setattr("cselab.sweep.cluster.cpu_count", lambda: 2)
+    monkeypatch.setattr("cselab.sweep.cluster.connected", connected)
+    for threads in (1, 4):
+        with pytest.raises(CselabError, match="no cluster here"):
+            methods.sweep(method=["sif"], threads=threads, outputs=tmp_path)
+    assert asked == [(2, 1), (1, 4)]
 
 
 def test_workers_that_see_different_data_are_refused(runs, tmp_path, monkeypatch):
