@@ -69,7 +69,7 @@ def sweep(
                 if plan.key not in finished and keyed[plan.key] is job
             }
             _checked(client, list(todo), place)
-            futures = _submitted(client, todo, place, retries)
+            futures, trainings = _submitted(client, todo, place, retries)
             for future in as_completed(futures):
                 job = futures[future]
                 plan = planned[job]
@@ -79,7 +79,7 @@ def sweep(
                         f"in {store}; the same command goes on"
                     )
                 if future.status == "error":
-                    error = _reason(future, task.log_of(place, plan.key))
+                    error = _reason(future, _log(plan, trainings, place))
                     known.add(task.result(job, plan, 0.0, error))
                 board.ended(job, task.summary(known, plan.key))
     return board
@@ -123,9 +123,9 @@ def _checked(client: Client, jobs: Sequence[Job], place: Place) -> None:
 
 def _submitted(
     client: Client, todo: Mapping[Job, Plan], place: Place, retries: int
-) -> dict[Future, Job]:
-    """Futures of runs, with the trainings they start from before them, one task for all who share
-    it: the task graph is the runs' trees."""
+) -> tuple[dict[Future, Job], dict[str, Future]]:
+    """Futures of runs, and by key those of the trainings they start from, one task for all who
+    share it: the task graph is the runs' trees."""
     here = hashlib.sha256(repr(place).encode()).hexdigest()[:8]  # other folders, same scheduler
     trainings: dict[str, Future] = {}
     for job, plan in todo.items():
@@ -140,7 +140,7 @@ def _submitted(
                     key=f"train-{training.key}-{here}",
                     retries=retries,
                 )
-    return {
+    futures = {
         client.submit(
             task.execute,
             job,
@@ -152,6 +152,13 @@ def _submitted(
         ): job
         for job, plan in todo.items()
     }
+    return futures, trainings
+
+
+def _log(plan: Plan, trainings: Mapping[str, Future], place: Place) -> Path:
+    """What the task printed that ended a run: the run's own, or a training before it."""
+    failed = (before.key for before in plan.trainings if trainings[before.key].status == "error")
+    return task.log_of(place, next(failed, plan.key))
 
 
 def _reason(future: Future, log: Path) -> str:

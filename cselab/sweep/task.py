@@ -219,7 +219,7 @@ def prepare(job: Job, training: Training, place: Place, *_after: object) -> None
         place: Where the sweep keeps things.
         *_after: Trainings that the scheduler has to finish first.
     """
-    with _working(place), contextlib.suppress(CselabError):
+    with _working(place, log_of(place, training.key)), contextlib.suppress(CselabError):
         node = as_node(json.loads(training.node))
         train_node(session_of(job.run().config, place.outputs), node)
 
@@ -309,7 +309,7 @@ def summary(store: Store, key: str) -> Summary:
 
 
 def log_of(place: Place, key: str) -> Path:
-    """What a run printed."""
+    """What a run, or a training that runs share, printed."""
     return Path(place.outputs) / "sweep-logs" / f"{key}.log"
 
 

@@ -167,6 +167,22 @@ def test_failures_are_reported_kept_and_tried_again(client, runs, tmp_path, monk
     assert [job.seed for job, _ in again.failed] == [1]
 
 
+def test_the_log_of_a_shared_training_that_fails_is_named(client, runs, tmp_path, monkeypatch):
+    """Prevents a reason that points to the log of a run that never started."""
+
+    def train_node(session, node):
+        print("training", node.round_trips.pivot)
+        raise RuntimeError("a cosmic ray")
+
+    monkeypatch.setattr(task, "train_node", train_node)
+    given = runs(methods=["sum", "jtcse"], seeds=[1])
+    board = sweep(client, given, tmp_path / "s.sqlite", tmp_path, retries=0)
+    assert len(board.failed) == 2
+    for _, summary in board.failed:
+        assert summary.error.startswith("RuntimeError: a cosmic ray; see ")
+        assert Path(summary.error.partition("; see ")[2]).read_text().startswith("training ")
+
+
 def test_bad_data_is_one_line_before_anything_runs(client, runs, tmp_path):
     with pytest.raises(CselabError, match="data_dir: no folder"):
         sweep(
