@@ -15,7 +15,7 @@ from pydantic import Field
 from torch import Tensor
 
 from cselab.config import Config
-from cselab.errors import suggest
+from cselab.errors import SettingsError, suggest
 from cselab.losses import (
     arc_con,
     barlow_twins,
@@ -219,7 +219,7 @@ class Whitening(TermConfig):
     repeats: int = Field(3, ge=1)
     """Shuffles a step; ours."""
     group_size: int = Field(32, ge=1)
-    """Features a group; ours: fewer than a batch has sentences."""
+    """Features a group, at most all; ours: fewer than a batch has sentences."""
 
 
 @shared_term("nce", InfoNCE)
@@ -281,14 +281,23 @@ def whitened(space: Space, config: Whitening) -> Float[Tensor, ""]:
     """WhitenedCSE (https://arxiv.org/abs/2305.17746): InfoNCE of each view after group whitening.
 
     Features are shuffled anew each time; a mean over `repeats`.
+
+    Raises:
+        SettingsError: For a group size that does not divide the features.
     """
     generator, (a, b) = space.step.generator(), space.views
-    groups = max(1, int(a.shape[1] // config.group_size))
+    d = a.shape[1]
+    size = min(config.group_size, d)
+    if d % size:
+        valid = ", ".join(str(n) for n in range(1, d + 1) if d % n == 0)
+        raise SettingsError(
+            f"terms.whitened.group_size={size} does not divide the {d} features; use one of {valid}"
+        )
     total = 0.0
     for _ in range(config.repeats):
-        orders = (torch.randperm(a.shape[1], generator=generator).to(a.device) for _ in range(2))
+        orders = (torch.randperm(d, generator=generator).to(a.device) for _ in range(2))
         white = (
-            group_whiten(view, order, groups=groups)
+            group_whiten(view, order, groups=d // size)
             for view, order in zip((a, b), orders, strict=True)
         )
         loss = info_nce(*white, temperature=space.temperature, ids=space.step.ids)

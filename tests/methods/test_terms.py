@@ -168,6 +168,17 @@ def test_an_arc_without_a_margin_is_infonce(towers, batch):
         assert torch.isclose(method.losses(batch, HEADS)["arc"], nce) == alike
 
 
+@pytest.mark.parametrize("size", [20, 5])
+def test_a_group_size_that_does_not_divide_the_features_is_refused(small_pretrained, batch, size):
+    """Prevents one group of 32 features in the place of groups of 20, and a message about a number
+    of groups, which nobody gave."""
+    terms = {"whitened": {"group_size": size}}
+    method = build("simcse", [small_pretrained], terms=terms)
+    message = rf"^terms.whitened.group_size={size} .* 32 features; use one of 1, 2, 4, 8, 16, 32$"
+    with pytest.raises(SettingsError, match=message):
+        method.losses(batch, HEADS)
+
+
 # ----------------------------------------------------------------------------------- noise study
 
 
