@@ -21,6 +21,11 @@ MODULES = ("[0-9]_*/*",)
 """Modules of a sentence-transformers model (modules.json), each in a folder."""
 
 
+def is_offline() -> bool:
+    """Whether HF_HUB_OFFLINE is set to one of the values that huggingface_hub takes for true."""
+    return os.environ.get("HF_HUB_OFFLINE", "").upper() in {"1", "ON", "YES", "TRUE"}
+
+
 def model_folder(name: str, *, hub: bool = False, setting: str = "model") -> Path:
     """Local folder of a model: a shipped one by its name, a folder, or what the hub has of it.
 
@@ -131,8 +136,7 @@ def _download(name: str, kind: str, fetch: Callable[[], str]) -> str:
     except (errors.RepositoryNotFoundError, errors.HFValidationError):
         raise DataError(f"there is no {kind} {name!r} on the hub; check the name") from None
     except errors.LocalEntryNotFoundError:
-        offline = os.environ.get("HF_HUB_OFFLINE", "").upper() in {"1", "ON", "YES", "TRUE"}
-        why = "HF_HUB_OFFLINE is set" if offline else "the hub does not answer"
+        why = "HF_HUB_OFFLINE is set" if is_offline() else "the hub does not answer"
         raise DataError(
             f"{name} is not in the hub's cache, and {why}; {_download_hint(name, kind)}"
         ) from None

@@ -208,8 +208,10 @@ def _data(_outputs: Path) -> Iterator[Finding]:
 
 
 def _hub(_outputs: Path) -> Iterator[Finding]:
+    from cselab.data.hub import is_offline
+
     address = os.environ.get("HF_ENDPOINT", "https://huggingface.co")
-    if os.environ.get("HF_HUB_OFFLINE"):
+    if is_offline():
         yield Finding(
             "hub",
             "missing",

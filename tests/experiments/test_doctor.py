@@ -36,6 +36,15 @@ def test_a_healthy_machine(tmp_path):
     )
 
 
+@pytest.mark.parametrize(
+    ("value", "said"), [("1", "HF_HUB_OFFLINE is set"), ("0", "no route to host")]
+)
+def test_the_hub_is_offline_where_its_library_is(tmp_path, monkeypatch, value, said):
+    """Prevents "HF_HUB_OFFLINE is set" for a value that turns it off."""
+    monkeypatch.setenv("HF_HUB_OFFLINE", value)
+    assert said in found(tmp_path)["hub"].found
+
+
 def test_a_missing_and_an_old_package(tmp_path, monkeypatch):
     version = importlib.metadata.version
 
