@@ -46,10 +46,12 @@ def check_negatives(sentences: int) -> None:
         raise DataError(f"a batch of {sentences} has no negatives; give at least 2 sentences")
 
 
-def check_temperature(temperature: float) -> None:
-    """Raise SettingsError unless the temperature is above 0."""
+def check_temperature(temperature: float, published: float = 0.05) -> None:
+    """Raise SettingsError, with the published value, unless the temperature is above 0."""
     if not temperature > 0:  # also NaN
-        raise SettingsError(f"temperature must be above 0, got {temperature}; the papers use 0.05")
+        raise SettingsError(
+            f"temperature must be above 0, got {temperature}; the papers use {published}"
+        )
 
 
 def check_choice(name: str, value: str, valid: tuple[str, ...]) -> None:

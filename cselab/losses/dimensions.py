@@ -7,7 +7,13 @@ import torch.nn.functional as F
 from jaxtyping import Float
 from torch import Tensor
 
-from cselab.losses._inputs import at_least_float32, check_choice, check_negatives, check_shapes
+from cselab.losses._inputs import (
+    at_least_float32,
+    check_choice,
+    check_negatives,
+    check_shapes,
+    check_temperature,
+)
 
 BATCH_NORM_EPS = 1e-5
 TINY = 1e-12
@@ -39,7 +45,7 @@ def dimension_contrast(
 
     Raises:
         DataError: For wrong shapes, or N < 2 (one sentence has no variance).
-        SettingsError: For an unknown variant.
+        SettingsError: For an unknown variant, or a temperature that is not above 0.
 
     Examples:
         >>> import torch
@@ -49,6 +55,7 @@ def dimension_contrast(
         '0.3133'
     """
     check_choice("variant", variant, ("paper", "released"))
+    check_temperature(temperature, published=5.0)
     check_shapes("N d", a=a, b=b)
     check_negatives(len(a))
     a, b = at_least_float32(a), at_least_float32(b)

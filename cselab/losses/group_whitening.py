@@ -27,7 +27,7 @@ def group_whiten(
         The whitened vectors, (N, d).
 
     Raises:
-        SettingsError: For groups that do not divide d.
+        SettingsError: For groups that do not divide d, or fewer than one.
         DataError: Where a group has N features or more.
 
     Examples:
@@ -39,7 +39,7 @@ def group_whiten(
         True
     """
     n, d = rows.shape
-    if d % groups:
+    if groups < 1 or d % groups:
         raise SettingsError(
             f"{groups} groups do not divide {d} features; give one of "
             f"{[g for g in range(1, d + 1) if d % g == 0]}"

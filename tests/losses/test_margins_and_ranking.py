@@ -181,6 +181,8 @@ def test_a_whitened_group_has_the_identity_as_covariance():
     torch.testing.assert_close(nothing, white)  # what is white stays, feature by feature
     with pytest.raises(SettingsError, match="5 groups do not divide 12 features"):
         group_whiten(rows, order, groups=5)
+    with pytest.raises(SettingsError, match="0 groups do not divide 12 features"):
+        group_whiten(rows, order, groups=0)
     with pytest.raises(
         DataError, match="a group of 6 features cannot be whitened over 5 sentences"
     ):

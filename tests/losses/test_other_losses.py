@@ -169,6 +169,8 @@ def test_weights_and_names_are_checked(rows):
         off_dropout_info_nce(*rows[:3], negative_weight=0.0)
     with pytest.raises(SettingsError, match="temperature must be above 0"):
         triplet_info_nce(*rows[:3], temperature=-1.0)
+    with pytest.raises(SettingsError, match="above 0, got 0.0; the papers use 5"):
+        dimension_contrast(*rows[:2], temperature=0.0)
 
 
 def test_half_precision_stays_finite(rows):
