@@ -115,6 +115,7 @@ def load_method_file(path: str | Path) -> str:
     known = sys.modules.get(name)
     if known is not None and known.__source__ == source:
         return name
+    _find_shipped()  # else the file would register those that it imports
     before = dict(_METHODS)
     spec = importlib.util.spec_from_file_location(name, path)
     assert spec is not None  # Python knows what loads a .py file
@@ -126,6 +127,8 @@ def load_method_file(path: str | Path) -> str:
         exec(compile(source, path, "exec"), module.__dict__)
     except Exception as error:
         del sys.modules[name]
+        _METHODS.clear()
+        _METHODS.update(before)
         reason = (
             str(error) if isinstance(error, SettingsError) else f"{type(error).__name__}: {error}"
         )

@@ -112,6 +112,39 @@ def test_a_method_file_that_is_none_is_refused(own_registry, tmp_path, text, mes
         load_method_file(path)
 
 
+def test_a_method_file_that_fails_registers_nothing(own_registry, tmp_path):
+    """Prevents a method of a refused file from being trained, and from taking the place of the one
+    that was there."""
+    path = tmp_path / "my_method.py"
+    path.write_text(FILE.format(name="mine", scale=1))
+    load_method_file(path)
+    first, before = registered("mine"), method_names()
+    both = (FILE.format(name=name, scale=2) for name in ("mine", "more"))
+    path.write_text("".join([*both, "1 / 0"]))
+    with pytest.raises(SettingsError, match="ZeroDivisionError"):
+        load_method_file(path)
+    assert method_names() == before
+    assert registered("mine") is first
+
+
+@pytest.mark.parametrize("last", ["", "1 / 0"])
+def test_a_method_file_that_only_imports_a_method(tmp_path, last):
+    """Prevents a shipped method from counting as the file's own where the file is the first to
+    import it, and from being gone after the file was refused."""
+    path = tmp_path / "my_method.py"
+    path.write_text(f"from cselab.methods.simcse import SimCSE\n{last}")
+    code = (
+        "from cselab.errors import SettingsError\n"
+        "from cselab.methods import load_method_file, registered\n"
+        "try:\n    load_method_file('my_method.py')\n"
+        "except SettingsError:\n    print(registered('simcse').__name__)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert done.stdout == "SimCSE\n", done.stderr[-2000:]
+
+
 def leaves() -> list[str]:
     """Files of cselab/methods that no other module imports, but what the registry is of."""
     imported = set()
