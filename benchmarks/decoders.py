@@ -6,7 +6,6 @@ the file has is not computed again, so that an interrupted run goes on.
 """
 
 import json
-import os
 from collections.abc import Callable
 
 import torch
@@ -16,9 +15,9 @@ from cselab.data.synthetic import captions
 from cselab.data.transfer import TRANSFER7
 from cselab.evaluation import caption_retrieval, evaluate_transfer
 from cselab.experiments import Lab
-from cselab.experiments.workspace import project_path
 from cselab.models import SentenceEncoder, load_decoder
 from cselab.models.encode import Encoder
+from cselab.paths import project_path, replacing
 
 PATH = project_path("outputs/reference") / "decoders.json"
 MEASURES = ("TREC", "MRPC", "CR", "STS", "strict accuracy", "SST2", "MR", "SUBJ", "MPQA")
@@ -80,9 +79,8 @@ def row_of(rows: list[dict], key: dict) -> dict:
 
 
 def save(found: dict) -> None:
-    part = PATH.with_suffix(".part")
-    part.write_text(json.dumps(found, indent=1) + "\n")
-    os.replace(part, PATH)
+    with replacing(PATH) as work:
+        work.write_text(json.dumps(found, indent=1) + "\n")
 
 
 if __name__ == "__main__":

@@ -6,14 +6,13 @@ What the file has is not computed again.
 """
 
 import json
-import os
 
 import torch
 
 from cselab.data.transfer import TRANSFER7
 from cselab.evaluation import evaluate_transfer
 from cselab.experiments import train
-from cselab.experiments.workspace import project_path
+from cselab.paths import project_path, replacing
 from cselab.sweep.grid import expand, read_grid
 
 SEEDS = {
@@ -55,9 +54,8 @@ def main() -> None:
                 row = {"label": label, "seed": seed, "protocol": protocol, "scores": scores}
                 found["rows"].append(row)
                 print(row, flush=True)
-                part = path.with_suffix(".part")
-                part.write_text(json.dumps(found, indent=1) + "\n")
-                os.replace(part, path)
+                with replacing(path) as work:
+                    work.write_text(json.dumps(found, indent=1) + "\n")
 
 
 def remembering(encode):

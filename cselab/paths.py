@@ -1,5 +1,10 @@
-"""Where the project's files are, in a checkout and in an installed package."""
+"""Where the project's files are, in a checkout and in an installed package; and how one is
+replaced."""
 
+import os
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from cselab.errors import DataError
@@ -42,3 +47,30 @@ def project_path(path: str | Path) -> Path:
     if (PACKAGE.parent / "pyproject.toml").is_file():
         root = PACKAGE.parent
     return (root / Path(path).expanduser()).resolve()
+
+
+@contextmanager
+def replacing(target: Path) -> Iterator[Path]:
+    """A path beside `target`; what is written there takes its place when the block ends.
+
+    Readers see the old file or the new one, never half of one. If the block raises, the old file
+    stays, and nothing is left beside it.
+
+    Args:
+        target: The file; its folder exists.
+
+    Examples:
+        >>> from pathlib import Path
+        >>> from cselab.paths import replacing
+        >>> with replacing(Path("scores.txt")) as work:
+        ...     _ = work.write_text("72.5")
+        >>> Path("scores.txt").read_text()
+        '72.5'
+    """
+    target = target.resolve()  # a link stays a link
+    work = target.with_name(f".{target.name}.{uuid.uuid4().hex[:8]}.tmp")
+    try:
+        yield work
+        os.replace(work, target)
+    finally:
+        work.unlink(missing_ok=True)

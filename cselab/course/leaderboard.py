@@ -7,6 +7,7 @@ from filelock import FileLock
 
 from cselab.errors import DataError, suggest
 from cselab.evaluation import compare_seeds
+from cselab.paths import replacing
 
 COLUMNS = ["name", "method", "seeds", "average", "sd", "difference", "low", "high", "against"]
 
@@ -81,8 +82,9 @@ def enter(
         board = read(path)
         taken = (board["name"] == name.strip()) & (board["method"] == method)
         board = pandas.concat([board[~taken], entry]) if len(board) else entry
-        board[COLUMNS].to_csv(path, index=False)
-    return read(path)
+        with replacing(path) as work:
+            board[COLUMNS].to_csv(work, index=False)
+        return read(path)
 
 
 def read(path: str | Path) -> pandas.DataFrame:

@@ -7,7 +7,6 @@ import itertools
 import json
 import logging
 import os
-import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -23,6 +22,7 @@ from transformers import PreTrainedTokenizerBase
 from cselab.data.hub import hub_file
 from cselab.data.sources import LAYOUT, Source, data_folder, read_lines
 from cselab.errors import DataError, suggest
+from cselab.paths import replacing
 
 DEFAULT_FILES = ("wiki1m-piece", "wikipedia-2014")
 """Random Wikipedia sentences, the nearest to the papers' one million in a data folder."""
@@ -242,17 +242,15 @@ def write_arrow(
         sentences: Sentences, or other items.
         columns: Makes the columns, in the schema's order, from a chunk of sentences.
     """
-    handle, name = tempfile.mkstemp(dir=final.parent, prefix=f".{final.stem}-")
-    os.close(handle)
-    try:
-        lines = iter(sentences)
-        with pa.OSFile(name, "wb") as sink, pa.ipc.new_stream(sink, schema) as writer:
-            while chunk := list(itertools.islice(lines, CHUNK)):
-                arrays = [pa.array(c, t) for c, t in zip(columns(chunk), schema.types, strict=True)]
-                writer.write_batch(pa.record_batch(arrays, schema))
-        os.replace(name, final)
-    finally:
-        Path(name).unlink(missing_ok=True)
+    lines = iter(sentences)
+    with (
+        replacing(final) as work,
+        pa.OSFile(str(work), "wb") as sink,
+        pa.ipc.new_stream(sink, schema) as writer,
+    ):
+        while chunk := list(itertools.islice(lines, CHUNK)):
+            arrays = [pa.array(c, t) for c, t in zip(columns(chunk), schema.types, strict=True)]
+            writer.write_batch(pa.record_batch(arrays, schema))
 
 
 def _text_hash(text: str) -> int:

@@ -4,7 +4,6 @@ import base64
 import gzip
 import html
 import json
-import os
 import re
 from collections.abc import Collection, Sequence
 from pathlib import Path
@@ -19,6 +18,7 @@ from traitlets.config import Config
 
 from cselab.browser import PLOTLY_MIME, WIDGET_MIME, bundle
 from cselab.browser import STYLE as WIDGET_STYLE
+from cselab.paths import replacing
 
 WIDGET = "application/vnd.jupyter.widget-view+json"
 MARKDOWN = "text/markdown"
@@ -102,9 +102,8 @@ def write_html(
         f"<title>{html.escape(title)}</title><style>{style}</style></head>"
         f"<body>{body}{_payload(figures, widgets)}</body></html>"
     )
-    work = target.with_suffix(".tmp")
-    work.write_text(page, encoding="utf-8")
-    os.replace(work, target)
+    with replacing(target) as work:
+        work.write_text(page, encoding="utf-8")
 
 
 def write_widget(target: Path, title: str, saved: dict[str, Any]) -> Path:

@@ -7,6 +7,8 @@ import time
 from pathlib import Path
 from typing import TextIO
 
+from cselab.paths import replacing
+
 
 def clock(seconds: float) -> str:
     """A duration as `0:07`, `12:30` or `1:02:03`."""
@@ -37,7 +39,8 @@ class Durations:
             seconds: The duration.
         """
         self.seconds[key] = round(seconds, 1)
-        self.path.write_text(json.dumps(self.seconds, indent=1))
+        with replacing(self.path) as work:
+            work.write_text(json.dumps(self.seconds, indent=1))
 
 
 class LiveLine:

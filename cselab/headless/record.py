@@ -1,7 +1,6 @@
 """Record of a run, `run.json`: its notebooks, parameters and outcomes."""
 
 import json
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -9,6 +8,7 @@ from typing import Any
 
 from cselab.errors import CselabError
 from cselab.headless.report import Outcome
+from cselab.paths import replacing
 
 
 class RunRecord:
@@ -39,10 +39,9 @@ class RunRecord:
 
     def write(self, outcomes: Mapping[str, Outcome]) -> None:
         """Write the outcomes so far, atomically."""
-        work = self.path.with_suffix(".tmp")
         ended = {stem: asdict(outcome) for stem, outcome in outcomes.items()}
-        work.write_text(json.dumps({**self.request, "outcomes": ended}, indent=1))
-        os.replace(work, self.path)
+        with replacing(self.path) as work:
+            work.write_text(json.dumps({**self.request, "outcomes": ended}, indent=1))
 
 
 def read_record(path: Path) -> dict[str, Any]:

@@ -13,6 +13,7 @@ from distributed.scheduler import KilledWorker
 from filelock import FileLock, Timeout
 
 from cselab.errors import CselabError
+from cselab.paths import replacing
 from cselab.sweep import task
 from cselab.sweep.board import Board
 from cselab.sweep.grid import Run
@@ -188,7 +189,8 @@ def _alone_on(store: Path, address: str) -> Iterator[None]:
         ) from None
     try:
         process = f"{os.getpid()} on {socket.gethostname()}"
-        owner.write_text(json.dumps({"scheduler": address, "process": process}))
+        with replacing(owner) as work:
+            work.write_text(json.dumps({"scheduler": address, "process": process}))
         yield
     finally:
         owner.unlink(missing_ok=True)

@@ -28,6 +28,7 @@ from cselab.experiments.train import train, train_node
 from cselab.experiments.workspace import Workspace
 from cselab.methods import MethodConfig, load_method_file
 from cselab.methods.config import as_node
+from cselab.paths import replacing
 from cselab.sweep.grid import Run
 from cselab.sweep.measures import MEASURES, Row
 from cselab.sweep.store import Result, Store
@@ -363,7 +364,6 @@ def _load_modules(place: Place) -> None:
         path = Path(place.outputs) / "methods" / digest / f"{name}.py"
         if not path.is_file():
             path.parent.mkdir(parents=True, exist_ok=True)
-            work = path.with_suffix(f".{os.getpid()}")
-            work.write_text(source, encoding="utf-8")
-            os.replace(work, path)
+            with replacing(path) as work:
+                work.write_text(source, encoding="utf-8")
         load_method_file(path)

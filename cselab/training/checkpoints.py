@@ -8,6 +8,7 @@ from pathlib import Path
 from transformers import TrainerCallback
 from transformers.trainer_utils import PREFIX_CHECKPOINT_DIR
 
+from cselab.paths import replacing
 from cselab.training.distributed import rank_and_world, wait_for_all
 
 HISTORY = "history.json"
@@ -28,9 +29,8 @@ class MarkComplete(TrainerCallback):
         for path in folder.iterdir():  # before the mark, in case of a power cut
             with path.open("rb") as file:
                 os.fsync(file.fileno())
-        temporary = folder / f".{HISTORY}"
-        temporary.write_text(json.dumps(self.history))
-        os.replace(temporary, folder / HISTORY)
+        with replacing(folder / HISTORY) as work:
+            work.write_text(json.dumps(self.history))
 
 
 def last_complete(folder: Path) -> Path | None:

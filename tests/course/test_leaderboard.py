@@ -1,10 +1,15 @@
 """The leaderboard of a class, and the sentences that depend on numbers."""
 
+import errno
+from pathlib import Path
+
 import numpy
 import pandas
 import pytest
+from filelock import FileLock, Timeout
 
 from cselab import course
+from cselab.course import leaderboard
 from cselab.errors import DataError
 from cselab.evaluation import PairComparison, compare_seeds
 
@@ -36,6 +41,38 @@ def test_a_name_may_be_a_number(tmp_path):
     for _ in range(2):
         board = course.enter(tmp_path / "board.csv", "123456", SCORES, "mine")
     assert board["name"].tolist() == ["123456"]
+
+
+def test_an_entry_that_is_cut_off_costs_no_other(tmp_path, monkeypatch):
+    """Prevents a full disk or a kill from emptying the leaderboard of a class."""
+    path = tmp_path / "board.csv"
+    before = course.enter(path, "Ada", SCORES, "mine")
+
+    def cut_off(table, file, **options):
+        Path(file).write_text("name,meth")
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(pandas.DataFrame, "to_csv", cut_off)
+        with pytest.raises(OSError, match="No space left"):
+            course.enter(path, "Ben", SCORES, "mine")
+    pandas.testing.assert_frame_equal(course.read(path), before)
+
+
+def test_the_board_is_read_before_another_may_write(tmp_path, monkeypatch):
+    """Prevents a student from being shown a board that another's entry changes at the moment."""
+    path = tmp_path / "board.csv"
+    read, held = leaderboard.read, []
+
+    def read_under_lock(file):
+        with pytest.raises(Timeout):
+            FileLock(f"{file}.lock", timeout=0).acquire()
+        held.append(file)
+        return read(file)
+
+    monkeypatch.setattr(leaderboard, "read", read_under_lock)
+    course.enter(path, "Ada", SCORES, "mine")
+    assert held == [path, path]
 
 
 def test_bad_entries_are_one_line(tmp_path):

@@ -1,8 +1,6 @@
 """Cache of round trips: Parquet files, keyed by the hash of the sentence, written atomically."""
 
 import hashlib
-import os
-import tempfile
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -11,6 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from cselab.errors import DataError
+from cselab.paths import replacing
 
 SCHEMA = pa.schema([("hash", pa.binary(16)), ("round_trip", pa.string())])
 FLUSH_ROWS, FLUSH_SECONDS = 50_000, 30.0
@@ -68,14 +67,9 @@ class RoundTripCache:
         if not (self.folder and self._new):
             return
         table = pa.table([list(self._new), list(self._new.values())], schema=SCHEMA)
-        handle, name = tempfile.mkstemp(dir=self.folder, suffix=".tmp")
-        os.close(handle)
-        try:
-            pq.write_table(table, name, compression="zstd")
-            first = next(iter(self._new)).hex()
-            os.replace(name, self.folder / f"{first}.parquet")
-        finally:
-            Path(name).unlink(missing_ok=True)
+        first = next(iter(self._new)).hex()
+        with replacing(self.folder / f"{first}.parquet") as work:
+            pq.write_table(table, work, compression="zstd")
         self._new.clear()
 
 
