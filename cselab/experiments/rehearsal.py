@@ -6,18 +6,19 @@ import traceback
 from collections.abc import Callable
 from pathlib import Path
 
+import torch
 from torch import Tensor
 
 from cselab.errors import CselabError, DataError, SettingsError
 from cselab.experiments.session import Session
 from cselab.methods import Batch, Method, StepContext
-from cselab.methods.registry import is_shipped
-from cselab.models import TwinEncoder, longest_input
+from cselab.models import TwinEncoder
 from cselab.models.folder import CARD, write_card
 from cselab.models.prompts import fill_prompt
+from cselab.training.checks import check_trainable
 
 SENTENCES_TRIED = 4
-"""Of a batch that tries a user's own terms before any training."""
+"""Whose vectors try the terms before any training."""
 Teacher = Callable[[list[str]], Tensor]
 
 
@@ -40,8 +41,7 @@ def rehearsed(
 
     Raises:
         DataError: For less text than a batch.
-        SettingsError: For more tokens than the backbone reads, and for a term of a user's own that
-            fails.
+        SettingsError: As `check_trainable`, and for a term that fails.
     """
     node = method.settings
     triplets = method.reads == "triplets"
@@ -51,15 +51,10 @@ def rehearsed(
             f"{found} {'triplets' if triplets else 'sentences'} are fewer than one batch of "
             f"{node.schedule.batch_size}; give more, or a smaller batch"
         )
-    length, longest = node.schedule.max_length, longest_input(method.encoder.backbones[0])
-    if length > longest:
-        raise SettingsError(
-            f"max_length={length}: the backbone reads at most {longest} tokens; give less"
-        )
+    check_trainable(method, node.schedule, session.device)
     if trips := getattr(node, "round_trips", None):
         session.translator(trips)
-    if not is_shipped(type(method)):
-        _try_terms(session, method, teacher)
+    _try_terms(session, method, teacher)
     folder = Path(tempfile.mkdtemp(dir=session.rehearsal, prefix=f"{name}-"))
     encoder, target = method.encoder, folder / "encoder"
     (folder / "fit.json").write_text("{}")
@@ -80,15 +75,17 @@ def rehearsed(
 
 
 def _try_terms(session: Session, method: Method, teacher: Teacher | None) -> None:
-    """Compute the terms of a user's own method on a few sentences.
+    """Compute the terms of a batch of the schedule's size, of the vectors of a few sentences.
 
-    Raises SettingsError, with the line of the user's file.
+    Raises SettingsError, with the line of the method's file.
     """
     batch = example_batch(session, method, SENTENCES_TRIED)
     if teacher:
         batch["target"] = teacher(session.first_sentences(SENTENCES_TRIED))
+    places = torch.arange(method.settings.schedule.batch_size)
     try:
-        method.losses(batch, StepContext(seed=0, step=0, coin=True))
+        outputs = method(batch).map(lambda rows: rows[:, places % rows.shape[1]])
+        method.compare(outputs, StepContext(seed=0, step=0, coin=True))
     except CselabError:
         raise
     except Exception as error:  # whatever a user's code may raise

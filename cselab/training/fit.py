@@ -12,7 +12,7 @@ import datasets
 import torch
 from transformers import PrinterCallback, TrainingArguments
 
-from cselab.errors import DataError, Interrupted, SettingsError
+from cselab.errors import DataError, Interrupted
 from cselab.methods import Method, Schedule
 from cselab.training.checkpoints import (
     MarkComplete,
@@ -20,6 +20,7 @@ from cselab.training.checkpoints import (
     read_history,
     remove_checkpoints,
 )
+from cselab.training.checks import check_trainable
 from cselab.training.distributed import from_first_process, rank_and_world, wait_for_all
 from cselab.training.trainer import AfterStep, ContrastiveTrainer
 from cselab.training.watch import Listener, Probe, Watch
@@ -96,8 +97,7 @@ def fit(
 
     Raises:
         DataError: If the corpus is smaller than a batch.
-        SettingsError: For a method with a batch norm whose batch would be computed in parts
-            (`schedule.chunk`, several processes), and for `schedule.chunk` on mps.
+        SettingsError: As `cselab.training.checks.check_trainable`.
         DivergenceError: If the loss is not finite or the embeddings collapse.
         Interrupted: For an interrupt, with where it goes on.
 
@@ -127,18 +127,8 @@ def fit(
             f"the corpus has {len(corpus)} sentences, fewer than one batch of "
             f"{schedule.batch_size}; give more sentences or a smaller batch"
         )
-    in_parts = schedule.chunk or rank_and_world()[1] > 1
-    if in_parts and any(isinstance(module, torch.nn.BatchNorm1d) for module in method.modules()):
-        raise SettingsError(
-            f"{type(method).__name__} has a batch norm, which a batch in parts would change; set "
-            "chunk=0 and use one process"
-        )
     device, logs = torch.device(device), Path(logs) if logs else None
-    if schedule.chunk and device.type == "mps":
-        raise SettingsError(
-            "chunk needs the random state of the device, which is kept for cpu and cuda alone; set "
-            "chunk=0 on mps"
-        )
+    check_trainable(method, schedule, device)
     # DCL's gradients underflow, and a CPU is far slower with denormal numbers
     torch.set_flush_denormal(True)
     torch.manual_seed(seed)

@@ -78,6 +78,24 @@ def test_runs_without_a_lab_are_checked(lab):
             SettingsError,
             "^uc: max_length=4096: the backbone reads",
         ),
+        (
+            "promcse",
+            {"max_length": 128, "backbone": "tiny-bert"},
+            SettingsError,
+            "^promcse: max_length=128 and 16 tokens of the prompt: the backbone reads at",
+        ),
+        (
+            "scd",
+            {"chunk": 4},
+            SettingsError,
+            "^scd: SCD has a batch norm.*; set chunk=0 and use one process",
+        ),
+        (
+            "whitenedcse",
+            {"group_size": 8},
+            DataError,
+            "^whitenedcse: a group of 8 features cannot be whitened over 8 sentences",
+        ),
         ("edfse_d", {"pivots": ["fr", "xx"]}, SettingsError, "^edfse_d: unknown pivot 'xx'"),
         ("jtcse", {"tasks": "STSBenchmrk"}, DataError, "did you mean 'STSBenchmark'"),
         (

@@ -104,7 +104,7 @@ def test_a_file_is_a_method_like_any_other(load, trained, lab):
             "away.sqare().mean()",
             r"mine: my_method\.py, line 25: AttributeError: .*'sqare'.*; correct",
         ),
-        ("away.square()", r"mine: term 'pull' gives \(2, 4\), expected one number"),
+        ("away.square()", r"mine: term 'pull' gives \(2, 8\), expected one number"),
         ("[away]", r"mine: term 'pull' gives list, expected one number"),
     ],
 )

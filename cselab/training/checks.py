@@ -1,0 +1,50 @@
+"""What makes a training impossible, found before anything is prepared for it."""
+
+import torch
+
+from cselab.errors import SettingsError
+from cselab.methods import Method, Schedule
+from cselab.models import longest_input
+from cselab.training.distributed import rank_and_world
+
+
+def check_trainable(method: Method, schedule: Schedule, device: torch.device) -> None:
+    """Check that a method can be trained by a schedule on a device.
+
+    Args:
+        method: What is to be trained.
+        schedule: As in `fit`.
+        device: Where it would be trained.
+
+    Raises:
+        SettingsError: For a method with a batch norm whose batch would be computed in parts
+            (`schedule.chunk`, several processes), for `schedule.chunk` on mps, and for more tokens
+            than the backbone reads.
+    """
+    in_parts = schedule.chunk or rank_and_world()[1] > 1
+    if in_parts and any(isinstance(module, torch.nn.BatchNorm1d) for module in method.modules()):
+        raise SettingsError(
+            f"{type(method).__name__} has a batch norm, which a batch in parts would change; set "
+            "chunk=0 and use one process"
+        )
+    if schedule.chunk and device.type == "mps":
+        raise SettingsError(
+            "chunk needs the random state of the device, which is kept for cpu and cuda alone; set "
+            "chunk=0 on mps"
+        )
+    added, longest = _prompt_tokens(method), longest_input(method.encoder.backbones[0])
+    if schedule.max_length + added > longest:
+        prompt = f" and {added} tokens of the prompt" if added else ""
+        raise SettingsError(
+            f"max_length={schedule.max_length}{prompt}: the backbone reads at most {longest} "
+            "tokens; give less"
+        )
+
+
+def _prompt_tokens(method: Method) -> int:
+    """Tokens that a method puts around its rows; rows of triplets have their prompt already."""
+    if method.reads == "triplets" or not getattr(method.encoder, "prompt", ""):
+        return 0
+    parts = method.encoder.prompt.split("{sentence}")
+    tokenizer = method.encoder.tokenizer
+    return sum(len(tokenizer(part, add_special_tokens=False)["input_ids"]) for part in parts)
