@@ -61,8 +61,9 @@ def cached_backward(
         with synced, _with_random_state(state, device):
             again = encode(part).tensors()
             stop = start + next(iter(again.values())).shape[1]
-            # a teacher's vectors have no gradient
-            trained = [name for name in again if again[name].requires_grad]
+            # a teacher's vectors have no graph, those that no term reads no gradient
+            read = (name for name in again if outputs[name].grad is not None)
+            trained = [name for name in read if again[name].requires_grad]
             gradients = [outputs[name].grad[:, start:stop] for name in trained]
             torch.autograd.backward([again[name] for name in trained], gradients)
             start = stop

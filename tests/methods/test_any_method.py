@@ -64,14 +64,29 @@ def test_every_vector_is_read_and_survives_being_chunked(name, small_pretrained,
     """Prevents vectors that no term reads, and outputs whose second axis is not the sentences'."""
     torch.manual_seed(0)
     method, given = small(name, small_pretrained).train(), given_to(name, batch)
-    step = replace(STEP, ids=given.pop("text_hash"))
+    step, whole = replace(STEP, ids=given.pop("text_hash")), {}
 
     def loss_of(outputs):
+        whole.update(outputs.tensors())
         return sum(method.compare(outputs, step).values())
 
     assert cached_backward(method, loss_of, given, chunk=2).isfinite()
+    for field, rows in method(given).tensors().items():
+        assert whole[field].grad is not None or not rows.requires_grad, field
     gradients = [p.grad for p in method.encoder.parameters() if p.grad is not None]
     assert any(gradient.abs().sum() > 0 for gradient in gradients)
+
+
+def test_vectors_that_an_ablation_leaves_unread_survive_being_chunked(small_pretrained, batch):
+    """Prevents an ablation that fails in chunks alone, at the gradient of what no term reads."""
+    method = small("infocse", small_pretrained, terms=["reconstruction"]).train()
+
+    def loss_of(outputs):
+        return sum(method.compare(outputs, STEP).values())
+
+    assert cached_backward(method, loss_of, batch, chunk=2).isfinite()
+    layer = method.encoder.backbone.encoder.layer[0].output.dense
+    assert layer.weight.grad.abs().sum() > 0
 
 
 @pytest.mark.parametrize("name", TWO_VIEWS)
