@@ -28,7 +28,7 @@ ANSI = re.compile(r"\x1b\[[0-9;]*m")
 
 
 def find_notebooks(folder: Path, names: Sequence[str] = ()) -> list[Path]:
-    """Notebooks of a folder, in the order of the names, or of the numbers.
+    """Notebooks of a folder, each once, in the order of the names, or of the numbers.
 
     Args:
         folder: The folder to look in.
@@ -51,7 +51,7 @@ def find_notebooks(folder: Path, names: Sequence[str] = ()) -> list[Path]:
         if path is None:
             raise CselabError(f"no notebook {name!r}; {suggest(name, [*numbered, *others])}")
         chosen.append(path)
-    return chosen
+    return list({path.resolve(): path for path in chosen}.values())
 
 
 def title_of(notebook: Path) -> str:

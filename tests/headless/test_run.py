@@ -274,6 +274,8 @@ def test_notebooks_by_number_stem_and_all(tmp_path):
     assert find_notebooks(tmp_path / "n") == [first, second]
     assert find_notebooks(tmp_path / "n", ["ledger"]) == [tmp_path / "n" / "ledger.ipynb"]
     assert find_notebooks(tmp_path / "n", ["12_b", "1"]) == [second, first]
+    once = find_notebooks(tmp_path / "n", ["01", "1", "01_a", str(first)])
+    assert once == [first]  # else --jobs writes one notebook's files twice at a time
     with pytest.raises(CselabError, match="no notebook '12_c'; did you mean '12_b'"):
         find_notebooks(tmp_path / "n", ["12_c"])
     with pytest.raises(CselabError, match="no notebooks in"):
