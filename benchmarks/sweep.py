@@ -14,7 +14,6 @@ product is the efficiency of the command.
 
 import argparse
 import json
-import os
 import re
 import resource
 import shutil
@@ -25,6 +24,7 @@ import time
 from pathlib import Path
 
 from cselab.experiments.environment import environment_stamp
+from cselab.processors import cpu_count
 
 TARGET = Path(__file__).resolve().parents[1] / "outputs" / "reference" / "sweep.json"
 RUNS = 16
@@ -62,7 +62,7 @@ def main() -> None:
     arguments = parser.parse_args()
     measured: dict[int, list[dict[str, float]]] = {}
     for _ in range(arguments.repeats):
-        for workers in (n for n in (1, 2, 4) if n <= os.cpu_count()):
+        for workers in (n for n in (1, 2, 4) if n <= cpu_count()):
             measured.setdefault(workers, []).append(seconds(workers))
             print(workers, measured[workers][-1], flush=True)
     import torch

@@ -20,6 +20,7 @@ from cselab.cli.options import (
     parsed,
 )
 from cselab.errors import SettingsError
+from cselab.processors import cpu_count
 
 Modules = Annotated[
     list[Path] | None, typer.Option("-m", help="A .py file with methods of your own.")
@@ -122,7 +123,7 @@ def sweep(
     cselab sweep grid.toml --scheduler tcp://host:8786             on SLURM, Kubernetes, SSH
     cselab report                                                  the results
     """
-    from cselab.sweep.cluster import connected, cpu_count
+    from cselab.sweep.cluster import connected
     from cselab.sweep.grid import expand, module_files, read_grid
     from cselab.sweep.runner import sweep as do
 

@@ -19,15 +19,13 @@ class BucketedBatchSampler(Sampler[list[int]]):
     """Batches of row numbers of similar length; every row occurs at most once per epoch.
 
     Rows are shuffled, sorted by length within buckets of 50 batches, and the batches shuffled
-    again. The order depends on (seed, epoch) only, so a resumed run sees the same batches, whatever
-    else draws random numbers.
+    again; a last batch that is short is left out. The order depends on (seed, epoch) only, so a
+    resumed run sees the same batches, whatever else draws random numbers.
 
     Args:
         lengths: Tokens per row, (n,).
         batch_size: Rows per batch.
         seed: Seed of the shuffles.
-        drop_last: Leave out a last batch that is short. With False it is kept if it has at least
-            two rows (a single sentence has no negatives) and one row per process.
         part: (rank, processes); yields the rows of one process. The batches do not depend on the
             number of processes.
 
@@ -48,7 +46,6 @@ class BucketedBatchSampler(Sampler[list[int]]):
         batch_size: int,
         *,
         seed: int,
-        drop_last: bool = True,
         part: tuple[int, int] = (0, 1),
     ):
         if batch_size < 2:
@@ -69,7 +66,6 @@ class BucketedBatchSampler(Sampler[list[int]]):
         self.lengths = np.asarray(lengths[:])
         self.batch_size = batch_size
         self.seed = seed
-        self.drop_last = drop_last
         self.part = part
         self.epoch = 0
 
@@ -78,8 +74,7 @@ class BucketedBatchSampler(Sampler[list[int]]):
         self.epoch = epoch
 
     def __len__(self) -> int:
-        full, rest = divmod(len(self.lengths), self.batch_size)
-        return full + (not self.drop_last and rest >= max(2, self.part[1]))
+        return len(self.lengths) // self.batch_size
 
     def __iter__(self) -> Iterator[list[int]]:
         random = np.random.default_rng((self.seed, self.epoch))
@@ -101,7 +96,6 @@ class ViewCollator:
         views: Number of views. The first is `input_ids`; the second is `input_ids_b`, or the same
             text where the row has none (dropout makes it differ); the third, a hard negative, is
             `input_ids_c`.
-        multiple_of: Pad to a multiple of this length; 8 suits the tensor cores of a GPU.
 
     Raises:
         DataError: If the tokenizer has no padding token, and for three views of rows that have no
@@ -119,14 +113,13 @@ class ViewCollator:
                 [  2,  38, 599,   3]])
     """
 
-    def __init__(self, tokenizer: PreTrainedTokenizerBase, *, views: int = 2, multiple_of: int = 1):
+    def __init__(self, tokenizer: PreTrainedTokenizerBase, *, views: int = 2):
         if tokenizer.pad_token_id is None:
             raise DataError(
                 "the tokenizer has no padding token; set tokenizer.pad_token = tokenizer.eos_token"
             )
         self.pad_token_id = tokenizer.pad_token_id
         self.views = views
-        self.multiple_of = multiple_of
 
     def __call__(self, rows: list[dict]) -> dict[str, Tensor]:
         """Collate rows into `input_ids` and `attention_mask`, (views * N, L) int64.
@@ -140,8 +133,7 @@ class ViewCollator:
         columns = ("input_ids", "input_ids_b", "input_ids_c")[: self.views]
         views = [row.get(column, row["input_ids"]) for column in columns for row in rows]
         lengths = torch.tensor([len(ids) for ids in views])
-        width = int(-(-lengths.max() // self.multiple_of) * self.multiple_of)
-        mask = torch.arange(width) < lengths[:, None]
+        mask = torch.arange(int(lengths.max())) < lengths[:, None]
         input_ids = torch.full(mask.shape, self.pad_token_id)
         input_ids[mask] = torch.tensor(list(itertools.chain.from_iterable(views)))
         batch = {"input_ids": input_ids, "attention_mask": mask.long()}

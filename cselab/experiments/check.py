@@ -43,7 +43,7 @@ def check(runs: Sequence[RunConfig], session: Session | None = None) -> None:
     tests, dev, text = session.test_data, session.dev_pairs, session.text
     with tempfile.TemporaryDirectory(prefix="cselab-check-") as folder:
         rehearsal = Session(session.workspace, session.data, Path(folder))
-        vars(rehearsal).update({name: vars(session)[name] for name in ("text", "dev_pairs")})
+        rehearsal.text, rehearsal.dev_pairs = text, dev
         for run in runs:
             try:
                 with torch.random.fork_rng(devices=[]):

@@ -14,6 +14,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
+from cselab.processors import cpu_count
+
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chrome")
 PIECES = {
     "sts": "STS tests",
@@ -103,7 +105,7 @@ def _devices(_outputs: Path) -> Iterator[Finding]:
     import torch
 
     yield Finding(
-        "processor", "ok", f"{os.cpu_count()} cores, {torch.get_num_threads()} threads for torch"
+        "processor", "ok", f"{cpu_count()} cores, {torch.get_num_threads()} threads for torch"
     )
     if torch.cuda.is_available():
         for i in range(torch.cuda.device_count()):

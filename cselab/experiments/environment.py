@@ -1,7 +1,6 @@
 """What a result was made with: versions, hardware, git commit, a hash of the library's code."""
 
 import functools
-import os
 import platform
 import subprocess
 from importlib.metadata import version
@@ -9,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from cselab.experiments.code import PACKAGE, library_hash
+from cselab.processors import cpu_count
 
 
 def environment_stamp(device: Any) -> dict[str, str]:
@@ -36,8 +36,7 @@ def _hardware(device: Any) -> str:
             if line.startswith("model name")
         ]
         model = names[0] if names else model
-    affinity = getattr(os, "sched_getaffinity", None)
-    return f"{model}, {len(affinity(0)) if affinity else os.cpu_count()} cores"
+    return f"{model}, {cpu_count()} cores"
 
 
 @functools.cache

@@ -22,6 +22,7 @@ from cselab.headless.parameters import assign
 from cselab.headless.progress import Durations, LiveLine, clock
 from cselab.headless.record import RunRecord
 from cselab.headless.report import Outcome, write_index
+from cselab.processors import cpu_count
 
 ANSI = re.compile(r"\x1b\[[0-9;]*m")
 """Colours of a traceback; removed unless it is printed on a terminal."""
@@ -126,7 +127,7 @@ def run(
     started = time.monotonic()
     variables = {"CSELAB_RUN_DIR": str(folder), "CSELAB_OUTPUTS": str(outputs.resolve()), **MALLOC}
     if jobs > 1 and "OMP_NUM_THREADS" not in os.environ:
-        variables["OMP_NUM_THREADS"] = str(max(1, (os.cpu_count() or 1) // jobs))
+        variables["OMP_NUM_THREADS"] = str(max(1, cpu_count() // jobs))
     with _environment(**variables), _outcomes(todo, jobs) as ended:
         for outcome in ended:
             outcomes[outcome.stem] = outcome

@@ -104,9 +104,7 @@ class MethodConfig(Config):
         return {
             name: value
             for name, value in self
-            if isinstance(
-                value[:1][0] if isinstance(value, tuple) and value else value, MethodConfig
-            )
+            if isinstance(value[0] if isinstance(value, tuple) and value else value, MethodConfig)
         }
 
     @property
@@ -148,10 +146,10 @@ class MethodConfig(Config):
             return super().with_value(place, value)
         other = registry.registered(value).Config
         marked = {path[0] for path, field in self.paths() if len(path) == 1 and _shared(field)}
-        kept = {*self.carried, *marked} & type(self).model_fields.keys() & other.model_fields.keys()
+        stay = {*self.carried, *marked} & type(self).model_fields.keys() & other.model_fields.keys()
         if other.role != self.role:  # the steps and rates of triplets are not those of sentences
-            kept -= {"schedule"}
-        return other(**{name: getattr(self, name) for name in kept})
+            stay -= {"schedule"}
+        return other(**{name: getattr(self, name) for name in stay})
 
 
 def _shared(field: Any) -> bool:

@@ -1,6 +1,5 @@
 """Where runs are computed: a local cluster of processes, or any dask scheduler."""
 
-import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -45,11 +44,6 @@ def connected(scheduler: str | None, workers: int, threads: int) -> Iterator[Cli
         Client(cluster) as client,
     ):
         yield client
-
-
-def cpu_count() -> int:
-    """Number of processors that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 @contextmanager

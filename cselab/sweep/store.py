@@ -21,8 +21,7 @@ import pandas
 from cselab.errors import CselabError, DataError
 
 VERSION = 2
-"""Of the tables; kept in the file as `PRAGMA user_version`. Version 1 has another name for the
-column `method`."""
+"""Of the tables; kept in the file as `PRAGMA user_version`."""
 OLD_TASKS = {"World": "Synthetic"}
 """Names that stores of the first edition have."""
 PATIENCE = 120
@@ -101,8 +100,6 @@ class Store:
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
             version = self._version() or self._made()
-            if version == 1:
-                version = self._renamed()
         except sqlite3.OperationalError as error:
             raise CselabError(
                 f"cannot open the store {self.path} ({error}); choose another --store"
@@ -131,15 +128,6 @@ class Store:
                 for statement in TABLES:
                     db.execute(statement)
                 db.execute(f"PRAGMA user_version = {VERSION}")
-        return self._version()
-
-    def _renamed(self) -> int:
-        """A store of version 1 as one of version 2, unless another process was first."""
-        with self._open() as db:
-            db.execute("BEGIN IMMEDIATE")
-            if db.execute("PRAGMA user_version").fetchone()[0] == 1:
-                db.execute("ALTER TABLE runs RENAME COLUMN what TO method")
-                db.execute("PRAGMA user_version = 2")
         return self._version()
 
     @contextmanager

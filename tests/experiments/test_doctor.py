@@ -1,6 +1,7 @@
 """The doctor: what it finds on a machine with something wrong, and that it never fails itself."""
 
 import importlib.metadata
+import os
 import urllib.request
 
 import pytest
@@ -43,6 +44,12 @@ def test_the_hub_is_offline_where_its_library_is(tmp_path, monkeypatch, value, s
     """Prevents "HF_HUB_OFFLINE is set" for a value that turns it off."""
     monkeypatch.setenv("HF_HUB_OFFLINE", value)
     assert said in found(tmp_path)["hub"].found
+
+
+def test_the_processors_are_those_of_the_process(tmp_path, monkeypatch):
+    """Prevents a report of all cores of a machine where a batch system gave three."""
+    monkeypatch.setattr(os, "sched_getaffinity", lambda pid: {2, 5, 7}, raising=False)
+    assert found(tmp_path)["processor"].found.startswith("3 cores")
 
 
 def test_a_missing_and_an_old_package(tmp_path, monkeypatch):

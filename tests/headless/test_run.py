@@ -16,6 +16,7 @@ import pytest
 
 from cselab.data.progress import progress_bar
 from cselab.errors import CselabError
+from cselab.headless import runner
 from cselab.headless.page import write_page
 from cselab.headless.progress import Durations, LiveLine, clock
 from cselab.headless.report import Outcome, write_index
@@ -167,6 +168,16 @@ def test_several_at_a_time(tmp_path):
         2,
         "cselab: --jobs 0: expected 1 or more notebooks at a time\n",
     )
+
+
+def test_jobs_share_the_processors_of_the_process(tmp_path, monkeypatch):
+    """Prevents threads for cores that a batch system or a container did not give."""
+    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
+    monkeypatch.setattr(os, "sched_getaffinity", lambda pid: range(6), raising=False)
+    seen, environment = [], runner._environment
+    monkeypatch.setattr(runner, "_environment", lambda **v: (seen.append(v), environment(**v))[1])
+    runner.run([], {}, tmp_path, jobs=2)
+    assert seen[0]["OMP_NUM_THREADS"] == "3"
 
 
 def test_bad_input_is_one_line_and_nothing_runs(tmp_path):

@@ -261,7 +261,7 @@ def test_more_threads_than_cores_are_one_worker(tmp_path, monkeypatch):
         asked.append((workers, threads))
         raise CselabError("no cluster here")
 
-    monkeypatch.setattr("cselab.sweep.cluster.cpu_count", lambda: 2)
+    monkeypatch.setattr(methods, "cpu_count", lambda: 2)
     monkeypatch.setattr("cselab.sweep.cluster.connected", connected)
     for threads in (1, 4):
         with pytest.raises(CselabError, match="no cluster here"):
