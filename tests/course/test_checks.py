@@ -85,6 +85,8 @@ def test_an_unknown_exercise_names_the_nearest():
 
 
 def test_no_output_is_committed_with_a_solution():
-    for path in (NOTEBOOKS / "solutions").glob("*.ipynb"):
+    solutions = list((NOTEBOOKS / "solutions").glob("*.ipynb"))
+    assert solutions
+    for path in solutions:
         for cell in json.loads(path.read_text())["cells"]:
             assert not cell.get("outputs"), f"{path.name}: run nbstripout"

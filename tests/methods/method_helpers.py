@@ -1,6 +1,6 @@
-"""What the tests of methods share: sentences, steps, and a method on saved towers."""
+"""What the tests of methods share: sentences and steps."""
 
-from cselab.methods import Method, StepContext, create, method_names, registered
+from cselab.methods import Method, StepContext, method_names, registered
 
 SENTENCES = [
     "a man is playing guitar .",
@@ -18,18 +18,6 @@ TWO_VIEWS = [
     and len(registered(name).tower_names) == 1
 ]
 """Methods of one tower and two views."""
-
-
-def build(name: str, folders, **changes) -> Method:
-    """The method in evaluation mode, from as many of the folders as it has towers.
-
-    changes: settings by dotted path; twins have 2 CAELs, for the towers of the tests have 4 layers.
-    """
-    kind = registered(name)
-    config = kind.Config()
-    usual = {path: value for path, value in {"caels": 2}.items() if config.takes(path)}
-    config = config.changed({**usual, **changes})
-    return create(config, folders=folders[: len(kind.tower_names)]).eval()
 
 
 def tokenised(tokenizer, sentences) -> dict:

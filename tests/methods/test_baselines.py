@@ -4,7 +4,8 @@ from dataclasses import replace
 
 import pytest
 import torch
-from method_helpers import HEADS, SENTENCES, build
+from build_method import build
+from method_helpers import HEADS, SENTENCES
 
 from cselab.losses import info_nce
 from cselab.training.large_batch import cached_backward

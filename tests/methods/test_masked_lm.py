@@ -2,7 +2,8 @@
 
 import pytest
 import torch
-from method_helpers import HEADS, SENTENCES, build
+from build_method import build
+from method_helpers import HEADS, SENTENCES
 
 from cselab.errors import ModelError
 from cselab.methods.masked_lm import fill_masks, load_masked_lm

@@ -4,7 +4,8 @@ from dataclasses import replace
 
 import pytest
 import torch
-from method_helpers import HEADS, build
+from build_method import build
+from method_helpers import HEADS
 
 from cselab.losses import info_nce
 from cselab.methods.memory import Momentum, Queue

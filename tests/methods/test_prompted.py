@@ -4,7 +4,8 @@ import copy
 
 import pytest
 import torch
-from method_helpers import HEADS, SENTENCES, build, tokenised
+from build_method import build
+from method_helpers import HEADS, SENTENCES, tokenised
 
 from cselab.data.augment import negate
 from cselab.errors import ModelError, SettingsError

@@ -9,7 +9,8 @@ from collections import Counter
 
 import pytest
 import torch
-from method_helpers import HEADS, build
+from build_method import build
+from method_helpers import HEADS
 from pydantic import Field
 
 from cselab.data.sources import embedded_dir

@@ -5,7 +5,8 @@ from dataclasses import replace
 
 import pytest
 import torch
-from method_helpers import HEADS, TAILS, TWO_VIEWS, build
+from build_method import build
+from method_helpers import HEADS, TAILS, TWO_VIEWS
 from roberta_helpers import TEXTS, save_roberta, tokenised
 from transformers import RobertaModel
 

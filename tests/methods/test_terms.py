@@ -2,7 +2,8 @@
 
 import pytest
 import torch
-from method_helpers import HEADS, build
+from build_method import build
+from method_helpers import HEADS
 
 from cselab.errors import SettingsError
 from cselab.losses import dimension_contrast, info_nce, off_dropout_info_nce, split_info_nce

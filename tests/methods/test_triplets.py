@@ -2,7 +2,8 @@
 
 import pytest
 import torch
-from method_helpers import HEADS, SENTENCES, build, tokenised
+from build_method import build
+from method_helpers import HEADS, SENTENCES, tokenised
 from transformers import LlamaConfig, LlamaModel
 
 from cselab.losses import triplet_info_nce

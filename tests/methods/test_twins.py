@@ -2,7 +2,8 @@
 
 import pytest
 import torch
-from method_helpers import HEADS, TAILS, build
+from build_method import build
+from method_helpers import HEADS, TAILS
 
 from cselab.errors import ModelError, SettingsError
 from cselab.losses import icnce, ictm, info_nce

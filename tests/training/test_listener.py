@@ -1,7 +1,8 @@
 """What follows a training while it runs, and a training that is interrupted."""
 
 import pytest
-from training_helpers import Scores, build, same, schedule, train
+from build_method import build
+from training_helpers import Scores, same, schedule, train
 
 from cselab.errors import Interrupted
 from cselab.training import fit

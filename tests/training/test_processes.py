@@ -10,8 +10,9 @@ from pathlib import Path
 
 import pytest
 import torch
+from build_method import build
 from processes import CASES, COMPILED, gradients_and_losses
-from training_helpers import TEXT, build, schedule, train
+from training_helpers import TEXT, schedule, train
 from transformers import TrainingArguments
 
 from cselab.data.batching import ViewCollator

@@ -10,8 +10,9 @@ import time
 
 import pytest
 import torch
+from build_method import build
 from tqdm import tqdm
-from training_helpers import Scores, build, same, schedule
+from training_helpers import Scores, same, schedule
 
 from cselab.training import checkpoints, fit
 

@@ -6,7 +6,8 @@ from contextlib import nullcontext
 
 import pytest
 import torch
-from training_helpers import build, schedule
+from build_method import build
+from training_helpers import schedule
 
 from cselab.errors import DivergenceError
 from cselab.training import fit, watch

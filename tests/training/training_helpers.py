@@ -4,7 +4,7 @@ import copy
 
 import torch
 
-from cselab.methods import Schedule, create, registered
+from cselab.methods import Schedule
 from cselab.training import fit
 
 SUBJECTS = ("a man", "the woman", "a dog", "the cat", "a boy", "the big girl")
@@ -22,15 +22,6 @@ def schedule(**changes) -> Schedule:
     """Six steps, three dev scores."""
     usual = dict(steps=6, batch_size=8, learning_rate=1e-3, max_length=16, eval_every=2)
     return Schedule(**{**usual, **changes})
-
-
-def build(name, towers, **changes):
-    """A method on as many of the towers as it has; twins have one CAEL."""
-    kind = registered(name)
-    config = kind.Config()
-    usual = {path: value for path, value in {"caels": 1}.items() if config.takes(path)}
-    config = config.changed({**usual, **changes})
-    return create(config, folders=towers[: len(kind.tower_names)])
 
 
 def train(method, corpus, plan, *, dev=lambda method: 0.0, seed=7):
