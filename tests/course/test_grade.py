@@ -65,7 +65,7 @@ def test_a_class_of_files_may_use_one_name(write, settings):
 
 def test_any_error_of_a_method_is_a_grade(write, settings):
     """Prevents a class's grading that stops at a file with an error in its training."""
-    body = "pass\n\n    def losses(self, *_):\n        return 1 / 0\n"
+    body = "pass\n\n    def compare(self, *_):\n        return 1 / 0\n"
     few = dict(seeds=(1, 2, 3), profile="quick", settings={**settings, "steps": 2})
     found = course.grade(write("divides", body), **few)
     assert found.points == 0

@@ -59,15 +59,15 @@ def test_tables_in_three_forms(store, tmp_path):
     assert table.loc["jtcse", "high"] - table.loc["jtcse", "low"] == pytest.approx(
         2 * half, rel=1e-3
     )
-    assert table.loc["jtcse", "p"] == 0.125
-    assert table.loc["jtcse", "p_holm"] == 0.25
+    assert table.loc["jtcse", "p"] == 0.0032  # t = 8.66, 3 degrees of freedom
+    assert table.loc["jtcse", "p_holm"] == 0.0065
     assert table.loc["jtcse", "STS12"] == pytest.approx(59.75)
     assert table.paper.to_dict() == pytest.approx(
         {"towers": float("nan"), "jtcse": 79.70, "<b>": 76.25}, nan_ok=True
     )
     text = (tmp_path / "r" / "report.md").read_text()
     assert "| jtcse | 59.75 |" in text
-    assert "+1.25 | [+0.79, +1.71] | 0.125 | 0.250" in text
+    assert "+1.25 | [+0.79, +1.71] | 0.003 | 0.006" in text
     assert "FAILED: simcse, seed 9: the loss is not finite" in text
     assert "FAILED: jtcse" not in text  # done again since
     assert "&lt;b&gt;" in page
