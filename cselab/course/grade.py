@@ -79,7 +79,8 @@ def grade(
     """Train a student's method and SimCSE over seeds, and grade the method.
 
     The rubric is that of `docs/how-to/teaching.md`. Equal seeds are paired. A method that cannot be
-    trained has a grade: its line says why.
+    trained has a grade: its line says why. SimCSE is trained first: settings or data that it cannot
+    be trained with are an error, not a grade.
 
     Args:
         path: A file that registers one method.
@@ -88,8 +89,9 @@ def grade(
         settings: Settings of all trainings, such as `steps`.
 
     Raises:
-        SettingsError: For a file that cannot be loaded or registers several methods, and for fewer
-            than three seeds.
+        SettingsError: For a file that cannot be loaded or registers several methods, for fewer
+            than three seeds, and for an unknown setting.
+        DataError: For text that SimCSE cannot be trained on.
 
     Examples:
         >>> from cselab.course import grade
@@ -102,14 +104,15 @@ def grade(
         raise SettingsError(f"seeds: a comparison needs at least 3, got {len(seeds)}")
     lab = open_lab("assignment", profile=profile, seed=seeds[0], **(settings or {}))
     name = _registered_by(path)
+    lab.check("simcse")
+    baselines = {
+        "untrained": lambda lab: lab.untrained(),
+        "SimCSE": lambda lab: lab.train("simcse"),
+    }
+    table = lab.over_seeds(baselines, seeds)
     try:
-        lab.check("simcse", name)
-        build = {
-            "untrained": lambda lab: lab.untrained(),
-            "SimCSE": lambda lab: lab.train("simcse"),
-            name: lambda lab: lab.train(name),
-        }
-        table = lab.over_seeds(build, seeds)
+        lab.check(name)
+        table = table.join(lab.over_seeds({name: lambda lab: lab.train(name)}, seeds))
     except CselabError as error:
         return Grade([Line("runs", 0, 30, str(error))], pandas.DataFrame())
     except Exception as error:  # of the student's code: a grade, not the end of the class's grading

@@ -1,5 +1,6 @@
 """A run: the tree of its method, its data, its machine; and how one is written down."""
 
+import contextlib
 import functools
 import json
 from collections.abc import Iterator, Mapping
@@ -283,14 +284,22 @@ def known_settings(settings: Mapping[str, Any], profile: str = "tiny") -> set[st
 
 def _runs(profile: str, settings: Mapping[str, Any]) -> list[RunConfig]:
     """A run of each method, with the methods that `settings` put in the place of others."""
-    runs = [_default_run(registered(name), profile) for name in method_names()]
-    return [run.changed(_methods(run.fitting(settings))) for run in runs]
+    return [run.changed(_methods(run.fitting(settings))) for run in _default_runs(profile)]
 
 
 def setting_names(profile: str = "tiny") -> set[str]:
     """Names and dotted names of the settings of all methods."""
-    runs = (_default_run(registered(name), profile) for name in method_names())
+    runs = _default_runs(profile)
     return set().union(*(run.names() for run in runs)) | {"profile", "seed", "preset"}
+
+
+def _default_runs(profile: str) -> list[RunConfig]:
+    """Without own methods with an invalid default, which are refused when they are used."""
+    runs = []
+    for name in method_names():
+        with contextlib.suppress(SettingsError):
+            runs.append(_default_run(registered(name), profile))
+    return runs
 
 
 @functools.lru_cache(maxsize=256)

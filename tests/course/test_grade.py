@@ -4,7 +4,7 @@ import pytest
 from quick import QUICK, forget_imports
 
 from cselab import course
-from cselab.errors import SettingsError
+from cselab.errors import DataError, SettingsError
 from cselab.experiments import PROFILES
 from cselab.methods import method_names, registry
 
@@ -73,11 +73,20 @@ def test_any_error_of_a_method_is_a_grade(write, settings):
 
 
 def test_a_method_that_cannot_be_trained_has_a_grade_with_the_reason(write, settings):
-    """Prevents a class's grading that stops at the first broken file."""
-    path = write("broken", 'terms: dict = {"nonsense": 1}')
-    found = course.grade(path, seeds=(1, 2, 3), profile="quick", settings=settings)
+    """Prevents a class's grading that stops at the first broken file, and
+    one student's error in the grade of the next."""
+    few = dict(seeds=(1, 2, 3), profile="quick", settings={**settings, "steps": 2})
+    found = course.grade(write("broken", 'terms: dict = {"nonsense": 1}'), **few)
     assert found.points == 0
     assert "nonsense" in found.lines[0].why
+    assert course.grade(write("fine", file="fine.py"), **few).lines[0].points == 30
+
+
+def test_settings_that_nothing_trains_with_are_no_grade(write, settings):
+    """Prevents 0 points for every student of a class whose teacher gave too little text."""
+    few = {**settings, "steps": 2, "sentences": 3}
+    with pytest.raises(DataError, match="fewer than one batch"):
+        course.grade(write("fine"), seeds=(1, 2, 3), profile="quick", settings=few)
 
 
 def test_what_cannot_be_graded_is_one_line(write, tmp_path):
