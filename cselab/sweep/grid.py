@@ -126,9 +126,11 @@ def expand(grid: Mapping[str, Any], notebooks: Path, *, modules: Sequence[Path] 
             raise SettingsError(f"unknown measure {measure!r}; {suggest(measure, MEASURES)}")
     if not isinstance(blocks, list) or not all(isinstance(block, dict) for block in blocks):
         raise SettingsError("runs: expected blocks that begin with [[runs]]")
-    shared = _flat(top)
+    shared, flat = _flat(top), [_flat(block) for block in blocks]
+    if any({"outputs", "machine.outputs"} & keys.keys() for keys in (shared, *flat)):
+        raise SettingsError("grid: outputs is the sweep's, not a run's; give --outputs")
     _check_keys([key for key in shared if key not in OWN], shared.get("profile") or "tiny")
-    runs = [run for block in blocks for run in _block(_flat(block), shared, measures, notebooks)]
+    runs = [run for block in flat for run in _block(block, shared, measures, notebooks)]
     if not runs:
         raise SettingsError(
             'the grid has no run: give methods = ["simcse"] or notebooks = ["03"], and '

@@ -112,6 +112,8 @@ def test_seeds():
         ({"notebooks": ["99"]}, "no notebook '99'"),
         ({"runs": {"methods": ["simcse"]}}, "expected blocks that begin with"),
         ({"methods": ["simcse"], "profile": "tinny"}, "unknown profile 'tinny'"),
+        ({"methods": ["simcse"], "outputs": "x"}, "give --outputs"),
+        ({"runs": [{"methods": "simcse", "machine": {"outputs": "x"}}]}, "give --outputs"),
     ],
 )
 def test_a_bad_grid_is_one_line(grid, message):
