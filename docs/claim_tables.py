@@ -44,18 +44,6 @@ def declared_runs(name: str) -> set[tuple[str, int]]:
 
 
 @cache
-def complete_grids() -> list[str]:
-    """The grids of claims all of whose runs are recorded."""
-    found = []
-    for grid in GRIDS:
-        if store(grid).is_file():
-            rows = rows_of(grid)
-            if declared_runs(grid) <= set(zip(rows.label, rows.seed, strict=True)):
-                found.append(grid)
-    return found
-
-
-@cache
 def checked(grid: str) -> pandas.DataFrame:
     """The claims, held against a grid's runs."""
     return check_claims(rows_of(grid), read_claims(CLAIMS))
@@ -65,9 +53,8 @@ def claims() -> pandas.DataFrame:
     """A row a claim: the paper's gap, and difference and verdict in each grid; whether both grids
     of a text agree, if both are settled."""
     table = pandas.DataFrame(index=[claim.claim for claim in read_claims(CLAIMS)])
-    grids = complete_grids()
     for text in TEXTS:
-        of_text = [grid for grid in grids if grid.startswith(text)]
+        of_text = [grid for grid in GRIDS if grid.startswith(text)]
         for grid in of_text:
             found, shown = checked(grid), shown_claims(checked(grid))
             table["paper"] = shown.paper
@@ -75,13 +62,12 @@ def claims() -> pandas.DataFrame:
                 f"{_starred(row)} ({text})".replace(" ()", "")
                 for row, text in zip(found.itertuples(), shown.here, strict=True)
             ]
-        if len(of_text) == 2:
-            one, two = (checked(grid).verdict.replace(SMALLER, SUPPORTED) for grid in of_text)
-            settled = one.isin(SETTLED) & two.isin(SETTLED)
-            table[f"{text} text, agree"] = [
-                ("yes" if same else "no") if sure else ""
-                for same, sure in zip(one == two, settled, strict=True)
-            ]
+        one, two = (checked(grid).verdict.replace(SMALLER, SUPPORTED) for grid in of_text)
+        settled = one.isin(SETTLED) & two.isin(SETTLED)
+        table[f"{text} text, agree"] = [
+            ("yes" if same else "no") if sure else ""
+            for same, sure in zip(one == two, settled, strict=True)
+        ]
     return table
 
 
@@ -94,7 +80,7 @@ def agreement(text: str) -> str:
 def counts() -> pandas.DataFrame:
     """The number of claims with each verdict, grid by grid, and how many of those that are
     supported or contradicted have a *."""
-    columns = {grid: checked(grid).verdict.value_counts() for grid in complete_grids()}
+    columns = {grid: checked(grid).verdict.value_counts() for grid in GRIDS}
     table = pandas.DataFrame(columns).fillna(0).astype(int).astype(str)
     table = table.reindex([verdict for verdict in VERDICTS if verdict in table.index])
     table.loc["supported or contradicted, with a *"] = {grid: starred(grid) for grid in table}
@@ -129,7 +115,7 @@ def contrasts() -> pandas.DataFrame:
     rows = []
     for finding, better, than in CONTRASTS:
         row = {"A": better, "B": than}
-        for grid in complete_grids():
+        for grid in GRIDS:
             verdicts = [_starred(claim) for claim in _about(grid, better, than).itertuples()]
             row[HEADS[grid]] = ": ".join([str(gain(grid, better, than)), *verdicts])
         gaps = _about(GRIDS[0], better, than).gap.dropna()
@@ -171,7 +157,7 @@ def changes(text: str) -> pandas.DataFrame:
     table = pandas.DataFrame({"first edition": first_edition(text).verdict})
     settled = table["first edition"].where(lambda verdict: verdict.isin([SUPPORTED, CONTRADICTED]))
     differs = pandas.Series(False, table.index)
-    for grid in complete_grids():
+    for grid in GRIDS:
         if grid.startswith(text):
             now = checked(grid).set_index("claim").verdict
             table[HEADS[grid].removeprefix(f"{text} text, ")] = now

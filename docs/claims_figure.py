@@ -1,7 +1,7 @@
 """The figure of the claims: the papers' gaps beside our intervals, a column a grid."""
 
 import plotly.graph_objects as go
-from claim_tables import CLAIMS, HEADS, checked
+from claim_tables import CLAIMS, GRIDS, HEADS, checked
 from plotly.subplots import make_subplots
 
 from cselab.plots.figures import name_rows
@@ -15,16 +15,16 @@ LOOKS = dict(zip(VERDICTS[:-1], COLOURS, strict=True))
 SYMBOLS = {"undecided": "circle-open", "equal": "square-open"}
 
 
-def claims_figure(grids: list[str]) -> go.Figure:
+def claims_figure() -> go.Figure:
     """Draw the claims of test scores: what the paper prints, and our difference with its interval,
     coloured by verdict."""
     claims = [claim for claim in read_claims(CLAIMS) if claim.measure == "test"]
     names = [claim.claim for claim in claims]
-    titles = [HEADS[grid].replace(", ", ",<br>") for grid in grids]
-    figure = make_subplots(1, len(grids), shared_yaxes=True, subplot_titles=titles)
+    titles = [HEADS[grid].replace(", ", ",<br>") for grid in GRIDS]
+    figure = make_subplots(1, len(GRIDS), shared_yaxes=True, subplot_titles=titles)
     listed = set()
     gaps = {place: claim.gap for place, claim in enumerate(claims) if claim.gap is not None}
-    for column, grid in enumerate(grids, 1):
+    for column, grid in enumerate(GRIDS, 1):
         found = checked(grid).set_index("claim").reindex(names)
         for verdict, colour in LOOKS.items():
             shown = found[found.verdict == verdict]
@@ -72,7 +72,7 @@ def claims_figure(grids: list[str]) -> go.Figure:
             yanchor="top",
         ),
         height=260 + 24 * len(names),
-        width=560 + 190 * len(grids),
+        width=560 + 190 * len(GRIDS),
         margin=dict(t=100, b=90),
         legend=dict(
             orientation="h", x=0.01, xref="container", y=0.01, yref="container", yanchor="bottom"

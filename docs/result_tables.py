@@ -228,16 +228,11 @@ def hours() -> pandas.DataFrame:
     for grid in EDITION:
         planned = len(claim_tables.declared_runs(grid))
         row = {"runs planned": str(planned), "hours planned": f"{planned * PILOT / 3600:.1f}"}
-        row |= {"runs": "0", "hours": "", "machines": ""}
-        unfinished = REFERENCE / "unfinished" / f"{grid}.sqlite"
-        path = store(grid) if store(grid).is_file() else unfinished
-        if path.is_file():
-            runs = Store(path).runs()
-            failed = (runs.state == "failed").sum()
-            recorded = f"{len(runs) - failed}{f', {failed} diverged' if failed else ''}"
-            spent = f"{runs.seconds.sum() / 3600:.1f}"
-            row |= {"runs": recorded, "hours": spent, "machines": _machines(runs)}
-        table[grid] = row
+        runs = Store(store(grid)).runs()
+        failed = (runs.state == "failed").sum()
+        recorded = f"{len(runs) - failed}{f', {failed} diverged' if failed else ''}"
+        spent = f"{runs.seconds.sum() / 3600:.1f}"
+        table[grid] = row | {"runs": recorded, "hours": spent, "machines": _machines(runs)}
     return pandas.DataFrame.from_dict(table, orient="index")
 
 

@@ -21,7 +21,7 @@ from result_paths import REFERENCE, ROOT
 
 from cselab.evaluation import seeds_needed
 from cselab.reporting.claims import MARGIN
-from cselab.reporting.recorded import recorded_texts, store, trained
+from cselab.reporting.recorded import TEXTS, store, trained
 from cselab.reporting.texts import markdown
 from cselab.sweep.store import Store
 
@@ -85,11 +85,9 @@ def rendered(template: str) -> tuple[str, dict[str, pandas.DataFrame]]:
         caption_pairs=result_values.caption_pairs,
         pilot=result_tables.PILOT,
         library=Store(store("synthetic-papers")).runs().source[0][:7],
-        unfinished=sorted(path.stem for path in (REFERENCE / "unfinished").glob("*.sqlite")),
         claims=len(claim_tables.read_claims(claim_tables.CLAIMS)),
         small_gaps=claim_tables.small_gaps(),
-        claimed_grids=claim_tables.complete_grids(),
-        pending_grids=[g for g in claim_tables.GRIDS if g not in claim_tables.complete_grids()],
+        claimed_grids=claim_tables.GRIDS,
     )
     return page, tables
 
@@ -105,10 +103,10 @@ def draw_figures() -> None:
     from cselab.plots.theme import use_theme
 
     use_theme()
-    figures = {f"energy-{text}": energy_chart(trained(text)) for text in recorded_texts()}
+    figures = {f"energy-{text}": energy_chart(trained(text)) for text in TEXTS}
     figures["climb"] = climb_figure.climb_figure()
     figures["growth"] = growth_figure(benchmarks(), sweep())
-    figures["claims"] = claims_figure(claim_tables.complete_grids())
+    figures["claims"] = claims_figure()
     draw(figures, REFERENCE / "figures")
 
 

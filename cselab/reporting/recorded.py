@@ -43,11 +43,6 @@ def store(name: str) -> Path:
     return shipped("reference") / "results" / f"{name}.sqlite"
 
 
-def recorded_texts() -> list[str]:
-    """The kinds of text that have results."""
-    return [text for text in TEXTS if store(text).is_file()]
-
-
 def tables(
     against: str, only: Sequence[str], stores: Mapping[str, str] = CLAIMS
 ) -> dict[str, pandas.DataFrame]:
@@ -58,8 +53,7 @@ def tables(
     Args:
         against: Label of the baseline.
         only: Labels, * and ? as in a shell.
-        stores: Names of stores (as in `store`) by what the tables are called; those without a file
-            are left out.
+        stores: Names of stores (as in `store`) by what the tables are called.
 
     Returns:
         One table for each store in which `against` was run. Rows are in the order of `only`, then
@@ -74,7 +68,7 @@ def tables(
         >>> list(found["real text, as the papers set it"].index)
         ['SimCSE', 'TNCSE', 'ImSimCSE']
     """
-    paths = {head: store(name) for head, name in stores.items() if store(name).is_file()}
+    paths = {head: store(name) for head, name in stores.items()}
     labels = {head: set(Store(path).runs().label) for head, path in paths.items()}
     known = set().union(*labels.values())
     for pattern in (against, *only):

@@ -110,8 +110,9 @@ def test_what_captions_change_is_what_the_runs_say():
             assert check(found), f"finding {number} without captions: {found}"
 
 
+SETTINGS = ("papers", "tuned")
 TUNED = [
-    # A, B, and what the paragraph on tuned settings says of A - B on synthetic text
+    # A, B, and what the list on tuned settings says of A - B on synthetic text
     ("JTCSE", "sum of two towers", unsettled),
     ("JTCSE", f"{ON_STATES}0", above),
     ("JTCSE: nce", "sum of two towers", unsettled),
@@ -122,11 +123,46 @@ TUNED = [
 ]
 
 
-@pytest.mark.parametrize(("better", "than", "says"), TUNED)
-def test_what_tuning_changes_is_what_the_runs_say(better, than, says):
-    """Prevents the same of the paragraph on tuned settings."""
-    found = result_values.gain("synthetic-tuned", better, than).found
+TUNED_REAL = [
+    # A, B, and what it says of A - B on real text
+    ("JTCSE", "sum of two towers", negligible),
+    ("JTCSE: nce", "sum of two towers", negligible),
+    ("JTCSE: icnce", "sum of two towers", negligible),
+    ("JTCSE: ictm", "sum of two towers", above),
+    ("tower, round trips: append", "tower, round trips: twice", unsettled),
+    ("sum of two towers", "SimCSE", unsettled),
+    ("SimCSE", "less noise on positives", above),
+    ("SimCSE", "more noise on positives", above),
+    ("sum of two towers", "untrained (first_last)", above),
+    ("JTCSE", "untrained (first_last)", above),
+    ("SimCSE", "untrained (first_last)", unsettled),
+]
+
+
+@pytest.mark.parametrize(
+    ("text", "better", "than", "says"),
+    [*(("synthetic", *row) for row in TUNED), *(("real", *row) for row in TUNED_REAL)],
+)
+def test_what_tuning_changes_is_what_the_runs_say(text, better, than, says):
+    """Prevents the same of the list on tuned settings."""
+    found = result_values.gain(f"{text}-tuned", better, than).found
     assert says(found), found
+
+
+def test_tuning_lifts_towers_and_noise_hurts_otherwise_on_real_text():
+    """Prevents the same of what it says of sizes, and of captions."""
+    for label in ("SimCSE", "sum of two towers", "JTCSE"):
+        before, after = (result_values.scores(f"real-{grid}", label) for grid in SETTINGS)
+        assert after.min() > before.mean(), label
+    less, more = (
+        [result_values.gain(f"real-{grid}", "SimCSE", label).found.mean for grid in SETTINGS]
+        for label in ("less noise on positives", "more noise on positives")
+    )
+    assert less[0] < less[1]
+    assert more[0] > more[1]
+    for label in ("sum of two towers", "JTCSE"):
+        gain = result_values.gain("real-tuned", label, "untrained (first_last)", "no captions")
+        assert below(gain.found)
 
 
 ROUND_TRIPS = [
