@@ -10,7 +10,6 @@ from functools import cache
 import claim_tables
 import pandas
 from climb_figure import climb, climbs
-from result_paths import REFERENCE
 from result_rows import HEADLINE, PRINTED, SHOWN, STUDIES
 from result_sources import sources
 from result_values import hardware

@@ -8,6 +8,7 @@ import pytest
 import result_tables
 import result_values
 import results
+from result_paths import REFERENCE
 
 from cselab.reporting import recorded
 from cselab.sweep.grid import parse_seeds, read_grid
@@ -29,7 +30,7 @@ def test_a_page_of_results_is_its_template(template):
     text, tables = results.rendered(template)
     assert results.PAGES[template].read_text(encoding="utf-8") == text
     for name, table in tables.items():
-        written = (result_tables.REFERENCE / "tables" / f"{name}.csv").read_text(encoding="utf-8")
+        written = (REFERENCE / "tables" / f"{name}.csv").read_text(encoding="utf-8")
         assert written == table.to_csv()
 
 
@@ -37,7 +38,7 @@ def test_every_picture_and_page_of_the_results_is_there():
     """Prevents a link to a page that was split, or to a figure that was not drawn."""
     for page in results.PAGES.values():
         for name in re.findall(r"\]\((?!https:)([^)#:]+)[^)]*\)", page.read_text(encoding="utf-8")):
-            assert (result_tables.REFERENCE / name).exists(), (page.name, name)
+            assert (REFERENCE / name).exists(), (page.name, name)
 
 
 def test_every_table_of_the_results_is_on_a_page():
@@ -47,7 +48,7 @@ def test_every_table_of_the_results_is_on_a_page():
         for page in results.PAGES.values()
         for name in re.findall(r"\(tables/([^)]+)\)", page.read_text(encoding="utf-8"))
     }
-    assert {path.name for path in (result_tables.REFERENCE / "tables").iterdir()} == linked
+    assert {path.name for path in (REFERENCE / "tables").iterdir()} == linked
 
 
 def test_a_change_of_verdict_is_more_than_another_word(monkeypatch):
@@ -125,7 +126,7 @@ def test_a_store_of_the_claims_has_the_runs_of_its_grid(grid):
 @pytest.mark.parametrize("grid", claim_tables.GRIDS)
 def test_every_row_of_the_claims_has_the_same_seeds(grid):
     """Prevents a table in which a method was lucky to have fewer seeds than others."""
-    declared = read_grid(claim_tables.REFERENCE / "grids" / f"{grid}.toml")
+    declared = read_grid(REFERENCE / "grids" / f"{grid}.toml")
     assert len(parse_seeds(declared["seeds"])) >= 7
     assert not any({"seed", "seeds"} & block.keys() for block in declared["runs"])
 
