@@ -5,7 +5,7 @@ See README.md and notebooks/00_start_here.ipynb.
 
 from typing import Any
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 
 def open_lab(notebook: str, **parameters: Any):

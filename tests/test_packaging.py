@@ -8,6 +8,8 @@ from pathlib import Path
 import yaml
 from packaging.specifiers import SpecifierSet
 
+import cselab
+
 ROOT = Path(__file__).resolve().parents[1]
 CONDA_NAMES = {"pytorch": "torch"}
 USER_FIXED = {"jupyterlab", "torch", "transformers", "datasets", "papermill", "ipywidgets"}
@@ -33,6 +35,14 @@ def test_conda_and_pip_name_the_same_packages_and_bounds():
     conda = dict(_split(entry) for entry in conda - {"pip"})
     assert conda.pop("python") == _pyproject()["requires-python"]
     assert conda == dict(_split(entry) for entry in _pyproject()["dependencies"])
+
+
+def test_the_citation_and_the_changes_name_this_version():
+    """Prevents a release whose citation, or whose list of changes, is another version's."""
+    citation = yaml.safe_load((ROOT / "CITATION.cff").read_text())
+    released = f"## {cselab.__version__} – {citation['date-released']}"
+    assert citation["version"] == cselab.__version__
+    assert released in (ROOT / "CHANGELOG.md").read_text().splitlines()
 
 
 def test_the_fixed_packages_are_dependencies():

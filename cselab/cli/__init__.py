@@ -3,10 +3,11 @@
 import errno
 import sys
 from collections.abc import Callable
-from typing import Any
+from typing import Annotated, Any
 
 import typer
 
+from cselab import __version__
 from cselab.cli import encoders, methods, workbook
 from cselab.errors import CselabError, Interrupted
 from cselab.pretraining import commands as pretraining
@@ -37,8 +38,21 @@ USAGE_ERROR: Any = typer.BadParameter.__bases__[0]
 """UsageError of click, or of the copy of click that typer carries."""
 
 
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        print(f"cselab {__version__}")
+        raise typer.Exit
+
+
 @app.callback()
-def _about() -> None:
+def _about(
+    version: Annotated[
+        bool,
+        typer.Option(
+            "--version", callback=_print_version, is_eager=True, help="Print the version and exit."
+        ),
+    ] = False,
+) -> None:
     """A research workbook for contrastive sentence embeddings."""
 
 
