@@ -38,10 +38,11 @@ USAGE_ERROR: Any = typer.BadParameter.__bases__[0]
 """UsageError of click, or of the copy of click that typer carries."""
 
 
-def _print_version(wanted: bool) -> None:
+def _print_version(wanted: bool) -> bool:
     if wanted:
         print(f"cselab {__version__}")
         raise typer.Exit
+    return wanted
 
 
 @app.callback()
