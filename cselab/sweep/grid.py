@@ -105,7 +105,8 @@ def expand(grid: Mapping[str, Any], notebooks: Path, *, modules: Sequence[Path] 
 
     Raises:
         SettingsError: For an unknown key, method, setting or measure (with the nearest), for bad
-            values, for two different runs under one label and seed, and for one under two labels.
+            values, for two different runs under one label and seed, and for one under two labels,
+            of which a store would keep one.
 
     Examples:
         >>> from pathlib import Path
@@ -129,6 +130,7 @@ def expand(grid: Mapping[str, Any], notebooks: Path, *, modules: Sequence[Path] 
     shared, flat = _flat(top), [_flat(block) for block in blocks]
     if any({"outputs", "machine.outputs"} & keys.keys() for keys in (shared, *flat)):
         raise SettingsError("grid: outputs is the sweep's, not a run's; give --outputs")
+    _check_texts(shared)
     _check_keys([key for key in shared if key not in OWN], shared.get("profile") or "tiny")
     runs = [run for block in flat for run in _block(block, shared, measures, notebooks)]
     if not runs:
@@ -137,7 +139,14 @@ def expand(grid: Mapping[str, Any], notebooks: Path, *, modules: Sequence[Path] 
             'seeds = "1-4"'
         )
     names: dict[tuple[str, int], Run] = {}
+    labels: dict[tuple[object, ...], str] = {}
     for run in runs:
+        same = (run.method, run.config.model_dump_json(), run.given)
+        if (first := labels.setdefault(same, run.label)) != run.label:
+            raise SettingsError(
+                f"{first!r} and {run.label!r} are the same run: they differ in no setting that it "
+                "reads, or another setting overrides it; leave one out"
+            )
         if names.setdefault((run.label, run.seed), run) != run:
             raise SettingsError(
                 f"two runs are called {run.label!r} and differ; give one block a label of its own, "
@@ -206,28 +215,22 @@ def _block(
         methods += map(str, find_notebooks(notebooks, named))
     seeds = parse_seeds(next((own[key] for key in ("seeds", "seed") if own[key] is not None), 42))
     runs: list[Run] = []
-    labels: dict[tuple[str, str], str] = {}
     for method, *values in itertools.product(methods, *usual.values(), *axes.values()):
         chosen, name = dict(zip((*usual, *axes), values, strict=True)), Path(method).stem
         shared, changes = ({key: chosen[key] for key in keys} for keys in (usual, axes))
         for seed in seeds:
-            label = _called(own["label"], name, {**chosen, "seed": seed})
-            label = label or ", ".join([name, *(f"{k}={_shown(chosen[k])}" for k in varied)])
             options = {"seed": seed, "preset": preset}
             if method.endswith(".ipynb"):
                 given = _notebook_parameters(
                     Path(method), {**chosen, **options, "profile": profile}
                 )
-                config = configure("untrained", profile, seed=seed, usual=chosen)
+                config, read = configure("untrained", profile, seed=seed, usual=chosen), varied
             else:
                 given = ()
                 config = configure(method, profile, **options, usual=shared, changes=changes)
-                first = labels.setdefault((config.model_dump_json(), repr(shared)), label)
-                if first != label:
-                    raise SettingsError(
-                        f"{first!r} and {label!r} are the same run: another setting of the block "
-                        f"overrides one of {', '.join(key for key in axes if key in varied)}"
-                    )
+                read = [key for key in varied if config.takes(key)]
+            label = _called(own["label"], name, {**chosen, "seed": seed})
+            label = label or ", ".join([name, *(f"{key}={_shown(chosen[key])}" for key in read)])
             runs.append(Run(label, method, seed, config, given, measures))
     return runs
 
@@ -238,9 +241,7 @@ def _own_keys(block: Mapping[str, Any], top: Mapping[str, Any]) -> dict[str, Any
     for one, other in (("seed", "seeds"), ("seeds", "seed")):
         if one in block and other not in block:
             own[other] = None
-    for key in ("label", "profile", "preset"):
-        if not isinstance(own[key] or "", str):
-            raise SettingsError(f"grid: {key} takes one text, got {own[key]!r}; write it in quotes")
+    _check_texts(own)
     if own["seeds"] is not None and own["seed"] is not None:
         raise SettingsError(
             f"seed={own['seed']} and seeds={own['seeds']!r} are both given; give one of them"
@@ -248,6 +249,15 @@ def _own_keys(block: Mapping[str, Any], top: Mapping[str, Any]) -> dict[str, Any
     for name in _listed(own["methods"] or ()):
         registered(name)
     return own
+
+
+def _check_texts(given: Mapping[str, Any]) -> None:
+    """That what is of a whole block is one text, not an axis."""
+    for key in ("label", "profile", "preset"):
+        if not isinstance(given.get(key) or "", str):
+            raise SettingsError(
+                f"grid: {key} takes one text, got {given[key]!r}; write it in quotes"
+            )
 
 
 def _check_keys(keys: Collection[str], profile: str) -> None:

@@ -61,6 +61,7 @@ def sweep(
         planned = _planned(client, jobs, place)
         finished = known.done([plan.key for plan in planned.values()])
         keyed = {plan.key: job for job, plan in planned.items()}
+        _tell_other_labels(known, {key: keyed[key].label for key in finished})
         with Board([job.label for job in keyed.values()], len(client.nthreads())) as board:
             for key in finished:
                 board.found(keyed[key], task.summary(known, key))
@@ -84,6 +85,14 @@ def sweep(
                     known.add(task.result(job, plan, 0.0, error))
                 board.ended(job, task.summary(known, plan.key))
     return board
+
+
+def _tell_other_labels(store: Store, labels: Mapping[str, str]) -> None:
+    """Say which runs the store has under another label than the grid's."""
+    kept = store.runs().set_index("key").label
+    for label, old in dict.fromkeys((label, kept[key]) for key, label in labels.items()):
+        if label != old:
+            print(f"{label!r} is in {store.path} as {old!r}, and the report calls it so")
 
 
 def _planned(client: Client, jobs: Sequence[Job], place: Place) -> dict[Job, Plan]:

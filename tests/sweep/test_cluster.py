@@ -131,7 +131,7 @@ def test_a_killed_worker_costs_no_run_and_doubles_none(tmp_path, small_backbone)
 
 
 class Cluster:
-    """A dask scheduler on a fixed port and two workers, each a process of its own."""
+    """A dask scheduler, which a file finds, and two workers, each a process of its own."""
 
     def __init__(self, folder: Path):
         self.file = folder / "scheduler.json"

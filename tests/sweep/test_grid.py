@@ -67,6 +67,12 @@ def test_what_varies_is_in_the_label():
     ]
 
 
+def test_an_axis_is_not_in_the_label_of_a_method_without_it():
+    """Prevents SimCSE from being called "simcse, caels=2" beside twins with 1 and 2 CAELs."""
+    grid = {"methods": ["simcse", "jtcse"], "caels": [1, 2], "seed": 3}
+    assert runs(grid) == [("simcse", 3), ("jtcse, caels=1", 3), ("jtcse, caels=2", 3)]
+
+
 @pytest.mark.parametrize("given", [["sts", "energy"], "sts, energy", "sts,energy"])
 def test_measures_of_a_file_and_of_a_command_line(given):
     """Prevents `-p measures=dev` from being read letter by letter."""
@@ -103,8 +109,17 @@ def test_seeds():
         ),
         (
             {"runs": [{"methods": "simcse", "round_trips.pivot": "fr", "pivot": ["fr", "de"]}]},
-            "'simcse, pivot=fr' and 'simcse, pivot=de' are the same run: another setting",
+            "'simcse, pivot=fr' and 'simcse, pivot=de' are the same run: they differ in no setting",
         ),
+        (
+            {"runs": [{"methods": "simcse", "label": label} for label in ("A", "B")]},
+            "'A' and 'B' are the same run",
+        ),
+        (
+            {"methods": ["simcse"], "label": "{method} {caels}", "caels": [1, 2]},
+            "'simcse 1' and 'simcse 2' are the same run",
+        ),
+        ({"methods": ["simcse"], "profile": ["tiny", "small"]}, "profile takes one text"),
         (
             {"notebooks": ["03"], "dev_pears": 20},
             "unknown key 'dev_pears'; did you mean 'dev_pairs'",

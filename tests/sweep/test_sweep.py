@@ -60,8 +60,8 @@ def both() -> list[dict]:
 
 
 def test_a_sweep_trains_what_is_shared_once_and_nothing_twice(client, runs, tmp_path, capsys):
-    """Prevents towers that every method of a seed trains for itself, and a second sweep that does
-    the first one's runs again."""
+    """Prevents towers that every method of a seed trains for itself, a second sweep that does the
+    first one's runs again, and a label changed since that no report finds."""
     store = tmp_path / "s.sqlite"
     board = sweep(client, runs(runs=both(), seeds=[1]), store, tmp_path)
     said = capsys.readouterr().out
@@ -78,6 +78,9 @@ def test_a_sweep_trains_what_is_shared_once_and_nothing_twice(client, runs, tmp_
     assert not found.duplicated(["key", "measure", "task"]).any()
     logs = "".join(path.read_text() for path in (tmp_path / "sweep-logs").iterdir())
     assert "jtcse: computed" in logs
+    capsys.readouterr()
+    sweep(client, runs(methods="sum", label="towers", seeds=[1, 2]), store, tmp_path)
+    assert capsys.readouterr().out.startswith(f"'towers' is in {store} as 'sum', and the report")
 
 
 def test_real_text_is_measured_without_captions_too(client, runs, data_dir, tmp_path):
