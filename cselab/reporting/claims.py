@@ -65,6 +65,11 @@ class Claim(BaseModel):
     margin: float = Field(MARGIN, ge=0)
 
 
+class _File(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+    claims: list[Claim] = Field(min_length=1)
+
+
 def read_claims(path: Path) -> list[Claim]:
     """Read the claims of a TOML file.
 
@@ -72,17 +77,17 @@ def read_claims(path: Path) -> list[Claim]:
         path: Path of the file.
 
     Raises:
-        SettingsError: For an unreadable file, an unknown or missing key, and a gap that is not
-            above 0.
+        SettingsError: For an unreadable file, one without claims, an unknown or missing key, and a
+            gap that is not above 0.
     """
     try:
-        blocks = tomllib.loads(path.read_text(encoding="utf-8")).get("claims", [])
+        given = tomllib.loads(path.read_text(encoding="utf-8"))
     except (OSError, tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise SettingsError(
             f"no claims in {path} ({error}); expected TOML with [[claims]] blocks"
         ) from None
     try:
-        return [Claim(**block) for block in blocks]
+        return list(_File(**given).claims)
     except ValidationError as error:
         first = error.errors()[0]
         raise SettingsError(f"{path}: {'.'.join(map(str, first['loc']))}: {first['msg']}") from None

@@ -35,12 +35,19 @@ NOT_TRAINED = ("flow", "pooled", "sif", "untrained", "whitened")
 
 
 def store(name: str) -> Path:
-    """Path of a store of recorded runs, which may not exist.
+    """Path of a store of recorded runs.
 
     Args:
         name: A grid's ("synthetic-papers"), or "synthetic" or "real", the first edition's.
+
+    Raises:
+        DataError: For a store that is not there, with the nearest.
     """
-    return shipped("reference") / "results" / f"{name}.sqlite"
+    path = shipped("reference") / "results" / f"{name}.sqlite"
+    if not path.is_file():
+        names = [other.stem for other in path.parent.glob("*.sqlite")]
+        raise DataError(f"no recorded store {name!r}; {suggest(name, names)}")
+    return path
 
 
 def tables(
@@ -81,7 +88,8 @@ def tables(
     found = {}
     for head, path in paths.items():
         if against in labels[head]:
-            scores = read_tables(path, against=against, only=only).numbers["scores"]
+            here = [p for p in only if any(fnmatchcase(label, p) for label in labels[head])]
+            scores = read_tables(path, against=against, only=here).numbers["scores"]
             found[head] = scores.loc[sorted(scores.index, key=place)]
     return found
 

@@ -36,7 +36,7 @@ def write_report(
 
     Args:
         store: As in `read_tables`.
-        folder: The new folder.
+        folder: The folder, where an earlier report is replaced.
         against: As in `read_tables`.
         only: As in `read_tables`.
         claims: As in `read_tables`.
@@ -50,6 +50,8 @@ def write_report(
     use_theme()
     tables = read_tables(store, against=against, only=only, claims=claims)
     (folder / "tables").mkdir(parents=True, exist_ok=True)
+    for name in TITLES:  # those of an earlier report may be more
+        (folder / "tables" / f"{name}.csv").unlink(missing_ok=True)
     for name, table in tables.numbers.items():
         table.round(4).to_csv(folder / "tables" / f"{name}.csv")
     tables.rows.to_csv(folder / "tables" / "rows.csv", index=False)

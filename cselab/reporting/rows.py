@@ -56,8 +56,8 @@ def read_rows(
         )
     against = against or scores.label.iloc[0]
     scores = _chosen(scores, against, only, seeds, store)
-    _check_same_data(scores, runs.set_index("key"), store)
     rows = scores[scores.key == scores.groupby(["label", "seed"], sort=False).key.transform("last")]
+    _check_same_data(rows, runs.set_index("key"), store)
     order = sorted(set(rows.label), key=lambda label: (label != against, by_number(label)))
     return rows.sort_values("label", key=lambda some: some.map(order.index), kind="stable")
 
@@ -88,7 +88,10 @@ def _chosen(
     labels = set(scores.label)
     if against not in labels:
         raise DataError(f"no runs of {against!r} to compare with; {suggest(against, labels)}")
-    chosen = {label for label in labels if any(fnmatchcase(label, pattern) for pattern in only)}
+    found = {pattern: {x for x in labels if fnmatchcase(x, pattern)} for pattern in only}
+    if missing := next((pattern for pattern, some in found.items() if not some), None):
+        raise DataError(f"no runs of {missing!r} in {store}; {suggest(missing, labels)}")
+    chosen = set().union(*found.values())
     scores = scores[scores.label.isin({against, *chosen})]
     if seeds is None:
         return scores

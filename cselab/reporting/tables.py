@@ -69,14 +69,12 @@ def read_tables(
         DataError: As `read_rows`.
     """
     rows, runs = read_rows(store, against=against, only=only, seeds=seeds), Store(store).runs()
-    against = rows.label.iloc[0]
-    numbers = _tables(rows, against)
-    notes = _left_out(rows, runs)
+    numbers, against = _tables(rows, rows.label.iloc[0])
+    notes = _left_out(rows, Store(store).scores())
     shown = numbers["scores"].index
     others = [label for label in dict.fromkeys(rows.label) if label not in shown]
     if others and (rows.measure == "test").any():
-        recorded = ", ".join(others)
-        notes.append(f"Scores that notebooks recorded ({recorded}) are in tables/rows.csv.")
+        notes.append(f"Without test scores, only in tables/rows.csv: {', '.join(others)}.")
     if few := [label for label, seeds in numbers["scores"].seeds.items() if seeds < FEWEST_SEEDS]:
         notes.append(
             f"{', '.join(few)}: fewer than {FEWEST_SEEDS} seeds, so no difference, interval or p."
@@ -108,22 +106,33 @@ def printed_averages() -> dict[str, float]:
     return {**papers.sts("imsimcse", "3").average, **papers.sts("jtcse", "I").average}
 
 
-def _left_out(rows: pandas.DataFrame, runs: pandas.DataFrame) -> list[str]:
+def _left_out(rows: pandas.DataFrame, scores: pandas.DataFrame) -> list[str]:
     """Sentences on older runs of the rows, and on rows of several versions of the library."""
-    done, run = runs[runs.state == "done"], ["label", "seed"]
-    known = done.set_index(run).index.isin(rows.set_index(run).index)
-    older = (known & ~done.key.isin(rows.key)).sum()
+    run, what = ["label", "seed"], ["label", "seed", "measure"]
+    known = scores.set_index(run).index.isin(rows.set_index(run).index)
+    older = scores[known & ~scores.key.isin(rows.key)]
+    lost = older.set_index(what).index.difference(rows.set_index(what).index)
     sources = rows.source.unique()
-    notes = [f"{older} older runs of the same label and seed are left out."] if older else []
+    notes = []
+    if not older.empty:
+        notes.append(f"{older.key.nunique()} older runs of the same label and seed are left out.")
+    if not lost.empty:
+        measures = ", ".join(lost.unique("measure"))
+        notes.append(
+            f"Among them are scores that the newer runs do not have ({measures}): a sweep with "
+            "other measures needs a --store of its own."
+        )
     if len(sources) > 1:
         versions = f"{len(sources)} versions of the library's source ({', '.join(sources)})"
         notes.append(f"The runs are by {versions}.")
     return notes
 
 
-def _tables(scores: pandas.DataFrame, against: str) -> dict[str, pandas.DataFrame]:
-    """Means over seeds, a label a row: the scores, and what else was measured."""
-    tables = {"scores": _scores(scores, against)}
+def _tables(scores: pandas.DataFrame, against: str) -> tuple[dict[str, pandas.DataFrame], str]:
+    """Means over seeds, a label a row: the scores, and what else was measured. Also the row that
+    the scores are compared with."""
+    table, against = _scores(scores, against)
+    tables = {"scores": table}
     for name, measures in MEASURES.items():
         some = scores[scores.measure.isin(measures)]
         if not some.empty:
@@ -131,10 +140,10 @@ def _tables(scores: pandas.DataFrame, against: str) -> dict[str, pandas.DataFram
             tables[name] = some.pivot_table(
                 index="label", columns=columns, values="value", sort=False
             )
-    return tables
+    return tables, against
 
 
-def _scores(scores: pandas.DataFrame, against: str) -> pandas.DataFrame:
+def _scores(scores: pandas.DataFrame, against: str) -> tuple[pandas.DataFrame, str]:
     test = scores[scores.measure == ("test" if (scores.measure == "test").any() else "dev")]
     if test.empty:  # notebooks record under their methods' names
         test = scores.assign(label=scores.label + ": " + scores.measure, measure="test")
@@ -156,7 +165,7 @@ def _scores(scores: pandas.DataFrame, against: str) -> pandas.DataFrame:
         methods = scores.groupby("label")["method"].first()
         methods = methods[~methods.duplicated(keep=False)]  # which variant is the paper's is open
         table["paper"] = methods.map(paper_rows()).map(printed_averages()).reindex(table.index)
-    return table.reindex(list(dict.fromkeys(test.label)))
+    return table.reindex(list(dict.fromkeys(test.label))), against
 
 
 def _failures(runs: pandas.DataFrame) -> list[str]:

@@ -101,6 +101,9 @@ COMPLETE = '[[claims]]\nclaim="x"\nsource="s"\nbetter="a"\nthan="b"\n'
         ("claims = 3 =", "expected TOML"),
         (COMPLETE + "gap=-1", "gap: Input should be greater than 0"),
         (COMPLETE + "gaps=1", "gaps: Extra inputs"),
+        (COMPLETE.replace("claims", "claim"), "claims: Field required"),
+        ("claims = []", "claims: List should have at least 1 item"),
+        ('claims = ["x"]', "claims.0: Input should be a valid dictionary"),
     ],
 )
 def test_a_bad_file_is_one_line(tmp_path, text, message):

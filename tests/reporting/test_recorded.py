@@ -42,6 +42,19 @@ def test_names_choose_rows_and_a_wrong_baseline_is_named():
         recorded.tables("SimCSEE", [], recorded.FIRST_EDITION)
 
 
+def test_a_row_of_one_text_alone_leaves_the_others_their_baseline():
+    """Prevents a study of one text from being no study of it because the other has no such row."""
+    found = recorded.tables("JTCSE", ["JTCSE with SICK-R"])
+    assert list(found["real text, as the papers set it"].index) == ["JTCSE", "JTCSE with SICK-R"]
+    assert list(found["synthetic text, as the papers set it"].index) == ["JTCSE"]
+
+
+def test_a_store_that_is_not_there_is_named_and_not_made():
+    """Prevents an empty store among the recorded ones after a name was mistyped."""
+    with pytest.raises(DataError, match="no recorded store 'real-tunde'; did you mean 'real-tune"):
+        recorded.store("real-tunde")
+
+
 def test_rows_come_by_what_was_asked_for_and_by_number():
     """Prevents 128 artificial rows between none and 32."""
     found = recorded.tables("SimCSE", ["less*", "SimCSE + Barlow*"], recorded.FIRST_EDITION)

@@ -162,32 +162,34 @@ def test_labels_are_chosen_and_the_baseline_is_kept(store, tmp_path):
         "towers",
         "jtcse",
     ]
-    with pytest.raises(DataError, match="no runs of 'jtsce'.*did you mean 'jtcse'"):
-        write_report(store.path, tmp_path / "r", against="jtsce")
+    for given in ({"against": "jtsce"}, {"against": "towers", "only": ["towers", "jtsce"]}):
+        with pytest.raises(DataError, match="no runs of 'jtsce'.*did you mean 'jtcse'"):
+            write_report(store.path, tmp_path / "r", **given)
 
 
 def test_what_notebooks_recorded(tmp_path):
-    """Prevents an empty table and an empty figure where a grid had notebooks only."""
+    """Prevents an empty table and an empty figure where a grid had notebooks only, and a difference
+    from a row that the table does not have."""
     store = Store(tmp_path / "s.sqlite")
-    for seed in (1, 2):
+    for seed in (1, 2, 3):
         rows = [("TNCSE", "World", 60.0 + seed, 5), ("JTCSE", "World", 62.0 + seed, 5)]
         store.add(
             replace(RESULT, key=f"n{seed}", label="03", method="03_jtcse", seed=seed, rows=rows)
         )
     page = write_report(store.path, tmp_path / "r").read_text()
     table = pandas.read_csv(tmp_path / "r" / "tables" / "scores.csv", index_col=0)
-    assert table.average.to_dict() == {"03: TNCSE": 61.5, "03: JTCSE": 63.5}
+    assert table.average.to_dict() == {"03: TNCSE": 62, "03: JTCSE": 64}
     assert "Every seed" not in page
+    assert "difference: from 03: TNCSE" in page
     store.add(replace(RESULT, key="m", label="jtcse", rows=[("test", "average", 70.0, 70)]))
     write_report(store.path, tmp_path / "r", against="jtcse")
-    assert (
-        "Scores that notebooks recorded (03) are in tables/rows.csv"
-        in (tmp_path / "r" / "report.md").read_text()
-    )
+    text = (tmp_path / "r" / "report.md").read_text()
+    assert "Without test scores, only in tables/rows.csv: 03." in text
 
 
 def test_what_cannot_be_compared_is_refused(store, tmp_path):
-    """Prevents a mean over two texts, and one over a label's old and new settings."""
+    """Prevents a mean over two texts, one over a label's old and new settings, and scores that
+    vanish without a word because a later sweep measured others."""
     store.add(
         replace(
             RESULT,
@@ -199,10 +201,9 @@ def test_what_cannot_be_compared_is_refused(store, tmp_path):
         )
     )
     write_report(store.path, tmp_path / "r", against="towers")
-    assert (
-        "1 older runs of the same label and seed are left out"
-        in (tmp_path / "r" / "report.md").read_text()
-    )
+    text = (tmp_path / "r" / "report.md").read_text()
+    assert "1 older runs of the same label and seed are left out" in text
+    assert "newer runs do not have (dev, energy, phenomenon, uniformity): a sweep with" in text
     store.add(
         replace(
             RESULT,
@@ -220,6 +221,28 @@ def test_what_cannot_be_compared_is_refused(store, tmp_path):
     empty = Store(tmp_path / "empty.sqlite")
     with pytest.raises(DataError, match="has no finished run"):
         write_report(empty.path, tmp_path / "r")
+
+
+def test_runs_made_again_after_a_change_of_the_data_have_a_report(tmp_path):
+    """Prevents a store of which no report can be made, since its older runs read other data."""
+    store = Store(tmp_path / "s.sqlite")
+    for data, value in (("before", 60.0), ("after", 70.0)):
+        for label in ("simcse", "jtcse"):
+            rows = [("test", "average", value, 70)]
+            key = f"{label}, {data}"
+            store.add(replace(RESULT, key=key, label=label, data=data, rows=rows))
+    found = read_tables(store.path).numbers["scores"]
+    assert found.average.to_dict() == {"simcse": 70, "jtcse": 70}
+
+
+def test_a_report_replaces_the_one_before(store, tmp_path):
+    """Prevents a table of another store, or of other claims, beside the new ones."""
+    claim = '[[claims]]\nclaim="x"\nsource="s"\nbetter="jtcse"\nthan="towers"\n'
+    (tmp_path / "c.toml").write_text(claim)
+    write_report(store.path, tmp_path / "r", claims=tmp_path / "c.toml")
+    assert (tmp_path / "r" / "tables" / "claims.csv").exists()
+    write_report(store.path, tmp_path / "r")
+    assert not (tmp_path / "r" / "tables" / "claims.csv").exists()
 
 
 def test_holm():
