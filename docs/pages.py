@@ -99,8 +99,7 @@ def paper_vs_code_page() -> str:
         d = row.difference
         changes = d.changes(configure(row.method, "paper").method)
         switch = "; ".join(f"`{path}={value}`" for path, value in changes.items())
-        of = d.of or registered(row.method).__name__
-        cells = [d.name, of, d.paper, d.released, d.here, switch]
+        cells = [d.name, row.of, d.paper, d.released, d.here, switch]
         lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
     lines += ["", '## What the preset "released" changes']
     for name in method_names():

@@ -44,6 +44,11 @@ class Row(NamedTuple):
         return self.difference.name
 
     @property
+    def of(self) -> str:
+        """What the difference is in: by default, the method's class."""
+        return self.difference.of or registered(self.method).__name__
+
+    @property
     def sides(self) -> tuple[str, str]:
         """Names of the two wordings, in the order of their columns."""
         one, other = self.difference.labels
@@ -83,16 +88,12 @@ def table() -> pandas.DataFrame:
     """Every row's wordings, for a reader."""
     columns = ["of", "paper", "released", "here"]
     cells = {
-        row.name: [_of(row), *(getattr(row.difference, name) for name in columns[1:])]
+        row.name: [row.of, *(getattr(row.difference, name) for name in columns[1:])]
         for row in rows()
     }
     return pandas.DataFrame.from_dict(cells, orient="index", columns=columns).rename_axis(
         "difference"
     )
-
-
-def _of(row: Row) -> str:
-    return row.difference.of or registered(row.method).__name__
 
 
 def loss_effects(lab: Lab) -> pandas.DataFrame:
@@ -110,7 +111,7 @@ def loss_effects(lab: Lab) -> pandas.DataFrame:
         if row.difference.term:
             one, other = (loss_effect(lab, row, changed=side) for side in (False, True))
             found[row.name] = {
-                "of": _of(row),
+                "of": row.of,
                 "term": row.difference.term,
                 "sides": " / ".join(row.difference.labels),
                 "loss": one.loss,
@@ -164,7 +165,7 @@ def score_effects(lab: Lab, seeds: Iterable[int], some: Iterable[Row]) -> pandas
         some: Rows.
 
     Returns:
-        Columns "name: paper", "name: released"; a row a seed.
+        Columns `row.sides` of each row, such as "name: paper" and "name: released"; a row a seed.
     """
 
     def trained(row: Row, side: int):
@@ -195,7 +196,7 @@ def page(effects: pandas.DataFrame, scores: pandas.DataFrame | None = None) -> s
             found = scores[row.sides[1]] - scores[row.sides[0]]
             score = f"{found.mean():+.2f} ± {found.std():.2f} (n = {len(found)})"
         d = row.difference
-        cells = (d.name, _of(row), d.paper, d.released, d.here, loss, gradient, score)
+        cells = (d.name, row.of, d.paper, d.released, d.here, loss, gradient, score)
         lines.append("| " + " | ".join(cell.strip().replace("|", "\\|") for cell in cells) + " |")
     return "\n".join(lines) + "\n"
 

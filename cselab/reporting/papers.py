@@ -33,7 +33,7 @@ def rows(paper: str, table: str | None = None) -> pandas.DataFrame:
         table: Printed number of the table; None: all tables.
 
     Returns:
-        Columns table, backbone, model, variant, task, metric, value, source_note.
+        Columns paper, table, backbone, model, variant, task, metric, value, source_note.
 
     Raises:
         DataError: With the nearest name, for an unknown paper or table.
