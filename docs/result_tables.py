@@ -9,10 +9,10 @@ from functools import cache
 
 import claim_tables
 import pandas
-from climb_figure import climb, climbs
 from result_rows import HEADLINE, PRINTED, SHOWN, STUDIES
 from result_sources import sources
 from result_values import hardware
+from second_backbone import climb, climbs
 from speed_tables import benchmarks, growth, profile, speeds, sweeping, times, translators, viewers
 
 from cselab.data.sts import STS7

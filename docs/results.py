@@ -12,11 +12,11 @@ import shutil
 import sys
 
 import claim_tables
-import climb_figure
 import jinja2
 import pandas
 import result_tables
 import result_values
+import second_backbone
 from result_paths import REFERENCE, ROOT
 
 from cselab.evaluation import seeds_needed
@@ -74,7 +74,8 @@ def rendered(template: str) -> tuple[str, dict[str, pandas.DataFrame]]:
         mean=result_values.mean,
         setting=result_values.setting,
         repeated=result_values.repeated,
-        curve=lambda name: [score for _, score in climb_figure.curve(**climb_figure.SHOWN[name])],
+        curve=second_backbone.curve_scores,
+        climb=second_backbone.climb()["STS-B dev"],
         margin=MARGIN,
         spread=result_values.SPREAD,
         seeds_needed=seeds_needed,
@@ -104,7 +105,7 @@ def draw_figures() -> None:
 
     use_theme()
     figures = {f"energy-{text}": energy_chart(trained(text)) for text in TEXTS}
-    figures["climb"] = climb_figure.climb_figure()
+    figures["climb"] = second_backbone.climb_figure()
     figures["growth"] = growth_figure(benchmarks(), sweep())
     figures["claims"] = claims_figure()
     draw(figures, REFERENCE / "figures")

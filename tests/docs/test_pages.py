@@ -2,6 +2,7 @@
 
 import itertools
 import re
+import sys
 import tomllib
 from pathlib import Path
 
@@ -11,7 +12,7 @@ import pytest
 from cselab.evaluation.mteb_data import FEEDS
 from cselab.methods import method_names, registry
 from cselab.reporting.mteb_benchmarks import GROUPS, OFFLINE, TABLES
-from cselab.sweep.grid import expand
+from cselab.sweep.grid import expand, read_grid
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 HOW_TO = sorted((DOCS / "how-to").glob("*.md"))
@@ -46,9 +47,21 @@ def test_grids_of_the_how_to_pages_can_be_run(page, block, tmp_path, monkeypatch
     method = next(text for name, text in code_blocks("python") if name == "own-method")
     method_names()  # finds the shipped ones, once a process
     monkeypatch.setattr(registry, "_METHODS", dict(registry._METHODS))
+    sys.modules.pop("cselab_method_my_method", None)  # else it would register nothing again
     (tmp_path / "my_method.py").write_text(method)
     modules = [tmp_path / "my_method.py"] if "my_method" in block else []
     assert expand(tomllib.loads(block), DOCS.parent / "notebooks", modules=modules)
+
+
+def test_the_grid_beside_the_recorded_results_has_their_simcse():
+    """Prevents a comparison at other settings than those of the table that the page names."""
+    (block,) = (text for _, text in code_blocks("toml") if "like-synthetic-papers" in text)
+    grids = DOCS.parent / "outputs" / "reference" / "grids"
+    ours, theirs = (
+        {**grid, "runs": [block for block in grid["runs"] if block.get("label") == "SimCSE"]}
+        for grid in (tomllib.loads(block), read_grid(grids / "synthetic-papers.toml"))
+    )
+    assert expand(ours, DOCS.parent / "notebooks") == expand(theirs, DOCS.parent / "notebooks")
 
 
 def test_the_page_on_mteb_lists_every_local_task_and_every_benchmark():
