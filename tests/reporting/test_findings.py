@@ -6,7 +6,6 @@ import result_values
 from result_rows import CONTRASTS, HEADLINE, ON_STATES
 
 from cselab.reporting.claims import CONTRADICTED, MARGIN, NO_EFFECT, SUPPORTED, UNDECIDED, verdict
-from cselab.reporting.recorded import methods
 
 
 def judged(gain, margin=MARGIN):
@@ -160,16 +159,6 @@ def test_claims_that_change_without_captions_as_tuned():
         "SimCSE improves the pretrained encoder",
         "A single student (D) is better than its teacher, JTCSE",
     ]
-
-
-def test_no_cls_passes_the_untrained_average_without_captions_as_tuned():
-    """Prevents the same, for rows that the paragraph does not name."""
-    means = {
-        label: result_values.scores("real-tuned", label, "no captions").mean()
-        for label in methods("real-tuned")
-        if "first_last" not in label or label == "untrained (first_last)"
-    }
-    assert max(means, key=means.get) == "untrained (first_last)"
 
 
 def test_tuning_lifts_towers_and_noise_hurts_otherwise_on_real_text():

@@ -20,8 +20,7 @@ TOWERS = {
 }
 TWINS = {"TNCSE": "TNCSE,", "JTCSE": "JTCSE,"}
 DECODERS = {f"BeLLM: {mode}": f"BeLLM {mode}," for mode in ("none", "last", "all", "addition")}
-"""By label of a tuned grid: how the labels of its trials begin. Decoders are tuned on synthetic
-text alone."""
+"""By label of a tuned grid: how the labels of its trials begin."""
 
 
 @cache
@@ -58,8 +57,7 @@ def leaves(tree: object, path: str = "") -> Iterator[tuple[str, object]]:
 def test_methods_have_the_settings_that_dev_chose(text):
     """Prevents a table "as tuned here" with a rate that was mistyped or chosen by a test."""
     found = trees(f"{text}-tuned")
-    decoders = DECODERS if text == "synthetic" else {}
-    for tuning, names in (("towers", TOWERS), ("twins", TWINS | decoders)):
+    for tuning, names in (("towers", TOWERS), ("twins", TWINS | DECODERS)):
         for label, beginning in names.items():
             chosen = winner(f"{text}-tune-{tuning}", beginning)
             assert dict(leaves(found[label])) == dict(leaves(chosen)), label
