@@ -1,6 +1,7 @@
 """The command line: `cselab --help` lists the commands."""
 
 import errno
+import functools
 import sys
 from collections.abc import Callable
 from typing import Annotated, Any
@@ -57,8 +58,22 @@ def _about(
     """A research workbook for contrastive sentence embeddings."""
 
 
+def _telling(command: Callable[..., None]) -> Callable[..., None]:
+    """The command; an interrupt says where the training goes on, which typer would not print."""
+
+    @functools.wraps(command)
+    def run(**given: Any) -> None:
+        try:
+            command(**given)
+        except Interrupted as error:
+            print(error, file=sys.stderr)
+            raise typer.Exit(130) from None
+
+    return run
+
+
 for _name, _command in COMMANDS.items():
-    app.command(_name)(_command)
+    app.command(_name)(_telling(_command))
 
 
 def main() -> None:
@@ -74,9 +89,6 @@ def main() -> None:
             sys.exit(error.exit_code)
         command = error.ctx.command_path if error.ctx else "cselab"
         sys.exit(_fail(f"{message.rstrip('.')}; see `{command} --help`"))
-    except Interrupted as error:
-        print(error, file=sys.stderr)
-        sys.exit(130)
     except typer.Abort:
         sys.exit("Aborted!")
     except OSError as error:

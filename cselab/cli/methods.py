@@ -204,5 +204,5 @@ def grade(
     from cselab.course.grade import grade as grade_method
     from cselab.sweep.grid import parse_seeds
 
-    settings = parsed(given_settings(parameter))
+    settings = parsed(given_settings(parameter, taken=("profile", "seed", "seeds")))
     print(grade_method(method_file, seeds=parse_seeds(seeds), profile=profile, settings=settings))

@@ -56,7 +56,7 @@ def run(
     given = given_settings(parameter, taken=(*OF_OUTPUTS, *(("profile",) if profile else ())))
     if profile:
         given["profile"] = profile
-    if resume:
+    if resume is not None:
         if notebooks or given or name:
             raise SettingsError(
                 "--resume takes notebooks, parameters and name from the run it goes on with; "
@@ -74,7 +74,7 @@ def run(
         limit=notebook_timeout,
         fail_fast=fail_fast,
         jobs=jobs,
-        resume=bool(resume),
+        resume=resume is not None,
     ):
         raise typer.Exit(1)
 

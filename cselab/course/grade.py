@@ -89,8 +89,9 @@ def grade(
         settings: Settings of all trainings, such as `steps`.
 
     Raises:
-        SettingsError: For a file that cannot be loaded or registers several methods, for fewer
-            than three seeds, and for an unknown setting.
+        SettingsError: For a file that cannot be loaded, registers several methods, or one with the
+            name of another row of the table; for fewer than three seeds; for an unknown setting,
+            and one that is an argument.
         DataError: For text that SimCSE cannot be trained on.
 
     Examples:
@@ -102,13 +103,18 @@ def grade(
     """
     if len(seeds) < 3:
         raise SettingsError(f"seeds: a comparison needs at least 3, got {len(seeds)}")
-    lab = open_lab("assignment", profile=profile, seed=seeds[0], **(settings or {}))
+    settings = settings or {}
+    if taken := {"notebook", "profile", "seed", "seeds"} & settings.keys():
+        raise SettingsError(f"settings: {min(taken)} is no setting of all trainings; leave it out")
+    lab = open_lab("assignment", profile=profile, seed=seeds[0], **settings)
     name = _registered_by(path)
-    lab.check("simcse")
     baselines = {
         "untrained": lambda lab: lab.untrained(),
         "SimCSE": lambda lab: lab.train("simcse"),
     }
+    if name in baselines:
+        raise SettingsError(f"{path}: {name!r} is the baseline's name; give the method another")
+    lab.check("simcse")
     table = lab.over_seeds(baselines, seeds)
     try:
         lab.check(name)

@@ -93,6 +93,9 @@ def read(path: str | Path) -> pandas.DataFrame:
     Args:
         path: Path of the CSV file.
 
+    Raises:
+        DataError: For a file that is no leaderboard.
+
     Examples:
         >>> from cselab.course import read
         >>> len(read("no-such-board.csv"))
@@ -101,5 +104,13 @@ def read(path: str | Path) -> pandas.DataFrame:
     if not Path(path).is_file():
         return pandas.DataFrame(columns=COLUMNS)
     texts = dict.fromkeys(("name", "method", "against"), str)  # a name may look like a number
-    found = pandas.read_csv(path, dtype=texts, keep_default_na=False)
+    try:
+        found = pandas.read_csv(path, dtype=texts, keep_default_na=False)
+    except (pandas.errors.EmptyDataError, pandas.errors.ParserError, UnicodeDecodeError):
+        found = pandas.DataFrame()
+    if missing := [name for name in COLUMNS if name not in found]:
+        raise DataError(
+            f"{path} is no leaderboard: it has no column {missing[0]!r}; give another path, or "
+            "move the file away"
+        )
     return found.sort_values("difference", ascending=False, ignore_index=True)

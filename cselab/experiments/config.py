@@ -223,8 +223,19 @@ def family(node: MethodConfig) -> str:
     name = next(_models(node), "")
     for folder in (embedded_dir() / "backbones" / name, Path(name).expanduser()):
         if name and (folder / "config.json").is_file():
-            name = json.loads((folder / "config.json").read_text())["model_type"]
+            name = _model_type(folder / "config.json")
     return "roberta" if "roberta" in name.lower() else "bert"
+
+
+def _model_type(path: Path) -> str:
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))["model_type"]
+    except (ValueError, KeyError, TypeError) as error:
+        raise SettingsError(
+            f"{path} is no model's configuration ({type(error).__name__}: {error}); give a folder "
+            "that save_pretrained wrote"
+        ) from None
+    return str(found)
 
 
 def _models(node: MethodConfig) -> Iterator[str]:

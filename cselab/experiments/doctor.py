@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
+from cselab.errors import CselabError
 from cselab.processors import cpu_count
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chrome")
@@ -51,6 +52,8 @@ def examine(outputs: Path) -> Iterator[Finding]:
     for check in (_python, _packages, _devices, _compiler, _disk, _embedded, _data, _hub, _browser):
         try:
             yield from check(outputs)
+        except CselabError as error:  # it says what was expected
+            yield Finding(check.__name__[1:], "broken", str(error), "correct it, or unset it")
         except Exception as error:  # whatever is wrong with the machine, the other checks go on
             yield Finding(
                 check.__name__[1:],

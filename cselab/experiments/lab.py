@@ -20,10 +20,11 @@ from cselab.data.corpus import Corpus
 from cselab.data.progress import progress_bar
 from cselab.data.sts import StsData
 from cselab.data.translation.config import RoundTrips
+from cselab.errors import SettingsError
 from cselab.evaluation import StsReport
 from cselab.experiments import finished, scores
 from cselab.experiments.check import check
-from cselab.experiments.config import RunConfig, check_settings, configure
+from cselab.experiments.config import Machine, RunConfig, check_settings, configure
 from cselab.experiments.session import Session
 from cselab.experiments.train import Trained, dev_score, rows_of, start_folders, train, train_nodes
 from cselab.experiments.workspace import Workspace
@@ -86,8 +87,9 @@ class Lab:
                 paths are written in a mapping: `lab.run("jtcse", **{"towers.temperature": 0.1})`.
 
         Raises:
-            SettingsError: As `configure`.
+            SettingsError: As `configure`, and for what is the whole lab's (`device`).
         """
+        _check_machine(changes)
         given = {"profile": self.profile, "seed": self.seed, "preset": self.preset, **changes}
         profile, seed, preset = (given.pop(name) for name in ("profile", "seed", "preset"))
         usual = self.settings if isinstance(method, str) else {}
@@ -354,8 +356,9 @@ class Lab:
             **changes: As the parameters of `open_lab`.
 
         Raises:
-            SettingsError: As `open_lab`.
+            SettingsError: As `open_lab`, and for what is the whole lab's (`device`).
         """
+        _check_machine(changes)
         given: dict[str, Any] = {"profile": self.profile, "seed": self.seed, "preset": self.preset}
         given |= {name: changes.pop(name) for name in list(changes) if name in given}
         settings = {**self.settings, **changes}
@@ -373,6 +376,13 @@ class Lab:
             f"({found['hardware']}), torch {found['torch']}, transformers {found['transformers']}; "
             f"results in {self.run_dir}"
         )
+
+
+def _check_machine(changes: Mapping[str, Any]) -> None:
+    """That the machine stays: a lab has one device and one folder of outputs."""
+    machine = {"machine", *Machine.model_fields}
+    if names := machine & {path.removeprefix("machine.") for path in changes}:
+        raise SettingsError(f"{min(names)} is the whole lab's; give it to open_lab")
 
 
 def open_lab(notebook: str, **parameters: Any) -> Lab:

@@ -1,7 +1,9 @@
 """The code of a user's own method, as far as it is not a library's."""
 
+import dataclasses
 import functools
 import inspect
+import re
 import sys
 import sysconfig
 from collections.abc import Iterator
@@ -10,6 +12,7 @@ from pathlib import Path, PurePath
 from types import BuiltinFunctionType, CodeType, FunctionType, ModuleType
 from typing import Any
 
+import numpy as np
 import torch
 from pydantic import BaseModel
 
@@ -104,9 +107,30 @@ def _shown(value: Any, parts: dict[str, str]) -> str:
         return f"{type(value).__qualname__}.{value.name} = {_shown(value.value, parts)}"
     if isinstance(value, BuiltinFunctionType):
         return f"{value.__module__}.{value.__qualname__}"
-    return type(
-        value
-    ).__qualname__  # an object: of its state nothing is known that is the same in every process
+    if isinstance(value, torch.jit.ScriptFunction):
+        return value.code
+    if hasattr(value, "__wrapped__"):  # functools.cache
+        return _shown(value.__wrapped__, parts)
+    state = _state(value)
+    return type(value).__qualname__ + (f"({_shown(state, parts)})" if state else "")
+
+
+def _state(value: Any) -> Any:
+    """What an object holds, where it is known to be the same in every process."""
+    if isinstance(value, (torch.Tensor, np.ndarray)):
+        return str(value.dtype), value.tolist()
+    if isinstance(value, (np.generic, range)):
+        return repr(value)
+    if isinstance(value, re.Pattern):
+        return value.pattern, value.flags
+    if dataclasses.is_dataclass(value):
+        return {item.name: getattr(value, item.name) for item in dataclasses.fields(value)}
+    if isinstance(value, BaseModel):
+        return dict(value)
+    if isinstance(value, torch.nn.Module):  # weights may be drawn at random
+        plain = {k: v for k, v in vars(value).items() if isinstance(v, (str, int, float, tuple))}
+        return plain, dict(value.named_buffers(recurse=False)), dict(value.named_children())
+    return None
 
 
 def _used(function: FunctionType) -> Iterator[tuple[str, Any]]:

@@ -169,4 +169,8 @@ def _equation(match: re.Match) -> str:
     code, display, inline = match.groups()
     if code:
         return code
-    return to_mathml(display or inline, display="block" if display else "inline").replace("\n", "")
+    try:
+        found = to_mathml(display or inline, display="block" if display else "inline")
+    except Exception:  # of many types, without a common one: a reader sees what was written
+        return html.escape(match[0])
+    return found.replace("\n", "")

@@ -5,6 +5,7 @@ contain "=".
 """
 
 import ast
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -185,10 +186,15 @@ TEXTS = ("nli", "synthetic")
 
 def _absolute_paths(name: str, text: str) -> str:
     """Make paths absolute: they are relative to the command's folder, not to the kernel's."""
-    if name in ("data_dir", "outputs"):
+    if text.lower() in ("", *NONE):
+        return text
+    if name in ("data_dir", "outputs", "leaderboard"):
         return str(Path(text).expanduser().resolve())
     if name.split(".")[-1] not in PATHS:
         return text
+    listed = read_value(text)
+    if isinstance(listed, list):
+        return json.dumps([_absolute_paths(name, str(part)) for part in listed])
     parts = [Path(part.strip()).expanduser() for part in text.split(",")]
     found = [path.exists() and not (name == "corpus" and str(path) in TEXTS) for path in parts]
     pairs = zip(parts, found, strict=True)
@@ -222,18 +228,22 @@ def assign(texts: Mapping[str, str], notebooks: Sequence[Path]) -> dict[Path, di
     if others and not takes_all:
         name = next(iter(others))
         raise SettingsError(f"unknown parameter {name!r}; {suggest(name, names)}")
-    values: dict[Path, dict[str, Any]] = {}
+    values: dict[Path, dict[str, Any]] = {
+        notebook: {n: convert(parameters[n], texts[n]) for n in texts if n in parameters}
+        for notebook, parameters in declared.items()
+    }
+    settings = _checked_settings(texts, names, profile)
     for notebook, parameters in declared.items():
-        listed = {n: convert(parameters[n], text) for n, text in texts.items() if n in parameters}
-        rest = {n: read_value(text) for n, text in texts.items() if n not in parameters}
-        rest = {n: value for n, value in rest.items() if value is not None}
-        values[notebook] = listed | ({SETTINGS: rest} if rest and SETTINGS in parameters else {})
-    _check_settings(texts, names, profile)
+        rest = {n: settings[n] for n in settings.keys() - parameters.keys()}
+        rest = {n: rest[n] for n in texts if rest.get(n) is not None}
+        if rest and SETTINGS in parameters:
+            values[notebook][SETTINGS] = rest
     for name in texts:
+        taken = {name, SETTINGS} if name in settings else {name}
         without = [
             notebook.stem
             for notebook, parameters in declared.items()
-            if not {name, SETTINGS} & parameters.keys()
+            if not taken & parameters.keys()
         ]
         if without:
             has = "has" if len(without) == 1 else "have"
@@ -241,16 +251,16 @@ def assign(texts: Mapping[str, str], notebooks: Sequence[Path]) -> dict[Path, di
     return values
 
 
-def _check_settings(texts: Mapping[str, str], names: set[str], profile: str) -> None:
-    """Check the values of settings; parameters that are not settings are the notebook's."""
-    profile_known = set(texts) <= {"profile"} and profile in PROFILE_NAMES
-    if profile_known:
-        return
+def _checked_settings(texts: Mapping[str, str], names: set[str], profile: str) -> dict[str, Any]:
+    """The values of those that are settings, checked; the others are a notebook's own."""
+    if set(texts) <= {"profile"} and profile in PROFILE_NAMES:
+        return dict(texts)
     # imports torch, which takes seconds
     from cselab.experiments import config
 
-    settings = {name: read_value(text) for name, text in texts.items() if name != "profile"}
-    seed, preset = settings.pop("seed", None), settings.pop("preset", None)
+    settings = {name: read_value(text) for name, text in texts.items()}
+    of_run = {name: settings.pop(name, None) for name in ("profile", "seed", "preset")}
+    seed, preset = of_run["seed"], of_run["preset"]
     config.configure("untrained", profile, seed=seed, preset=preset)
     valid = config.known_settings(settings, profile)
     for name in settings.keys() - valid - names:
@@ -258,3 +268,4 @@ def _check_settings(texts: Mapping[str, str], names: set[str], profile: str) -> 
         raise SettingsError(f"unknown parameter {name!r}; {hint or '`cselab settings` lists them'}")
     given = {name: value for name, value in settings.items() if value is not None}
     config.check_settings({name: given[name] for name in valid & given.keys()}, profile)
+    return {**of_run, **{name: settings[name] for name in valid}}

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from cselab.errors import DataError
 from cselab.headless.headline import headline
 from cselab.headless.page import write_html
 from cselab.headless.progress import clock
@@ -62,11 +63,18 @@ def write_index(folder: Path, outcomes: Sequence[Outcome], parameters: dict[str,
 
 
 def read_rows(folder: Path) -> list[dict[str, Any]]:
-    """Result rows of a run, one per method, task and seed; the last notebook's row counts."""
+    """Result rows of a run, one per method, task and seed; the last notebook's row counts.
+
+    Raises:
+        DataError: For a damaged line.
+    """
     path = folder / "results.jsonl"
     if not path.is_file():
         return []
-    rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+    try:
+        rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+    except ValueError as error:
+        raise DataError(f"{path} is damaged ({error}); remove the line that is cut off") from None
     keys = ("method", "task", "seed", "settings")
     return list({tuple(row[key] for key in keys): row for row in rows}.values())
 

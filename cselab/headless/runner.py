@@ -1,11 +1,12 @@
 """Run notebooks, sequentially or in parallel, each in its own kernel process, and write pages."""
 
+import itertools
 import os
 import re
 import sys
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
 from contextlib import contextmanager
 from dataclasses import dataclass
 from multiprocessing import get_context
@@ -36,15 +37,16 @@ def find_notebooks(folder: Path, names: Sequence[str] = ()) -> list[Path]:
         names: Numbers ("03"), stems or paths; none: all numbered ones.
 
     Raises:
-        CselabError: For a folder without notebooks, and a name that is none of them.
+        CselabError: For a folder without notebooks, a name that is none of them, and two notebooks
+            of one name, whose outputs would be the same files.
     """
     numbered = {path.stem: path for path in sorted(folder.glob("[0-9][0-9]_*.ipynb"))}
-    if not numbered:
-        raise CselabError(f"no notebooks in {folder}; run from the project's folder")
     # not in the default run
     others = {path.stem: path for path in folder.glob("[a-z]*.ipynb")}
     by_name = {**{stem[:2]: path for stem, path in numbered.items()}, **numbered, **others}
     chosen = []
+    if not numbered and not all(name.endswith(".ipynb") for name in names or [""]):
+        raise CselabError(f"no notebooks in {folder}; run from the project's folder")
     for name in names or numbered:
         path = by_name.get(name) or by_name.get(name.zfill(2))
         if path is None and name.endswith(".ipynb") and Path(name).is_file():
@@ -52,7 +54,11 @@ def find_notebooks(folder: Path, names: Sequence[str] = ()) -> list[Path]:
         if path is None:
             raise CselabError(f"no notebook {name!r}; {suggest(name, [*numbered, *others])}")
         chosen.append(path)
-    return list({path.resolve(): path for path in chosen}.values())
+    found: dict[str, Path] = {}
+    for path in chosen:
+        if (first := found.setdefault(path.stem, path)).resolve() != path.resolve():
+            raise CselabError(f"{first} and {path} have one name; run them one after the other")
+    return list(found.values())
 
 
 def title_of(notebook: Path) -> str:
@@ -128,8 +134,8 @@ def run(
     variables = {"CSELAB_RUN_DIR": str(folder), "CSELAB_OUTPUTS": str(outputs.resolve()), **MALLOC}
     if jobs > 1 and "OMP_NUM_THREADS" not in os.environ:
         variables["OMP_NUM_THREADS"] = str(max(1, cpu_count() // jobs))
-    with _environment(**variables), _outcomes(todo, jobs) as ended:
-        for outcome in ended:
+    with _environment(**variables):
+        for outcome in _outcomes(todo, jobs, fail_fast):
             outcomes[outcome.stem] = outcome
             record.write(outcomes)
             if not outcome.failure:
@@ -137,8 +143,6 @@ def run(
             stems = (job.notebook.stem for job in all_jobs)
             in_order = [outcomes[stem] for stem in stems if stem in outcomes]
             index = write_index(folder, in_order, dict(parameters))
-            if outcome.failure and fail_fast:
-                break
     _link_latest(outputs, folder)
     print(f"{clock(time.monotonic() - started)} in all; report: {index}")
     return not any(outcome.failure for outcome in outcomes.values())
@@ -171,21 +175,28 @@ class Job:
     stems: frozenset[str]
 
 
-@contextmanager
-def _outcomes(todo: Sequence[Job], jobs: int) -> Iterator[Iterable[Outcome]]:
-    """Outcomes as notebooks end.
+def _outcomes(todo: Sequence[Job], jobs: int, fail_fast: bool) -> Iterator[Outcome]:
+    """Outcomes as notebooks end; after a failure that ends the run, those of what runs then.
 
     Parallel jobs need processes, because papermill changes the working folder.
     """
+    waiting = iter(todo)
     if jobs == 1:
-        yield map(_execute, todo)
+        for outcome in map(_execute, waiting):
+            yield outcome
+            if outcome.failure and fail_fast:
+                return
         return
-    pool = ProcessPoolExecutor(jobs, mp_context=get_context("spawn"))
-    try:
-        futures = [pool.submit(_execute, job) for job in todo]
-        yield (future.result() for future in as_completed(futures))
-    finally:
-        pool.shutdown(cancel_futures=True)
+    with ProcessPoolExecutor(jobs, mp_context=get_context("spawn")) as pool:
+        # no more than run at once: what a pool has taken, it cannot give back
+        running = {pool.submit(_execute, job) for job in itertools.islice(waiting, jobs)}
+        while running:
+            ended, running = wait(running, return_when=FIRST_COMPLETED)
+            for outcome in (future.result() for future in ended):
+                if outcome.failure and fail_fast:
+                    waiting = iter(())
+                yield outcome
+                running |= {pool.submit(_execute, job) for job in itertools.islice(waiting, 1)}
 
 
 def _execute(job: Job) -> Outcome:

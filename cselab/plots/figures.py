@@ -43,7 +43,7 @@ def training_curves(
             "Mean loss term since the last evaluation",
         ),
     )
-    for colour, (name, history) in zip(PALETTE, runs.items(), strict=False):
+    for colour, (name, history) in zip(itertools.cycle(PALETTE), runs.items(), strict=False):
         steps = [row["step"] for row in history]
         dev = [row["dev"] for row in history]
         line = dict(color=colour)
@@ -106,7 +106,7 @@ def score_bars(
         )
     if single:
         (task,) = next(iter(scores.values()))
-        figure.update_yaxes(title=f"{task}: Spearman × 100")
+        figure.update_yaxes(title=f"{task}: {score}")
     return figure
 
 
@@ -219,7 +219,8 @@ def difference_chart(
     figure = go.Figure()
     known = {name: table.dropna(subset="difference") for name, table in tables.items()}
     methods = list(dict.fromkeys(method for table in known.values() for method in table.index))
-    for place, (colour, (name, table)) in enumerate(zip(PALETTE, known.items(), strict=False)):
+    tables_in_colour = zip(itertools.cycle(PALETTE), known.items(), strict=False)
+    for place, (colour, (name, table)) in enumerate(tables_in_colour):
         above, below = table.high - table.difference, table.difference - table.low
         figure.add_scatter(
             x=table.difference,

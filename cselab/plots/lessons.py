@@ -1,5 +1,6 @@
 """Figures that explain a method: a batch as a matrix, points that move, gradients of losses."""
 
+import itertools
 from collections.abc import Mapping, Sequence
 
 import plotly.graph_objects as go
@@ -85,7 +86,7 @@ def paths(
             yaxis_title="alignment (lower: closer)",
         )
     )
-    for colour, (name, history) in zip(PALETTE, histories.items(), strict=False):
+    for colour, (name, history) in zip(itertools.cycle(PALETTE), histories.items(), strict=False):
         steps = [row["step"] for row in history]
         symbols = ["circle-open", *["circle"] * (len(steps) - 1)]
         figure.add_scatter(
@@ -131,7 +132,7 @@ def moving_points(
 
     def points(place: Float[Tensor, "N 2"]) -> list[go.Scatter]:
         traces = []
-        for colour, name in zip(PALETTE, names, strict=False):
+        for colour, name in zip(itertools.cycle(PALETTE), names, strict=False):
             some = [i for i, group in enumerate(groups) if group == name]
             x, y = place[some].T.tolist()
             marker = dict(color=colour, size=7, opacity=0.8)

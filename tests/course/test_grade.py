@@ -96,5 +96,10 @@ def test_what_cannot_be_graded_is_one_line(write, tmp_path):
         course.grade(two)
     with pytest.raises(SettingsError, match="at least 3, got 2"):
         course.grade(two, seeds=(1, 2))
+    for name in ("profile", "seed", "notebook"):
+        with pytest.raises(SettingsError, match=f"{name} is no setting of all trainings"):
+            course.grade(write("mine"), settings={name: "x"})
+    with pytest.raises(SettingsError, match="'SimCSE' is the baseline's name"):
+        course.grade(write("SimCSE"))
     with pytest.raises(SettingsError, match="no method file"):
         course.grade(tmp_path / "nothing.py")

@@ -85,6 +85,10 @@ def test_bad_entries_are_one_line(tmp_path):
     with pytest.raises(DataError, match="at least 3"):
         course.table_over_seeds(SCORES.iloc[:2], "SimCSE")
     assert not (tmp_path / "board.csv").exists()
+    for text in ("", "a,b\n1,2\n"):
+        (tmp_path / "other.csv").write_text(text)
+        with pytest.raises(DataError, match="other.csv is no leaderboard"):
+            course.read(tmp_path / "other.csv")
 
 
 @pytest.mark.parametrize(

@@ -95,11 +95,14 @@ def test_an_unrelated_method_is_not_in_the_code_of_another():
 # ---------------------------------------------------------------------------------- a user's method
 
 FILE = '''
+import re
+from dataclasses import dataclass
 from enum import Enum
-from functools import cached_property, partial, wraps
+from functools import cache, cached_property, partial, wraps
 from pathlib import Path
 
 import helpers
+import numpy
 import torch
 from pydantic import field_validator
 
@@ -114,6 +117,30 @@ ACTIVATION = torch.tanh
 PRECISION = torch.float16
 WORDS = Path("one.txt")
 KIND = Kind.whole
+WEIGHTS = torch.tensor([1.0, 2.0])
+SCALES = numpy.array([3.0, 4.0])
+RATE = numpy.float32(0.5)
+LAYERS = range(3)
+PATTERN = re.compile("a+")
+LOSS = torch.nn.CrossEntropyLoss(label_smoothing=0.1)
+
+
+@dataclass
+class Option:
+    width: float
+
+
+OPTION = Option(1.5)
+
+
+@cache
+def kept(x):
+    return x + 21
+
+
+@torch.jit.script
+def compiled(x: float) -> float:
+    return x + 22.0
 
 
 def scaled(x):
@@ -182,6 +209,10 @@ class Mine(Base):
 
     def named(self):
         return ACTIVATION, PRECISION, WORDS, KIND
+
+    def held(self):
+        kept(1), compiled(1.0)
+        return WEIGHTS, SCALES, RATE, LAYERS, PATTERN, LOSS, OPTION
 '''
 HELPERS = "def distant(x):\n    return x\n\n\nUNUSED = 1\n"
 CHANGES = {
@@ -204,6 +235,15 @@ CHANGES = {
     "data type": ("torch.float16", "torch.float32"),
     "path": ("one.txt", "two.txt"),
     "member of an enum": ("Kind.whole", "Kind.part"),
+    "tensor": ("tensor([1.0", "tensor([1.1"),
+    "array": ("array([3.0", "array([3.1"),
+    "number of numpy": ("float32(0.5)", "float32(0.6)"),
+    "range": ("range(3)", "range(4)"),
+    "pattern": ('"a+"', '"a*"'),
+    "module of torch": ("label_smoothing=0.1", "label_smoothing=0.2"),
+    "field of a data class": ("Option(1.5)", "Option(1.6)"),
+    "cached function": ("x + 21", "x + 23"),
+    "compiled function": ("x + 22.0", "x + 23.0"),
     "validator": ("power // 2 * 2", "power // 3 * 3"),
 }
 

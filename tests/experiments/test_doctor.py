@@ -79,7 +79,9 @@ def test_a_data_folder_with_parts_missing(tmp_path, monkeypatch):
     assert findings["data: nli/"].state == "missing"
     assert "data: sts/" not in findings
     monkeypatch.setenv("CSELAB_DATA", str(tmp_path / "nowhere"))
-    assert "no folder" in found(tmp_path)["data"].found
+    data = found(tmp_path)["data"]
+    assert data.found.startswith("CSELAB_DATA: no folder")
+    assert "install" not in data.fix
 
 
 def test_a_check_that_raises_is_a_finding(tmp_path, monkeypatch):

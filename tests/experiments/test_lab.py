@@ -92,6 +92,15 @@ def test_a_misspelled_other_setting_is_refused(lab):
         lab.with_settings(temprature=0.01)
 
 
+@pytest.mark.parametrize("given", [{"device": "cuda"}, {"machine.outputs": "x"}])
+def test_a_lab_keeps_its_machine(lab, given):
+    """Prevents a timing of "cpu" that is the GPU's, and results that are not where they were asked
+    for."""
+    for change in (lab.with_settings, lambda **changes: lab.train("simcse", **changes)):
+        with pytest.raises(SettingsError, match="is the whole lab's; give it to open_lab"):
+            change(**given)
+
+
 def test_other_text_in_one_notebook_is_read(lab):
     """Prevents a comparison of texts in which both are the first one."""
     few = lab.with_settings(sentences=20)

@@ -2,6 +2,7 @@
 
 import pytest
 
+from cselab.errors import SettingsError
 from cselab.experiments import configure
 from cselab.methods import method_names, registered
 
@@ -57,6 +58,14 @@ def test_a_folder_says_itself_which_family_it_is(make_roberta, word_tokenizer, t
 
     SentenceEncoder(make_roberta(1), word_tokenizer).save_pretrained(tmp_path / "mine")
     assert changed("tncse", backbone=str(tmp_path / "mine"))["dropout"] == 0.0175
+
+
+@pytest.mark.parametrize("text", ["{}", "[]", '{"model_ty'])
+def test_a_folder_that_is_no_model_is_one_line(text, tmp_path):
+    """Prevents a traceback from every command after a copy that was cut off."""
+    (tmp_path / "config.json").write_text(text)
+    with pytest.raises(SettingsError, match=r"config.json is no model's configuration"):
+        configure("simcse", changes={"backbone": str(tmp_path)})
 
 
 def test_a_released_rate_is_a_factor_of_the_profiles():

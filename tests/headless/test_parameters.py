@@ -111,6 +111,40 @@ def test_a_parameter_goes_to_the_notebooks_that_have_it(path, tmp_path):
     assert values == {path: {"seed": 5}, other: {"caels": 2, "seed": 5}}
 
 
+def test_a_parameter_of_one_notebook_is_no_setting_of_the_others(tmp_path, capsys):
+    """Prevents `cselab run 02 11 -p seeds=5` from failing in the kernel of 02, which has no such
+    setting either."""
+    takes = notebook(tmp_path, "seeds: int = 3\nsettings: dict = {}", "01_a.ipynb")
+    other = notebook(tmp_path, "settings: dict = {}", "02_b.ipynb")
+    values = assign({"seeds": "5", "caels": "2"}, [takes, other])
+    assert values == {
+        takes: {"seeds": 5, "settings": {"caels": 2}},
+        other: {"settings": {"caels": 2}},
+    }
+    assert capsys.readouterr().out == "seeds: not taken by 02_b, which has no such parameter\n"
+
+
+def test_paths_are_those_of_the_commands_folder(tmp_path, monkeypatch):
+    """Prevents a leaderboard that lands beside the notebooks, a list of files that the kernel looks
+    for there, and None or an empty text that becomes a folder."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "my.tsv").touch()
+    names = ("leaderboard", "data_dir", "corpus", "tasks")
+    path = notebook(tmp_path, "\n".join(f"{name}: str | None = 'x'" for name in names))
+    given = {
+        "leaderboard": "b.csv",
+        "data_dir": "None",
+        "corpus": "",
+        "tasks": '["my.tsv", "STS12"]',
+    }
+    assert {name: assign({name: text}, [path])[path][name] for name, text in given.items()} == {
+        "leaderboard": str(tmp_path / "b.csv"),
+        "data_dir": None,
+        "corpus": "",
+        "tasks": json.dumps([str(tmp_path / "my.tsv"), "STS12"]),
+    }
+
+
 def test_what_is_no_parameters_cell(tmp_path):
     with pytest.raises(CselabError, match="has no cell tagged 'parameters'"):
         read_parameters(notebook(tmp_path, "a = 1", tag="other"))

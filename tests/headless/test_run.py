@@ -15,7 +15,7 @@ import nbformat
 import pytest
 
 from cselab.data.progress import progress_bar
-from cselab.errors import CselabError
+from cselab.errors import CselabError, DataError, Interrupted
 from cselab.headless import runner
 from cselab.headless.page import write_page
 from cselab.headless.progress import Durations, LiveLine, clock
@@ -170,6 +170,25 @@ def test_several_at_a_time(tmp_path):
     )
 
 
+def test_the_first_failure_ends_a_run_of_several_at_a_time(tmp_path):
+    """Prevents notebooks that start after the failure, and one that ends after it but is executed
+    again by --resume."""
+    slow = "import os, time\nopen(os.environ['CSELAB_RUN_DIR'] + '/<ME>', 'w')\ntime.sleep(<S>)"
+    notebook(tmp_path / "notebooks", "01_fails.ipynb", "import time\ntime.sleep(5)\n1 / 0")
+    for name, seconds in (("02_ends", 12), ("03_never", 0), ("04_never", 0)):
+        code = slow.replace("<ME>", name).replace("<S>", str(seconds))
+        notebook(tmp_path / "notebooks", f"{name}.ipynb", code)
+    options = ("--jobs", "2", "--fail-fast", "--name", "r", "--outputs", "o")
+    assert cselab("run", *options, cwd=tmp_path).returncode == 1
+    folder = tmp_path / "o" / "runs" / "r"
+    assert {path.name for path in folder.glob("0?_*[a-z]") if not path.suffix} == {"02_ends"}
+    outcomes = json.loads((folder / "run.json").read_text())["outcomes"]
+    assert {stem: bool(outcome["failure"]) for stem, outcome in outcomes.items()} == {
+        "01_fails": True,
+        "02_ends": False,
+    }
+
+
 def test_jobs_share_the_processors_of_the_process(tmp_path, monkeypatch):
     """Prevents threads for cores that a batch system or a container did not give."""
     monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
@@ -291,6 +310,10 @@ def test_notebooks_by_number_stem_and_all(tmp_path):
         find_notebooks(tmp_path / "n", ["12_c"])
     with pytest.raises(CselabError, match="no notebooks in"):
         find_notebooks(tmp_path / "empty")
+    assert find_notebooks(tmp_path / "empty", [str(first)]) == [first]
+    solution = notebook(tmp_path / "n" / "solutions", "01_a.ipynb")  # the files of both are 01_a.*
+    with pytest.raises(CselabError, match="01_a.ipynb and .* have one name; run them one after"):
+        find_notebooks(tmp_path / "n", ["01", str(solution)])
 
 
 # ----------------------------------------------------------------------------------------------
@@ -380,6 +403,23 @@ def test_a_page_without_figures_is_small(tmp_path):
     assert (tmp_path / "n.html").stat().st_size < 50_000
 
 
+def test_an_equation_that_is_none_is_shown_as_it_was_written(tmp_path):
+    """Prevents a typo in a formula from ending a run of many notebooks, after this one's hours."""
+    cell = nbformat.v4.new_markdown_cell("$x_$ and $\\tau$")
+    nbformat.write(nbformat.v4.new_notebook(cells=[cell]), tmp_path / "n.ipynb")
+    write_page(tmp_path / "n.ipynb", tmp_path / "n.html", "T")
+    page = (tmp_path / "n.html").read_text()
+    assert "$x_$" in page
+    assert page.count("<math") == 1
+
+
+def test_a_damaged_row_is_named(tmp_path):
+    """Prevents a traceback after a disk was full, from which no --resume could go on."""
+    (tmp_path / "results.jsonl").write_text('{"method": "m", "ta')
+    with pytest.raises(DataError, match=r"results.jsonl is damaged .*; remove the line"):
+        write_index(tmp_path, [Outcome("01_a", "A", 61.0)], {})
+
+
 def test_several_seeds_become_mean_and_spread_and_a_repeated_row_counts_once(tmp_path):
     rows = [
         {"method": "m", "task": "T", "score": score, "seed": seed, "settings": "s"}
@@ -423,6 +463,22 @@ def test_a_full_disk_is_one_line(monkeypatch, capsys):
         == "cselab: no space left on the disk while writing outputs/runs/x: free some, or set"
         " --outputs\n"
     )
+
+
+def test_an_interrupted_training_says_where_it_goes_on(monkeypatch, capsys):
+    """Prevents Ctrl-C from saying nothing: typer ends every KeyboardInterrupt by itself."""
+    from cselab import cli
+    from cselab.pretraining import recipe
+
+    def interrupted(*_, **__):
+        raise Interrupted("interrupted at step 3; run it again")
+
+    monkeypatch.setattr(recipe, "measure", interrupted)
+    monkeypatch.setattr(sys, "argv", ["cselab", "card", "tiny-bert"])
+    with pytest.raises(SystemExit) as caught:
+        cli.main()
+    assert caught.value.code == 130
+    assert capsys.readouterr().err == "interrupted at step 3; run it again\n"
 
 
 @pytest.mark.skipif(

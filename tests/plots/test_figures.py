@@ -64,6 +64,14 @@ def test_training_curves_draw_each_term_from_its_first_value():
     assert {note.text for note in figure.layout.annotations} >= {"Spearman × 100 on synthetic dev"}
 
 
+def test_more_runs_than_colours_are_all_drawn():
+    """Prevents the eighth run of a comparison from vanishing without a word."""
+    names = {
+        trace.legendgroup for trace in training_curves(dict.fromkeys("abcdefghi", HISTORY)).data
+    }
+    assert names - {None} == set("abcdefghi")
+
+
 def test_score_bars_for_one_task_name_it_and_for_several_group_them():
     """Prevents a score under another method's bar."""
     one = score_bars({"A": {"synthetic": 40.0}, "B": {"synthetic": 50.0}})
@@ -72,6 +80,8 @@ def test_score_bars_for_one_task_name_it_and_for_several_group_them():
         ("B", ["B"], [50.0]),
     ]
     assert axis_titles(one) >= {"synthetic: Spearman × 100"}
+    timed = score_bars({"A": {"synthetic": 40.0}}, score="seconds")
+    assert axis_titles(timed) >= {"synthetic: seconds"}
     several = score_bars({"A": {"STS12": 40.0, "STS13": 41.0}})
     assert list(several.data[0].x) == ["STS12", "STS13"]
 
