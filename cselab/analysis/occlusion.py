@@ -6,6 +6,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from cselab.errors import ModelError
 from cselab.models import SentenceEncoder, TwinEncoder, evaluating
 from cselab.models.encode import tokenizer_of
 
@@ -45,6 +46,7 @@ def cosine_by_token(
 
     Raises:
         DataError: For an encoder without a tokenizer.
+        ModelError: For an encoder with a prompt.
 
     Examples:
         >>> import cselab
@@ -54,6 +56,11 @@ def cosine_by_token(
         >>> falls[1] > falls[2]  # the word that both have makes them alike
         True
     """
+    if prompt := getattr(encoder, "prompt", ""):
+        raise ModelError(
+            f"this encoder has the prompt {prompt!r}, and only tokens of bare sentences can be "
+            "hidden; use an encoder without a prompt"
+        )
     vectors = [_without_each_token(encoder, text, max_length) for text in (first, second)]
     whole = [rows[0] for rows in vectors]
     cosine = torch.cosine_similarity(*whole, dim=0)

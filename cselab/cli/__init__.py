@@ -2,13 +2,13 @@
 
 import errno
 import functools
+import importlib.metadata
 import sys
 from collections.abc import Callable
 from typing import Annotated, Any
 
 import typer
 
-from cselab import __version__
 from cselab.cli import encoders, methods, workbook
 from cselab.errors import CselabError, Interrupted
 from cselab.pretraining import commands as pretraining
@@ -41,7 +41,7 @@ USAGE_ERROR: Any = typer.BadParameter.__bases__[0]
 
 def _print_version(wanted: bool) -> bool:
     if wanted:
-        print(f"cselab {__version__}")
+        print(f"cselab {importlib.metadata.version('cselab')}")
         raise typer.Exit
     return wanted
 

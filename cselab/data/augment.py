@@ -38,6 +38,8 @@ AUXILIARIES = (
     "did",
 )
 """Words after which `negate` inserts "not"."""
+REPEATED = 0.32
+"""Largest share of the tokens that `repeat` repeats."""
 
 
 @dataclass(frozen=True)
@@ -103,7 +105,7 @@ def shuffle(batch: Batch, tokens: Tokens) -> Batch:
     return {**batch, "input_ids": shuffled}
 
 
-def repeat(batch: Batch, tokens: Tokens, share: float = 0.32) -> Batch:
+def repeat(batch: Batch, tokens: Tokens, share: float = REPEATED) -> Batch:
     """Repeat some tokens, so that positives differ in length.
 
     ESimCSE, https://arxiv.org/abs/2109.04380: the number is uniform in 0 … max(2, share · length).
@@ -175,6 +177,13 @@ def wrap_in_prompt(batch: Batch, tokens: Tokens, before: list[int], after: list[
     """Put the tokens of a prompt around every text, inside [CLS] and [SEP]."""
     rows = [[ids[0], *before, *ids[1:-1], *after, ids[-1]] for ids in _token_lists(batch)]
     return _pad(rows, {name: batch[name] for name in ("input_ids", "attention_mask")}, tokens)
+
+
+def most_added(name: str, words: int, tokens: Tokens) -> int:
+    """Greatest number of tokens that a view adds to a text of `words` tokens."""
+    if name == "repeat":
+        return min(words, max(2, int(REPEATED * words)))
+    return max(len(tokens.negation), len(tokens.denial)) if name == "negate" else 0
 
 
 VIEWS: dict[str, View] = {

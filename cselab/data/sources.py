@@ -80,8 +80,9 @@ def read_lines(path: Path) -> Iterator[str]:
     number = 0
     try:
         with gzip.open(path, "rb") if path.suffix == ".gz" else path.open("rb") as file:
-            for number, line in enumerate(file, 1):  # noqa: B007  the number is for the errors
-                yield line.decode("utf-8").rstrip("\r\n")
+            for number, line in enumerate(file, 1):
+                # Excel begins a UTF-8 file with a byte order mark
+                yield line.decode("utf-8-sig" if number == 1 else "utf-8").rstrip("\r\n")
     except FileNotFoundError:
         raise DataError(f"no file {path}; {LAYOUT}") from None
     except UnicodeDecodeError as error:

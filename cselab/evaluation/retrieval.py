@@ -31,7 +31,8 @@ def caption_retrieval(
 
     The candidates of a query are all captions of all scenes except the query. With five captions
     per scene, the strict score is BeLLM's strict accuracy in the top 4 (Li and Li 2024, section
-    5.4, https://arxiv.org/abs/2311.05296). A tie with a caption of another scene is a miss.
+    5.4, https://arxiv.org/abs/2311.05296). A tie with a caption of another scene is a miss; copies
+    of a caption, which have the vector of the first one, tie.
 
     Args:
         encode: List of n strings -> (n, d); called once, with all captions in the order of
@@ -62,12 +63,15 @@ def caption_retrieval(
     size = sizes.pop()
     captions = [caption for scene in scenes for caption in scene]
     unit = unit_rows(encode(captions), len(captions))
+    first_copy: dict[str, int] = {}
+    unit = unit[[first_copy.setdefault(caption, i) for i, caption in enumerate(captions)]]
     scene_of: np.ndarray = np.repeat(np.arange(len(scenes)), size)
     first_captions = np.arange(0, len(unit), size)
     first = strict = 0
     for start in range(0, len(first_captions), 1024):  # 1024 rows of similarities in memory
         queries = first_captions[start : start + 1024]
-        similar = unit[queries] @ unit.T
+        # rounded, so that equal directions tie
+        similar = (unit[queries] @ unit.T).round(12)
         same = scene_of[queries][:, None] == scene_of
         others = np.where(same, -np.inf, similar).max(1)
         same[np.arange(len(queries)), queries] = False

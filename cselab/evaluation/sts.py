@@ -158,8 +158,8 @@ def evaluate_sts(
         The scores by task.
 
     Raises:
-        DataError: As `load_sts`; for splits of other tasks; and if `encode` returns another number
-            of rows or values that are not finite.
+        DataError: As `load_sts`; for splits of other tasks; for two test sets of one name; and if
+            `encode` returns another number of rows or values that are not finite.
 
     Examples:
         >>> from cselab.evaluation import evaluate_sts
@@ -195,7 +195,7 @@ def score_data(
         resamples: As in `evaluate_sts`.
 
     Raises:
-        DataError: For bad vectors.
+        DataError: For two test sets of one name, and for bad vectors.
 
     Examples:
         >>> from cselab.data import load_sts
@@ -205,6 +205,11 @@ def score_data(
         >>> report.tasks["Synthetic"].data.split
         'dev'
     """
+    names = [data.task for data in loaded]
+    if doubled := [name for name in names if names.count(name) > 1]:
+        raise DataError(
+            f"two test sets are called {doubled[0]!r}; rename a file, or give one of them"
+        )
     sentences = list(
         dict.fromkeys(s for data in loaded for s in (*data.sentences1, *data.sentences2))
     )

@@ -88,6 +88,7 @@ class Method(nn.Module, ABC):
         tower_names: Names of the encoder's towers.
         space_names: Names of `spaces`, for figures.
         reads: Kind of its training rows, "text" or "triplets".
+        own_views: Names of the augmented views that its forward pass adds to those of `augment`.
         keeps_apart: Whether embeddings that all become alike are a failure.
         paper_row: Row in the papers' tables of BERT-base.
         differences: Differences between paper and released code.
@@ -115,6 +116,7 @@ class Method(nn.Module, ABC):
     space_names: ClassVar[tuple[str, ...]] = ("sentence",)
     views: ClassVar[int] = 2
     reads: ClassVar[str] = "text"
+    own_views: ClassVar[tuple[str, ...]] = ()
     keeps_apart: ClassVar[bool] = True
     own_terms: ClassVar[dict[str, type[TermConfig]]] = {}
     paper_row: ClassVar[str] = ""

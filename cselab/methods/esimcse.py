@@ -45,7 +45,7 @@ class ESimCSE(SimCSE):
     def __init__(self, encoder: SentenceEncoder, config: Config):
         super().__init__(encoder, config)
         self.momentum = Momentum(self._anchors(), config.momentum)
-        size = int(config.queue_batches * config.schedule.batch_size)
+        size = max(1, int(config.queue_batches * config.schedule.batch_size))
         self.last = Queue(size, encoder.backbone.config.hidden_size)
 
     def forward(self, batch: Batch) -> MomentumOutputs:

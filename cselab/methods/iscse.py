@@ -5,6 +5,7 @@ from jaxtyping import Float
 from pydantic import Field
 from torch import Tensor
 
+from cselab.errors import SettingsError
 from cselab.losses import info_nce
 from cselab.methods.base import SentenceOutputs
 from cselab.methods.context import StepContext
@@ -36,6 +37,11 @@ class ISCSE(SimCSE):
 
     def __init__(self, encoder: SentenceEncoder, config: Config):
         super().__init__(encoder, config)
+        if config.neighbours > config.memory:
+            raise SettingsError(
+                f"neighbours={config.neighbours} of a memory of {config.memory} vectors: nothing "
+                "would be smoothed; give a larger memory or fewer neighbours"
+            )
         self.memory = Queue(config.memory, encoder.backbone.config.hidden_size)
 
     @term

@@ -43,6 +43,7 @@ class PCL(SimCSE):
         terms: Terms = {"peers": 1}
 
     paper_row = "PCL"
+    own_views = GROUP
 
     def __init__(self, encoder: SentenceEncoder, config: Config):
         super().__init__(encoder, config)

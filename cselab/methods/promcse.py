@@ -57,7 +57,7 @@ class PromCSE(SimCSE):
             return gradient * (rows >= known)[:, None]
 
         words.register_hook(of_new_words)
-        prompt = " ".join([*names, "{sentence}"])
+        prompt = "".join(names) + "{sentence}"  # without spaces, which RoBERTa reads as tokens
         return SentenceEncoder(backbone, tokenizer, pooling=config.pooling, prompt=prompt)
 
     def project(self, batch: Batch) -> Float[Tensor, "B d"]:

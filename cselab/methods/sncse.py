@@ -45,6 +45,7 @@ class SNCSE(PromptBERT):
         terms: Terms = {"nce": 1, "soft_negative": 0.001}
 
     paper_row = "SNCSE"
+    own_views = ("negate",)
 
     def forward(self, batch: Batch) -> SentenceOutputs:
         outputs = super().forward(batch)

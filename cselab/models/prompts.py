@@ -77,15 +77,21 @@ def fill_prompt(
     lengths = [len(ids) for ids in tokenizer(filled)["input_ids"]]
     for i, (length, empty) in enumerate(zip(lengths, without_sentence, strict=True)):
         if length > max_length:
-            short = _truncate(sentences[i], tokenizer, max_length - len(empty), text)
-            filled[i] = frames[i].replace("{sentence}", short)
+            room = max(0, max_length - len(empty))
+            filled[i] = _fill(frames[i], sentences[i], tokenizer, max_length, room)
     return filled
 
 
-def _truncate(sentence: str, tokenizer: PreTrainedTokenizerBase, tokens: int, text: str) -> str:
-    if tokens < 1:
-        raise SettingsError(
-            f"the prompt {text!r} leaves no room for a sentence; give a larger max_length"
-        )
+def _fill(
+    frame: str, sentence: str, tokenizer: PreTrainedTokenizerBase, max_length: int, room: int
+) -> str:
+    """The frame around at most `room` tokens of a sentence, and fewer where it joins with them into
+    more tokens than with none: a byte-level tokenizer may read `""` as one token."""
     encoded = tokenizer(sentence, add_special_tokens=False, return_offsets_mapping=True)
-    return sentence[: encoded["offset_mapping"][tokens - 1][1]]
+    for _, end in reversed(encoded["offset_mapping"][:room]):
+        filled = frame.replace("{sentence}", sentence[:end])
+        if len(tokenizer(filled)["input_ids"]) <= max_length:
+            return filled
+    raise SettingsError(
+        f"the prompt {frame!r} leaves no room for a sentence; give a larger max_length"
+    )

@@ -41,6 +41,14 @@ def check_device(name: str) -> None:
         raise SettingsError(f"device {name!r}: torch sees no such GPU here; use cpu")
 
 
+def check_heads(heads: int, width: int) -> None:
+    """Raise SettingsError unless attention heads divide the width."""
+    if heads < 1 or width % heads:
+        raise SettingsError(
+            f"heads={heads} does not divide width={width}; expected a positive number that does"
+        )
+
+
 @dataclass(frozen=True)
 class LoopConfig:
     """Settings of the model's shape and of the loop; defaults, except `steps`, as shipped."""
@@ -66,6 +74,9 @@ class LoopConfig:
     """Autocast to bfloat16, faster on a processor with bfloat16 matrix units."""
     device: str = "cpu"
     seed: int = 0
+
+    def __post_init__(self):
+        check_heads(self.heads, self.width)
 
 
 class Run(ABC):

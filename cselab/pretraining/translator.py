@@ -30,7 +30,7 @@ from cselab.data.translation.parallel import Parallel
 from cselab.data.translation.translators import LONGEST, Seq2Seq
 from cselab.errors import DataError, SettingsError
 from cselab.models.folder import new_folder, write_card
-from cselab.pretraining.run import check_device
+from cselab.pretraining.run import check_device, check_heads
 
 IGNORED = -100
 """Target id that the loss ignores."""
@@ -58,6 +58,9 @@ class TranslatorConfig:
     device: str = "cpu"
     bf16: bool = False
     seed: int = 0
+
+    def __post_init__(self):
+        check_heads(self.heads, self.width)
 
 
 def train_translator(

@@ -3,6 +3,7 @@
 import json
 import os
 import shutil
+import sys
 from pathlib import Path
 
 from transformers import TrainerCallback
@@ -33,8 +34,8 @@ class MarkComplete(TrainerCallback):
             work.write_text(json.dumps(self.history))
 
 
-def last_complete(folder: Path) -> Path | None:
-    """The newest complete checkpoint in `folder`; removes incomplete ones."""
+def last_complete(folder: Path, *, before: int = sys.maxsize) -> Path | None:
+    """The newest complete checkpoint of a step less than `before`; removes incomplete ones."""
     wait_for_all()
     complete = {}
     for path in folder.glob(f"{PREFIX_CHECKPOINT_DIR}-*"):
@@ -42,7 +43,8 @@ def last_complete(folder: Path) -> Path | None:
             complete[int(path.name.rsplit("-", 1)[1])] = path
         elif rank_and_world()[0] == 0:
             shutil.rmtree(path)
-    return complete[max(complete)] if complete else None
+    steps = [step for step in complete if step < before]
+    return complete[max(steps)] if steps else None
 
 
 def remove_checkpoints(folder: Path) -> None:

@@ -2,6 +2,7 @@
 
 import torch
 
+from cselab.data.augment import most_added
 from cselab.errors import SettingsError
 from cselab.methods import Method, Schedule
 from cselab.models import longest_input
@@ -32,11 +33,15 @@ def check_trainable(method: Method, schedule: Schedule, device: torch.device) ->
             "chunk needs the random state of the device, which is kept for cpu and cuda alone; set "
             "chunk=0 on mps"
         )
-    added, longest = _prompt_tokens(method), longest_input(method.encoder.backbones[0])
-    if schedule.max_length + added > longest:
-        prompt = f" and {added} tokens of the prompt" if added else ""
+    added = {
+        "the prompt": _prompt_tokens(method),
+        "augmented views": _view_tokens(method, schedule.max_length),
+    }
+    longest = longest_input(method.encoder.backbones[0])
+    if schedule.max_length + sum(added.values()) > longest:
+        more = "".join(f" and {count} tokens of {name}" for name, count in added.items() if count)
         raise SettingsError(
-            f"max_length={schedule.max_length}{prompt}: the backbone reads at most {longest} "
+            f"max_length={schedule.max_length}{more}: the backbone reads at most {longest} "
             "tokens; give less"
         )
 
@@ -48,3 +53,10 @@ def _prompt_tokens(method: Method) -> int:
     parts = method.encoder.prompt.split("{sentence}")
     tokenizer = method.encoder.tokenizer
     return sum(len(tokenizer(part, add_special_tokens=False)["input_ids"]) for part in parts)
+
+
+def _view_tokens(method: Method, max_length: int) -> int:
+    """Most tokens that a view of a method adds to a text of `max_length` tokens."""
+    words = max_length - method.encoder.tokenizer.num_special_tokens_to_add()
+    views = (*method.augment, *method.own_views)
+    return max((most_added(name, words, method.tokens) for name in views), default=0)

@@ -133,13 +133,15 @@ def fit(
     torch.set_flush_denormal(True)
     torch.manual_seed(seed)
     with _folder(checkpoints) as folder:
-        resumed = last_complete(folder)
+        # from the last step, the Trainer would take one more before it stops
+        resumed = last_complete(folder, before=schedule.steps)
         history = read_history(resumed) if resumed else []
         arguments = _arguments(schedule, seed, device, folder)
         arguments.eval_on_start = resumed is None
         arguments.save_only_model = checkpoints is None
         method.to(arguments.device).train()
         probe = Probe(method, corpus, arguments.device)
+        probe.start = history[0]["uniformity"] if history else None
         first = rank_and_world()[0] == 0
         listener = listener if first else None
         watch = Watch(name, schedule.steps, schedule.batch_size, logs if first else None, listener)
@@ -175,7 +177,8 @@ def fit(
 
 
 def _interrupted(name: str, trainer: ContrastiveTrainer, checkpoints: str | Path | None) -> str:
-    state, kept = trainer.state, checkpoints and last_complete(Path(checkpoints))
+    state = trainer.state
+    kept = checkpoints and last_complete(Path(checkpoints), before=state.max_steps)
     start = read_history(kept)[-1]["step"] if kept else 0
     text = f"{name}: interrupted at step {state.global_step} of {state.max_steps}"
     return f"{text}; run it again to {f'go on from step {start}' if start else 'start again'}"

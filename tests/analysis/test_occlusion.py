@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from cselab.analysis import cosine_by_token
-from cselab.errors import DataError
+from cselab.errors import DataError, ModelError
 from cselab.models import SentenceEncoder, TwinEncoder
 
 FIRST, SECOND = "a man is playing guitar .", "the dog was sleeping"
@@ -40,3 +40,14 @@ def test_an_encoder_without_a_tokenizer_is_refused(make_bert):
     """Prevents a TypeError that names neither the encoder nor its tokenizer."""
     with pytest.raises(DataError, match="built without a tokenizer"):
         cosine_by_token(SentenceEncoder(make_bert(), None), FIRST, SECOND)
+
+
+@pytest.mark.parametrize("pooling", ["cls", "mask"])
+def test_an_encoder_with_a_prompt_is_refused(pooling, make_bert, word_tokenizer):
+    """Prevents the cosine of bare sentences, which such an encoder never reads, and an error that
+    asks for a larger max_length."""
+    encoder = SentenceEncoder(
+        make_bert(), word_tokenizer, pooling=pooling, prompt="the {sentence} is [MASK] ."
+    )
+    with pytest.raises(ModelError, match=r"^this encoder has the prompt 'the {sentence} is"):
+        cosine_by_token(encoder, FIRST, SECOND)

@@ -2,6 +2,7 @@
 right."""
 
 import itertools
+import math
 
 import pytest
 
@@ -169,6 +170,13 @@ def test_the_report_counts_changes_overlap_and_duplicates():
     assert token_overlap("The dog", "the DOG") == 1
     with pytest.raises(DataError, match="no pairs"):
         report([])
+
+
+def test_the_report_of_a_text_without_latin_letters():
+    """Prevents a traceback instead of a report."""
+    measured = report([("你好", "你好吗"), ("你好", "你好")])
+    assert measured.changed == 0.5
+    assert math.isnan(measured.length_ratio)
 
 
 def test_self_bleu_is_of_the_trip_against_the_sentence():

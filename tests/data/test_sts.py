@@ -154,6 +154,21 @@ def test_a_users_own_pairs_are_a_task_by_their_path(tmp_path):
         load_sts(str(tmp_path / "other.tsv.gz"))
 
 
+def test_pairs_that_all_have_one_rating_are_refused(tmp_path):
+    """Prevents a dev set whose correlation is NaN, by which no checkpoint is ever selected."""
+    path = tmp_path / "my.tsv"
+    path.write_text(HEADER + "".join(f"a{i}\tb\t3.0\tx\n" for i in range(4)))
+    with pytest.raises(DataError, match=r"my\.tsv: all 4 pairs have the score 3; a correlation .*"):
+        load_sts(str(path))
+
+
+def test_a_file_that_excel_saved_is_read(tmp_path):
+    """Prevents "no column 'sentence1'" of a file that begins with a byte order mark."""
+    path = tmp_path / "my.tsv"
+    path.write_text(GOOD, encoding="utf-8-sig")
+    assert load_sts(str(path)).sentences1 == ['a "lone quote', "c", '"e"']
+
+
 @pytest.fixture
 def hub(monkeypatch):
     """What is asked of a stand-in for the hub, which has three pairs of everything."""

@@ -70,6 +70,18 @@ def test_a_collapsed_encoder_finds_nothing():
     assert caption_retrieval(lambda s: np.ones((len(s), 3)), scenes)[:2] == (0, 0)
 
 
+NEAR = np.array([0.3, 0.1, 0.9])
+
+
+@pytest.mark.parametrize(("second", "other"), [("a copy", NEAR - 1e-7), ("a puppy", 3 * NEAR)])
+def test_equal_captions_and_equal_directions_tie(second, other):
+    """Prevents a caption of another scene from losing a tie to rounding: copies of a caption come
+    out of different batches, and equal directions out of different lengths."""
+    vectors = np.array([[0.1, 0.2, 0.7], NEAR, [1.0, 0.0, 0.0], other])
+    scenes = [["a dog", "a copy"], ["gold", second]]
+    assert caption_retrieval(lambda captions: vectors, scenes).accuracy_at_1 == 0
+
+
 @pytest.mark.parametrize("scenes", [[], [["a", "b"]], [["a", "b"], ["c"]], [["a"], ["b"]]])
 def test_scenes_of_unequal_sizes_are_refused(scenes):
     """Prevents captions that are counted with another scene."""

@@ -12,7 +12,7 @@ from scipy.stats import spearmanr
 from cselab.data.sources import Source
 from cselab.data.sts import StsData
 from cselab.errors import DataError
-from cselab.evaluation import StsReport, evaluate_sts, score_pairs
+from cselab.evaluation import StsReport, evaluate_sts, score_data, score_pairs
 
 
 def pairs(scores, subsets=None, task="T", sentences=None):
@@ -204,6 +204,12 @@ def test_tasks_and_splits_must_agree():
     for tasks, split in [((), "test"), (("STS12",), {"SICK": "all"})]:
         with pytest.raises(DataError, match="got splits of"):
             evaluate_sts(len, tasks, split=split)
+
+
+def test_two_test_sets_of_one_name_are_refused():
+    """Prevents `my.v1.tsv` and `my.v2.tsv`, both called "my", from being reported as one score."""
+    with pytest.raises(DataError, match=r"^two test sets are called 'my'; rename a file, or give"):
+        score_data(len, [pairs([0, 1, 2], task="my"), pairs([0, 1, 5], task="my")])
 
 
 def test_the_report_as_rows_table_and_page(tasks):

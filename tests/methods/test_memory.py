@@ -7,6 +7,7 @@ import torch
 from build_method import build
 from method_helpers import HEADS
 
+from cselab.errors import SettingsError
 from cselab.losses import info_nce
 from cselab.methods.memory import Momentum, Queue
 
@@ -89,6 +90,21 @@ def test_iscse_smooths_over_its_nearest_memories(towers, batch):
     torch.testing.assert_close(half, 0.1 * 0.5 * info_nce(a, torch.stack(expected)))
     method.after_step(outputs)
     torch.testing.assert_close(method.memory.rows()[-4:], b)
+
+
+def test_a_small_queue_holds_one_vector(towers, batch):
+    """Prevents a share of a batch that rounds down to a queue of no rows."""
+    method = build("esimcse", towers, batch_size=4, queue_batches=0.1)
+    outputs = method(batch)
+    method.after_step(outputs)
+    torch.testing.assert_close(method.last.rows(), outputs.momentum[0][-1:])
+
+
+def test_more_neighbours_than_memories_are_refused(towers):
+    """Prevents a run in which nothing is ever smoothed."""
+    with pytest.raises(SettingsError, match="^neighbours=8 of a memory of 4 vectors: nothing woul"):
+        build("iscse", towers, memory=4)
+    build("iscse", towers, memory=4, neighbours=4)
 
 
 @pytest.mark.parametrize("name", ["esimcse", "iscse"])

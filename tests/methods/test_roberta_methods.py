@@ -115,3 +115,12 @@ def test_every_method_of_two_views_trains_on_roberta(name, tmp_path, batch):
     encoder.save_pretrained(tmp_path / "out")
     again = SentenceEncoder.from_pretrained(tmp_path / "out")
     torch.testing.assert_close(again.encode(TEXTS), encoder.encode(TEXTS))
+
+
+def test_promcse_encodes_the_tokens_that_it_trains(tmp_path):
+    """Prevents spaces between the prompt's tokens, which a byte-level tokenizer reads as tokens: an
+    encoder that is trained under one prompt and asked under another."""
+    method = build("promcse", [save_roberta(tmp_path, 1, layers=2)])
+    with torch.no_grad():
+        trained = method.embed(tokenised(TEXTS))
+    torch.testing.assert_close(method.encoder.encode(TEXTS), trained, atol=1e-5, rtol=1e-4)

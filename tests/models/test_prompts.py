@@ -6,6 +6,7 @@ from cselab.data.sources import embedded_dir
 from cselab.errors import SettingsError
 from cselab.models import load_tokenizer
 from cselab.models.prompts import PROMPTS, fill_prompt, prompt_template
+from cselab.pretraining.tokenizer import train_byte_tokenizer
 
 
 @pytest.fixture(scope="module")
@@ -32,6 +33,17 @@ def test_a_long_sentence_is_cut_and_the_prompt_is_not(tokenizer, prompt):
         assert text.startswith(kept)
         if kept != text:
             assert len(ids) > length - 3  # no more is cut than must be
+
+
+def test_a_prompt_that_joins_into_fewer_tokens_without_its_sentence_stays_whole():
+    """Prevents a sentence that is one token too long, so that the tokenizer cuts the prompt's end:
+    byte-level, `""` is one token, and two quotes around a sentence are two."""
+    text = ['He said "" and "no" .', LONG, prompt_template("summarize")] * 20
+    byte_level = train_byte_tokenizer(text, vocab_size=400, max_length=512)
+    assert len(byte_level(' ""', add_special_tokens=False)["input_ids"]) == 1
+    (filled,) = fill_prompt("summarize", [LONG], byte_level, 24)
+    assert filled.endswith('" in one word:"')
+    assert len(byte_level(filled)["input_ids"]) == 24
 
 
 def test_each_sentence_has_its_own_condition(tokenizer):

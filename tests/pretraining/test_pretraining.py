@@ -347,6 +347,13 @@ def test_a_checkpoint_of_other_settings_is_refused(tmp_path):
         pretrain(SMALL, TEXT, tmp_path / "bb", checkpoint=tmp_path / "run.ckpt")
 
 
+@pytest.mark.parametrize("heads", [5, 0])
+def test_heads_that_do_not_divide_the_width_are_refused(heads):
+    """Prevents transformers' traceback after the tokenizer is trained."""
+    with pytest.raises(SettingsError, match=f"^heads={heads} does not divide width=192; expected"):
+        LoopConfig(heads=heads)
+
+
 def test_too_little_text_is_refused(tmp_path):
     """Prevents a held-out set that is the whole text."""
     with pytest.raises(DataError, match="got 90 sentences; it needs at least 96"):

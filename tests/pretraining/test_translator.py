@@ -103,6 +103,8 @@ def test_text_and_steps_that_are_not_enough_are_refused(tmp_path):
         train_translator(TranslatorConfig(), TRAIN, other, tmp_path / "x")
     with pytest.raises(SettingsError, match="steps=0: expected at least one"):
         train_translator(TranslatorConfig(steps=0), TRAIN, TEST, tmp_path / "x")
+    with pytest.raises(SettingsError, match="^heads=5 does not divide width=192; expected"):
+        TranslatorConfig(heads=5)
     with pytest.raises(DataError, match="less than half a batch of 48"):
         train_translator(
             TranslatorConfig(), Parallel(("en", "fr"), TEST.pairs[:5]), TEST, tmp_path / "x"

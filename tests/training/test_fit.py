@@ -9,7 +9,9 @@ from build_method import build
 from training_helpers import Scores, same, schedule, train
 
 from cselab.errors import DataError, DivergenceError, SettingsError
+from cselab.methods import StepContext
 from cselab.training import fit
+from cselab.training.checks import check_trainable
 from cselab.training.fit import _arguments
 from cselab.training.trainer import ContrastiveTrainer
 from cselab.training.watch import Probe, Watch
@@ -179,6 +181,24 @@ def test_chunks_are_refused_on_an_apple_gpu(towers, corpus):
     """Prevents gradients of other dropout masks than those of the loss."""
     with pytest.raises(SettingsError, match="set chunk=0 on mps"):
         fit(build("simcse", towers), corpus, schedule(chunk=4), dev=float, seed=1, device="mps")
+
+
+@pytest.mark.parametrize(("name", "longest"), [("esimcse", 51), ("pcl", 51), ("sncse", 53)])
+def test_tokens_that_a_view_adds_are_counted(name, longest, towers, word_tokenizer):
+    """Prevents a run that dies at a long sentence, whose repeated or negated copy is longer than
+    the backbone's 66 positions."""
+    method, device = build(name, towers), torch.device("cpu")
+    with pytest.raises(
+        SettingsError, match=r"tokens of augmented views: the backbone reads at most 66 tokens"
+    ):
+        check_trainable(method, schedule(max_length=longest + 1), device)
+    check_trainable(method, schedule(max_length=longest), device)
+    cut = dict(truncation=True, max_length=longest, return_token_type_ids=False)
+    batch = dict(word_tokenizer(8 * ["dog " * 99], return_tensors="pt", **cut))
+    assert batch["input_ids"].shape[1] == longest
+    torch.manual_seed(0)
+    for step in range(8):
+        method.losses(batch, StepContext.at(seed=0, step=step))
 
 
 def test_no_checkpoint_is_left_behind(towers, corpus, tmp_path, monkeypatch):

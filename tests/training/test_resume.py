@@ -1,10 +1,12 @@
 """An interrupted `fit`, killed at any moment and called again, ends with the same weights bit for
 bit."""
 
+import itertools
 import json
 import os
 import random
 import signal
+import sys
 import threading
 import time
 
@@ -14,7 +16,8 @@ from build_method import build
 from tqdm import tqdm
 from training_helpers import Scores, same, schedule
 
-from cselab.training import checkpoints, fit
+from cselab.errors import DivergenceError
+from cselab.training import checkpoints, fit, watch
 
 PLAN = schedule(steps=24, eval_every=3, batch_size=8)
 DEV = (0, 3, 9, 5, 1, 2, 8, 4, 7)  # the best is the second mark, early, so that it has to be kept
@@ -22,6 +25,19 @@ DEV = (0, 3, 9, 5, 1, 2, 8, 4, 7)  # the best is the second mark, early, so that
 
 class Interrupted(Exception):
     """Stands for a kill."""
+
+
+class Stop(Scores):
+    """Dev scores of a run that is killed at a mark."""
+
+    def __init__(self, mark, *values):
+        super().__init__(*values)
+        self.mark = mark
+
+    def __call__(self, method):
+        if len(self.seen) == self.mark:
+            raise Interrupted
+        return super().__call__(method)
 
 
 def whole(name, towers, corpus, plan=PLAN, scores=DEV):
@@ -47,16 +63,10 @@ def test_stopped_at_a_mark_it_goes_on_to_the_same_weights(
 ):
     """Prevents a resume that forgets the best weights, a random state, the optimizer, its place in
     the data, or what a method remembers: a queue, a momentum encoder."""
-
-    class Stop(Scores):
-        def __call__(self, method):
-            if len(self.seen) == mark:
-                raise Interrupted
-            return super().__call__(method)
-
     name, expected, weights = uninterrupted
+    dev = Stop(mark, *DEV)
     with pytest.raises(Interrupted):
-        fit(build(name, towers), corpus, PLAN, dev=Stop(*DEV), seed=7, checkpoints=tmp_path / "run")
+        fit(build(name, towers), corpus, PLAN, dev=dev, seed=7, checkpoints=tmp_path / "run")
     method = build(name, towers)
     dev = still_to_come(tmp_path / "run")
     result = fit(method, corpus, PLAN, dev=dev, seed=7, checkpoints=tmp_path / "run")
@@ -64,6 +74,40 @@ def test_stopped_at_a_mark_it_goes_on_to_the_same_weights(
     assert result.history == expected.history
     assert (result.best_step, result.best_dev) == (expected.best_step, 9)
     assert not (tmp_path / "run").exists()
+
+
+def test_killed_after_its_last_step_it_trains_no_step_more(towers, corpus, tmp_path, monkeypatch):
+    """Prevents an eleventh step of ten: transformers looks whether training is over only after a
+    step."""
+    plan, scores = schedule(steps=10, eval_every=2), (0, 1, 2, 3, 4, 5)
+    expected, weights = whole("simcse", towers, corpus, plan, scores)
+
+    def killed(folder):
+        raise Interrupted
+
+    folder = tmp_path / "run"
+    with monkeypatch.context() as patch:
+        patch.setattr(sys.modules["cselab.training.fit"], "remove_checkpoints", killed)
+        method, dev = build("simcse", towers), Scores(*scores)
+        with pytest.raises(Interrupted):
+            fit(method, corpus, plan, dev=dev, seed=7, checkpoints=folder)
+    assert (folder / "checkpoint-10" / checkpoints.HISTORY).is_file()
+    method = build("simcse", towers)
+    result = fit(method, corpus, plan, dev=Scores(5, 6, 7), seed=7, checkpoints=folder)
+    assert same(method.state_dict(), weights)
+    assert result.history == expected.history
+
+
+def test_collapse_after_a_resume_is_measured_from_the_start(towers, corpus, tmp_path, monkeypatch):
+    """Prevents embeddings that collapsed around an interruption from being taken for the start."""
+    looks = itertools.chain([-2.0] * 3, itertools.repeat(-0.04))
+    monkeypatch.setattr(watch, "uniformity", lambda _: torch.tensor(next(looks)))
+    folder, killed = tmp_path / "run", Stop(2, 0, 0)
+    with pytest.raises(Interrupted):
+        fit(build("simcse", towers), corpus, schedule(), dev=killed, seed=7, checkpoints=folder)
+    dev = Scores(0, 0)
+    with pytest.raises(DivergenceError, match=r"went from -2\.00 to -0\.04"):
+        fit(build("simcse", towers), corpus, schedule(), dev=dev, seed=7, checkpoints=folder)
 
 
 def test_half_removed_checkpoints_are_not_resumed_from(tmp_path, monkeypatch):

@@ -1,6 +1,7 @@
 """Round-trip translation of a corpus, and a report of its changes (EDFSE, TNCSE, JTCSE)."""
 
 import itertools
+import math
 import time
 from collections.abc import Iterable, Iterator, Sized
 from dataclasses import dataclass
@@ -125,7 +126,7 @@ class RoundTripReport:
         sentences: Number of sentences.
         changed: Share of sentences that changed.
         overlap: Mean Jaccard index of the word sets before and after.
-        length_ratio: Mean of words after over words before.
+        length_ratio: Mean of words after over words before; NaN if no sentence has words.
         self_bleu: BLEU (0 to 100, sacrebleu) of the round trips against the sentences; 100: no
             change.
         duplicates: Share of round trips that equal an earlier one.
@@ -151,6 +152,8 @@ class RoundTripReport:
 def report(pairs: Iterable[tuple[str, str]], *, samples: int = 5) -> RoundTripReport:
     """Statistics of (original, round trip) pairs; self-BLEU of at most 2,000, evenly spread.
 
+    Words are of Latin letters, as in English.
+
     Args:
         pairs: (sentence, round trip).
         samples: Changed pairs to show, evenly spread.
@@ -164,13 +167,14 @@ def report(pairs: Iterable[tuple[str, str]], *, samples: int = 5) -> RoundTripRe
     if not pairs:
         raise DataError("no pairs to report on; give at least one (original, round trip)")
     lengths = [(len(WORD.findall(a)), len(WORD.findall(b))) for a, b in pairs]
+    ratios = [after / before for before, after in lengths if before]
     changed = [(a, b) for a, b in pairs if a != b]
     before, after = zip(*_spread(pairs, SAMPLED), strict=True)
     return RoundTripReport(
         sentences=len(pairs),
         changed=len(changed) / len(pairs),
         overlap=fmean(token_overlap(a, b) for a, b in pairs),
-        length_ratio=fmean(after / before for before, after in lengths if before),
+        length_ratio=fmean(ratios) if ratios else math.nan,
         self_bleu=sacrebleu.corpus_bleu(after, [before], force=True).score,
         duplicates=1 - len({b for _, b in pairs}) / len(pairs),
         samples=tuple(_spread(changed, samples)),
