@@ -327,6 +327,11 @@ BAD = [
     ("-p outputs, run", user.run("00", "-p", "outputs=x"), r"-p outputs=x: .* give it there alone"),
     ("-p outputs, train", user.train("sif", "-p", "outputs=x"), r"outputs=x: .* give it there"),
     (
+        "-p modules, sweep",
+        user.sweep("-m", "sif", "-p", "modules=my.py"),
+        r"-p modules=my.py: .* give it there alone",
+    ),
+    (
         "-p outputs, sweep",
         user.sweep("-m", "sif", "-p", "machine.outputs=x"),
         r"-p machine.outputs=x: .* give it there alone",

@@ -137,7 +137,7 @@ def cls_energy(
         torch.Size([6])
     """
     energies = []
-    for batch in token_batches(tokenizer, sentences, tower.device):
+    for batch in token_batches(tokenizer, sentences, tower):
         energies.append(context_energy(trace(tower, **batch).context, batch["attention_mask"]))
     return torch.cat(energies, dim=1).mean(1).cpu()
 
@@ -193,7 +193,7 @@ def attention_sink(
         (('[CLS]', '[SEP]', 'final punctuation', 'other tokens'), torch.Size([6, 4]))
     """
     shares = []
-    for batch in token_batches(tokenizer, sentences, tower.device):
+    for batch in token_batches(tokenizer, sentences, tower):
         received = received_attention(trace(tower, **batch).attention, batch["attention_mask"])
         rows = zip(*batch.values(), strict=True)
         classes = torch.stack([token_classes(tokenizer, ids, mask) for ids, mask in rows])

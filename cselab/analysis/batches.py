@@ -2,9 +2,10 @@
 
 from collections.abc import Iterator, Sequence
 
-import torch
 from torch import Tensor
-from transformers import PreTrainedTokenizerBase
+from transformers import PreTrainedModel, PreTrainedTokenizerBase
+
+from cselab.models import longest_input
 
 BATCH = 64
 
@@ -12,7 +13,7 @@ BATCH = 64
 def token_batches(
     tokenizer: PreTrainedTokenizerBase,
     sentences: Sequence[str],
-    device: torch.device,
+    model: PreTrainedModel,
     *,
     max_length: int | None = None,
 ) -> Iterator[dict[str, Tensor]]:
@@ -21,16 +22,16 @@ def token_batches(
     Args:
         tokenizer: The model's.
         sentences: Any number of sentences.
-        device: Device of the batches.
-        max_length: Tokens of a sentence; None: the tokenizer's.
+        model: The model that reads the batches, on its device.
+        max_length: Tokens of a sentence; None: as many as the model reads.
     """
     for start in range(0, len(sentences), BATCH):
         batch = tokenizer(
             list(sentences[start : start + BATCH]),
             padding=True,
             truncation=True,
-            max_length=max_length,
+            max_length=max_length or longest_input(model),
             return_tensors="pt",
             return_token_type_ids=False,
-        ).to(device)
+        ).to(model.device)
         yield {name: batch[name] for name in ("input_ids", "attention_mask")}

@@ -75,7 +75,7 @@ def _embed_at_each_depth(
     depths: list[list[torch.Tensor]] = []
     norm = getattr(encoder.backbone, "norm", torch.nn.Identity())
     with evaluating(encoder), torch.inference_mode():
-        for batch in token_batches(tokenizer, text, encoder.backbone.device, max_length=MAX_LENGTH):
+        for batch in token_batches(tokenizer, text, encoder.backbone, max_length=MAX_LENGTH):
             states = encoder.backbone(**batch, output_hidden_states=True).hidden_states
             cuts = [*(norm(layer) for layer in states[:-1]), states[-1]]  # the last is normed
             pooled = (pool(cut, batch["attention_mask"], encoder.pooling) for cut in cuts)

@@ -92,7 +92,7 @@ def sentence_dependency(
     """
     means = []
     with evaluating(encoder), torch.inference_mode():
-        for batch in token_batches(tokenizer_of(encoder), sentences, encoder.backbone.device):
+        for batch in token_batches(tokenizer_of(encoder), sentences, encoder.backbone):
             states = encoder.backbone(**batch).last_hidden_state
             correlations = token_dependency(
                 states, batch["attention_mask"], turning_point=turning_point

@@ -47,7 +47,7 @@ def vector_norms(
     """
     cls, pooled = [], []
     with evaluating(tower), torch.inference_mode():
-        for batch in token_batches(tokenizer, sentences, tower.device):
+        for batch in token_batches(tokenizer, sentences, tower):
             output = tower(**batch)
             cls.append(output.last_hidden_state[:, 0].norm(dim=-1).cpu())
             if output.pooler_output is not None:

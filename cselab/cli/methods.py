@@ -131,7 +131,7 @@ def sweep(
     modules = [Path(name) for name in method or () if name.endswith(".py")]
     if grid and (named or notebook):
         raise SettingsError("give a grid, or --method and --notebook, not both")
-    taken = ("methods", "notebooks", *OF_OUTPUTS, *(("seeds", "seed") if seeds else ()))
+    taken = ("methods", "modules", "notebooks", *OF_OUTPUTS, *(("seeds", "seed") if seeds else ()))
     given = given_settings(parameter, taken=taken)
     axes = {path: axis(value) for path, value in given.items()}
     declared = read_grid(grid) if grid else {"methods": named, "notebooks": notebook or []}

@@ -2,6 +2,7 @@
 
 import dataclasses
 import functools
+import hashlib
 import inspect
 import re
 import sys
@@ -111,26 +112,39 @@ def _shown(value: Any, parts: dict[str, str]) -> str:
         return value.code
     if hasattr(value, "__wrapped__"):  # functools.cache
         return _shown(value.__wrapped__, parts)
+    name, kind = f"object {id(value)}", type(value).__qualname__
+    if name in parts:  # seen, perhaps on the way here
+        return kind
+    parts[name] = ""
     state = _state(value)
-    return type(value).__qualname__ + (f"({_shown(state, parts)})" if state else "")
+    return f"{kind}({_shown(state, parts)})" if state else kind
 
 
 def _state(value: Any) -> Any:
     """What an object holds, where it is known to be the same in every process."""
-    if isinstance(value, (torch.Tensor, np.ndarray)):
-        return str(value.dtype), value.tolist()
+    if isinstance(value, torch.Tensor):
+        known = value.layout == torch.strided and not value.is_meta
+        content = value.detach().cpu().contiguous().reshape(-1).view(torch.uint8) if known else ()
+        return str(value.dtype), tuple(value.shape), _digest(np.asarray(content))
+    if isinstance(value, np.ndarray):
+        known = not value.dtype.hasobject  # else bytes are addresses
+        return str(value.dtype), value.shape, _digest(value) if known else value.tolist()
     if isinstance(value, (np.generic, range)):
         return repr(value)
     if isinstance(value, re.Pattern):
         return value.pattern, value.flags
     if dataclasses.is_dataclass(value):
-        return {item.name: getattr(value, item.name) for item in dataclasses.fields(value)}
+        return {item.name: getattr(value, item.name, None) for item in dataclasses.fields(value)}
     if isinstance(value, BaseModel):
         return dict(value)
     if isinstance(value, torch.nn.Module):  # weights may be drawn at random
         plain = {k: v for k, v in vars(value).items() if isinstance(v, (str, int, float, tuple))}
         return plain, dict(value.named_buffers(recurse=False)), dict(value.named_children())
     return None
+
+
+def _digest(array: np.ndarray) -> str:
+    return hashlib.sha256(array.tobytes()).hexdigest()
 
 
 def _used(function: FunctionType) -> Iterator[tuple[str, Any]]:

@@ -119,7 +119,8 @@ def expand(grid: Mapping[str, Any], notebooks: Path, *, modules: Sequence[Path] 
         load_method_file(module)
     top = {key: value for key, value in grid.items() if key != "modules"}
     blocks, given = top.pop("runs", [{}]), _listed(top.pop("measures", DEFAULT))
-    measures = tuple(part.strip() for text in given for part in str(text).split(","))
+    parts = (part.strip() for text in given for part in str(text).split(","))
+    measures = tuple(dict.fromkeys(parts))
     if not measures:
         raise SettingsError('measures is empty; leave it out, or give measures = ["sts"]')
     for measure in measures:

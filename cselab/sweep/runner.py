@@ -60,8 +60,8 @@ def sweep(
         jobs = [Job.of(run) for run in runs]
         planned = _planned(client, jobs, place)
         finished = known.done([plan.key for plan in planned.values()])
-        keyed = {plan.key: job for job, plan in planned.items()}
-        _tell_other_labels(known, {key: keyed[key].label for key in finished})
+        keyed = _keyed(planned)
+        task.tell_other_labels(known, {key: keyed[key].label for key in finished})
         with Board([job.label for job in keyed.values()], len(client.nthreads())) as board:
             for key in finished:
                 board.found(keyed[key], task.summary(known, key))
@@ -87,12 +87,17 @@ def sweep(
     return board
 
 
-def _tell_other_labels(store: Store, labels: Mapping[str, str]) -> None:
-    """Say which runs the store has under another label than the grid's."""
-    kept = store.runs().set_index("key").label
-    for label, old in dict.fromkeys((label, kept[key]) for key, label in labels.items()):
-        if label != old:
-            print(f"{label!r} is in {store.path} as {old!r}, and the report calls it so")
+def _keyed(planned: Mapping[Job, Plan]) -> dict[str, Job]:
+    """Jobs by key. What a store takes for one run has one label, also where settings differ that
+    do not count in it (a device, beams of a translator without a beam search)."""
+    keyed: dict[str, Job] = {}
+    for job, plan in planned.items():
+        if (first := keyed.setdefault(plan.key, job)).label != job.label:
+            raise CselabError(
+                f"{first.label!r} and {job.label!r} are the same run: nothing that they differ in "
+                "changes a result; leave one out"
+            )
+    return keyed
 
 
 def _planned(client: Client, jobs: Sequence[Job], place: Place) -> dict[Job, Plan]:

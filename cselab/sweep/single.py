@@ -56,4 +56,5 @@ def train_one(
         job = Job.of(run)
         (plan,) = task.plans([job], Place(str(store), str(outputs.resolve()), sources))
         environment = session.workspace.environment
-        known.add(task.result(job, plan, seconds, "", rows, environment))
+        if not known.add(task.result(job, plan, seconds, "", rows, environment)):
+            task.tell_other_labels(known, {plan.key: run.label})

@@ -9,7 +9,7 @@ import os
 import socket
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import NamedTuple
@@ -261,7 +261,8 @@ def execute(job: Job, plan: Plan, place: Place, *_after: object) -> Summary:
 def measured(run: Run, session: Session) -> list[Row]:
     """Train, or find, the run's method and measure it."""
     encoder = train(run.config, session).encoder
-    return [row for measure in run.measures for row in MEASURES[measure](session, encoder)]
+    rows = [row for measure in run.measures for row in MEASURES[measure](session, encoder)]
+    return list({(row.measure, row.task): row for row in rows}.values())  # "sts" has dev too
 
 
 def result(
@@ -309,6 +310,19 @@ def summary(store: Store, key: str) -> Summary:
     return Summary(key, error, scores.get(("test", "average")), dev, seconds)
 
 
+def tell_other_labels(store: Store, labels: Mapping[str, str]) -> None:
+    """Say which runs the store has under another label.
+
+    Args:
+        store: The store.
+        labels: Labels by key, of runs that are in the store.
+    """
+    kept = store.runs().set_index("key").label
+    for label, old in dict.fromkeys((label, kept[key]) for key, label in labels.items()):
+        if label != old:
+            print(f"{label!r} is in {store.path} as {old!r}, and the report calls it so")
+
+
 def log_of(place: Place, key: str) -> Path:
     """What a run, or a training that runs share, printed."""
     return Path(place.outputs) / "sweep-logs" / f"{key}.log"
@@ -339,7 +353,13 @@ def _notebook(run: Run, key: str, place: Place) -> list[Row]:
         folder = outputs / "runs" / f"sweep-{key}"
         raise CselabError(f"notebook {notebook.stem} failed; see {folder}")
     recorded = read_rows(outputs / "runs" / f"sweep-{key}")
-    return [Row(row["method"], row["task"], row["score"], row["n"]) for row in recorded]
+    rows = {(row["method"], row["task"]): row for row in recorded}
+    if len(rows) < len(recorded):
+        raise CselabError(
+            f"notebook {notebook.stem} recorded a method with several seeds or settings, and a "
+            "sweep keeps one score a method and task; sweep the notebook's seeds and settings"
+        )
+    return [Row(*name, row["score"], row["n"]) for name, row in rows.items()]
 
 
 @contextlib.contextmanager

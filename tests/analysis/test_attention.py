@@ -69,6 +69,14 @@ def test_energy_by_hand(tower, word_tokenizer):
     )
 
 
+def test_a_long_sentence_is_cut_where_the_tower_ends(tower, word_tokenizer, monkeypatch):
+    """Prevents an error after a training, at a tokenizer whose folder names no length."""
+    monkeypatch.setattr(word_tokenizer, "model_max_length", int(1e30))
+    long = [" ".join(["dog"] * 500)]
+    assert cls_energy(tower, word_tokenizer, long).isfinite().all()
+    assert attention_sink(tower, word_tokenizer, long).isfinite().all()
+
+
 def test_energy_falls_with_length(tower, word_tokenizer):
     """Why models are compared on the same sentences."""
     short, long = (cls_energy(tower, word_tokenizer, [" ".join(["dog"] * n)]) for n in (2, 20))

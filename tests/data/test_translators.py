@@ -14,6 +14,7 @@ from cselab.data.translation.translators import (
 )
 from cselab.errors import DataError, SettingsError
 
+LANGUAGES = [">>fr<<", ">>en<<"]
 TEXT = ["a man is playing guitar .", "the dog", "a red ball is under the table in the park ."]
 
 
@@ -37,7 +38,7 @@ def marian(tmp_path_factory):
     )
     pieces = sentencepiece.SentencePieceProcessor(model_file=str(folder / "source.model"))
     words = [pieces.id_to_piece(i) for i in range(3, len(pieces))]
-    vocabulary = {word: i for i, word in enumerate(["</s>", "<unk>", *words, "<pad>"])}
+    vocabulary = {word: i for i, word in enumerate(["</s>", "<unk>", *LANGUAGES, *words, "<pad>"])}
     (folder / "vocab.json").write_text(json.dumps(vocabulary))
     model = folder / "source.model"
     tokenizer = MarianTokenizer(
@@ -179,6 +180,26 @@ def test_which_translator_a_setting_opens(marian, tmp_path):
             open_translator(name, "fr")
     with pytest.raises(SettingsError, match="unknown translator 'lexikal'; did you mean 'lexical'"):
         open_translator("lexikal", "fr")
+
+
+def test_a_translator_of_one_direction_is_refused(marian, monkeypatch):
+    """Prevents round trips in which English goes into the model that gives English."""
+    from transformers import MarianTokenizer
+
+    known = MarianTokenizer.get_vocab
+
+    def without(self):
+        return {word: i for word, i in known(self).items() if word not in LANGUAGES}
+
+    monkeypatch.setattr(MarianTokenizer, "get_vocab", without)
+    with pytest.raises(DataError, match="no tokens of languages, so it knows one direction alone"):
+        open_translator(str(marian), "fr")
+
+
+def test_a_language_that_a_multilingual_model_does_not_know_is_one_line(m2m100):
+    """Prevents `KeyError: 'xx'`."""
+    with pytest.raises(DataError, match="does not know 'xx'"):
+        open_translator(str(m2m100), "xx")
 
 
 def test_a_folder_that_is_no_translator_is_refused(tmp_path):

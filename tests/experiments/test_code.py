@@ -96,7 +96,7 @@ def test_an_unrelated_method_is_not_in_the_code_of_another():
 
 FILE = '''
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 from functools import cache, cached_property, partial, wraps
 from pathlib import Path
@@ -128,9 +128,13 @@ LOSS = torch.nn.CrossEntropyLoss(label_smoothing=0.1)
 @dataclass
 class Option:
     width: float
+    unset: int = field(init=False)
 
 
 OPTION = Option(1.5)
+OPTION.itself = OPTION
+SPARSE = torch.eye(2).to_sparse()
+HALF = torch.tensor(0.5, dtype=torch.bfloat16)
 
 
 @cache
@@ -212,7 +216,7 @@ class Mine(Base):
 
     def held(self):
         kept(1), compiled(1.0)
-        return WEIGHTS, SCALES, RATE, LAYERS, PATTERN, LOSS, OPTION
+        return WEIGHTS, SCALES, RATE, LAYERS, PATTERN, LOSS, OPTION, SPARSE, HALF
 '''
 HELPERS = "def distant(x):\n    return x\n\n\nUNUSED = 1\n"
 CHANGES = {
@@ -236,6 +240,7 @@ CHANGES = {
     "path": ("one.txt", "two.txt"),
     "member of an enum": ("Kind.whole", "Kind.part"),
     "tensor": ("tensor([1.0", "tensor([1.1"),
+    "number in half precision": ("tensor(0.5", "tensor(0.6"),
     "array": ("array([3.0", "array([3.1"),
     "number of numpy": ("float32(0.5)", "float32(0.6)"),
     "range": ("range(3)", "range(4)"),

@@ -15,6 +15,7 @@ from cselab.sweep import task
 from cselab.sweep.grid import expand
 from cselab.sweep.measures import Row
 from cselab.sweep.runner import sweep
+from cselab.sweep.single import train_one
 from cselab.sweep.store import Store
 
 NOTEBOOKS = Path(__file__).resolve().parents[2] / "notebooks"
@@ -81,6 +82,33 @@ def test_a_sweep_trains_what_is_shared_once_and_nothing_twice(client, runs, tmp_
     capsys.readouterr()
     sweep(client, runs(methods="sum", label="towers", seeds=[1, 2]), store, tmp_path)
     assert capsys.readouterr().out.startswith(f"'towers' is in {store} as 'sum', and the report")
+
+
+@pytest.mark.parametrize(
+    "differing",
+    [{"methods": "edfse", "beams": [1, 4]}, {"methods": "untrained", "device": ["cpu", "auto"]}],
+)
+def test_what_no_result_depends_on_makes_no_second_run(client, runs, tmp_path, differing):
+    """Prevents one of two labels from being dropped without a word, since a store has one run."""
+    with pytest.raises(CselabError, match="are the same run: nothing that they differ in"):
+        sweep(client, runs(runs=[differing], seeds=[1]), tmp_path / "s.sqlite", tmp_path)
+
+
+def test_a_number_that_two_measures_give_is_kept_once(client, runs, tmp_path):
+    """Prevents `measures=sts,dev` from failing when all is trained, because both measure dev."""
+    store = tmp_path / "s.sqlite"
+    grid = runs(methods="untrained", measures=["sts", "dev", "sts"], seeds=[1])
+    assert sweep(client, grid, store, tmp_path).finished == 1
+    assert sorted(Store(store).scores().measure) == ["dev", "test", "test"]
+
+
+def test_a_label_that_the_store_does_not_take_is_said(small_backbone, tmp_path, capsys):
+    """Prevents `cselab train --store` from keeping a run under its old label without a word."""
+    few = {"backbone": small_backbone, "sentences": 60, "dev_pairs": 12, "synthetic_pairs": 40}
+    given = {**few, "device": "cpu", "measures": "dev"}
+    for label in ("old", "new"):
+        train_one("untrained", {**given, "label": label}, tmp_path, tmp_path / "s.sqlite")
+    assert capsys.readouterr().out.endswith("as 'old', and the report calls it so\n")
 
 
 def test_real_text_is_measured_without_captions_too(client, runs, data_dir, tmp_path):
@@ -227,8 +255,8 @@ def test_two_sweeps_on_one_store(client, runs, tmp_path):
         assert owner.exists()  # it is the other's
 
 
-def test_a_notebook_in_a_grid(client, tmp_path, monkeypatch):
-    """Prevents a notebook's scores from getting lost, and parameters that stay the defaults."""
+def scoring_notebook(path: Path, seeds: str) -> None:
+    """A notebook that records a score of one method with each of `seeds`."""
     import nbformat
 
     cells = [
@@ -237,13 +265,30 @@ def test_a_notebook_in_a_grid(client, tmp_path, monkeypatch):
             'profile: str = "tiny"\nseed: int = 42', metadata={"tags": ["parameters"]}
         ),
         nbformat.v4.new_code_cell(
-            "import json, os\nrow = dict(method='m', task='T', score=50.0 + seed, n=3, seed=seed,"
-            " settings='s')\nopen(os.environ['CSELAB_RUN_DIR'] + '/results.jsonl',"
-            " 'a').write(json.dumps(row) + '\\n')"
+            "import json, os\n"
+            f"for s in {seeds}:\n"
+            "    row = dict(method='m', task='T', score=50.0 + s, n=3, seed=s, settings='s')\n"
+            "    with open(os.environ['CSELAB_RUN_DIR'] + '/results.jsonl', 'a') as file:\n"
+            "        file.write(json.dumps(row) + '\\n')"
         ),
     ]
     kernel = {"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}}
-    nbformat.write(nbformat.v4.new_notebook(cells=cells, metadata=kernel), tmp_path / "01_t.ipynb")
+    nbformat.write(nbformat.v4.new_notebook(cells=cells, metadata=kernel), path)
+
+
+def test_a_notebook_of_several_seeds_in_a_grid_is_one_line(client, tmp_path, monkeypatch):
+    """Prevents an IntegrityError after the notebook has run, and at every later sweep."""
+    scoring_notebook(tmp_path / "01_t.ipynb", "(seed, seed + 1)")
+    monkeypatch.setattr(task, "data_fingerprint", lambda session: "d")
+    found = expand({"notebooks": ["01"], "seeds": [1]}, tmp_path)
+    sweep(client, found, tmp_path / "s.sqlite", tmp_path / "o")
+    (error,) = Store(tmp_path / "s.sqlite").runs().error
+    assert "01_t recorded a method with several seeds or settings" in error
+
+
+def test_a_notebook_in_a_grid(client, tmp_path, monkeypatch):
+    """Prevents a notebook's scores from getting lost, and parameters that stay the defaults."""
+    scoring_notebook(tmp_path / "01_t.ipynb", "[seed]")
     monkeypatch.setattr(task, "data_fingerprint", lambda session: "d")
     found = expand({"notebooks": ["01"], "seeds": [1, 2]}, tmp_path)
     board = sweep(client, found, tmp_path / "s.sqlite", tmp_path / "o")

@@ -128,6 +128,9 @@ class Seq2Seq:
     def _set_languages(self, source: str | None, target: str | None) -> None:
         self.source, self.prefix = source, ""
         if hasattr(self.tokenizer, "get_lang_id"):
+            for language in (source, target):
+                if language not in self.tokenizer.lang_code_to_id:
+                    raise DataError(f"the translator at {self.name!r} does not know {language!r}")
             self.search["forced_bos_token_id"] = self.tokenizer.get_lang_id(target)
         elif target and f">>{target}<<" in self.tokenizer.get_vocab():
             self.prefix = f">>{target}<< "
@@ -135,6 +138,12 @@ class Seq2Seq:
             raise DataError(
                 f"the translator at {self.name!r} has no token >>{target}<<, so it does not know "
                 f"{target!r}"
+            )
+        elif source:
+            raise DataError(
+                f"the translator at {self.name!r} has no tokens of languages, so it knows one "
+                "direction alone; give a folder that `cselab train-translator` made, or the name "
+                "opus-mt with hub=True"
             )
 
     def __call__(self, sentences: list[str]) -> list[str]:
