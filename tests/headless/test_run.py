@@ -170,6 +170,7 @@ def test_several_at_a_time(tmp_path):
     )
 
 
+@pytest.mark.slow  # three kernels
 def test_the_first_failure_ends_a_run_of_several_at_a_time(tmp_path):
     """Prevents notebooks that start after the failure, and one that ends after it but is executed
     again by --resume."""
