@@ -18,6 +18,7 @@ import zero_shot  # noqa: F401
 from timing import BENCHMARKS
 
 from cselab.experiments.environment import environment_stamp
+from cselab.paths import replacing
 
 ROOT = Path(__file__).resolve().parents[1]
 RESULTS = ROOT / "outputs" / "reference" / "benchmarks.json"
@@ -49,7 +50,8 @@ def main() -> None:
         for name, figures in found.items():
             print(f"   {name}: {figures}", flush=True)
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(json.dumps(results, indent=1) + "\n")
+        with replacing(path) as work:
+            work.write_text(json.dumps(results, indent=1) + "\n")
 
 
 if __name__ == "__main__":

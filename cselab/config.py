@@ -7,10 +7,11 @@ that is marked as shared (`shared(...)`: the backbone, bfloat16) is set wherever
 """
 
 import json
+import os
 from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 from pydantic.fields import FieldInfo
 
 from cselab.errors import SettingsError, nearest
@@ -45,6 +46,12 @@ class Config(BaseModel):
     )
     main: ClassVar[str]
     """Of a member of a mapping, such as a loss term: the field that a bare value sets."""
+
+    @field_validator("*", mode="before")
+    @classmethod
+    def _path_as_text(cls, value: Any) -> Any:
+        """The text of a path; a field that takes a path makes one of it again."""
+        return os.fspath(value) if isinstance(value, os.PathLike) else value
 
     def paths(self) -> Iterator[tuple[Path, FieldInfo | None]]:
         """Every value of the tree by its full path, with the field it is."""

@@ -1,7 +1,17 @@
 """The errors a user can meet, one line each: what is wrong, what was expected, what to do."""
 
 import difflib
+import errno
 from collections.abc import Iterable
+
+FULL = (
+    "No space left on device",
+    "Disk quota exceeded",
+    "database or disk is full",
+    "PytorchStreamWriter failed writing",
+    "] . unexpected pos ",
+)
+"""What the system, SQLite and torch say of a full disk."""
 
 
 class CselabError(ValueError):
@@ -45,6 +55,24 @@ class Interrupted(KeyboardInterrupt):
 
     def _render_traceback_(self) -> list[str]:
         return [str(self)]
+
+
+def no_space(error: BaseException | None) -> bool:
+    """Whether an error, or one that it comes from, is that of a full disk, or of a quota.
+
+    Libraries have types of their own for it, and say it in words alone.
+
+    Examples:
+        >>> from cselab.errors import no_space
+        >>> no_space(RuntimeError("No space left on device")), no_space(ValueError("x"))
+        (True, False)
+    """
+    while error is not None:
+        is_errno = isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT)
+        if is_errno or any(words in str(error) for words in FULL):
+            return True
+        error = error.__cause__ or error.__context__
+    return False
 
 
 def nearest(name: str, valid: Iterable[str]) -> str:

@@ -1,5 +1,5 @@
-"""Where the project's files are, in a checkout and in an installed package; and how one is
-replaced."""
+"""Where the project's files are, in a checkout and in an installed package; the paths that users
+type; and how a file is replaced."""
 
 import os
 import uuid
@@ -7,10 +7,19 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from cselab.errors import DataError
+from cselab.errors import DataError, SettingsError
 
 PACKAGE = Path(__file__).resolve().parent
+MODEL_SUFFIXES = (".json", ".txt", ".model", ".spm", ".safetensors", ".bin")
+"""Suffixes of a model's configuration, tokenizer and weights."""
+POINTER = b"version https://git-lfs.github.com/spec/"
+"""What Git LFS leaves in a file's place where it is not installed, or did not pull."""
 IN_CHECKOUT = {"data": "data", "notebooks": "notebooks", "reference": "outputs/reference"}
+VARIABLES = ("CSELAB_DATA", "CSELAB_OUTPUTS")
+"""Environment variables that hold a folder."""
+ENDINGS = (".txt", ".tsv", ".csv", ".gz")
+"""What is never the end of a name of data."""
+TRANSLATORS = ("lexical", "opus-mt", "multilingual")
 
 
 def shipped(name: str) -> Path:
@@ -46,7 +55,68 @@ def project_path(path: str | Path) -> Path:
     root = here.parent if here.name == "notebooks" else here
     if (PACKAGE.parent / "pyproject.toml").is_file():
         root = PACKAGE.parent
-    return (root / Path(path).expanduser()).resolve()
+    return (root / expanded(path)).resolve()
+
+
+def expanded(path: str | Path) -> Path:
+    """The path with "~" replaced by the home folder.
+
+    Raises:
+        SettingsError: If the user has no home folder.
+    """
+    try:
+        return Path(path).expanduser()
+    except RuntimeError:
+        raise SettingsError(f"{path}: no home folder is known; write the path in full") from None
+
+
+def absolute(path: str | Path) -> Path:
+    """The path from the root: "~" is the home, a relative path is relative to the working folder.
+
+    A link stays a link, for its name may be that of a task.
+
+    Raises:
+        SettingsError: As `expanded`.
+
+    Examples:
+        >>> from pathlib import Path
+        >>> from cselab.paths import absolute
+        >>> absolute("pairs.tsv") == Path.cwd() / "pairs.tsv"
+        True
+    """
+    return expanded(path).absolute()
+
+
+def located(text: str, *, folders: bool = False) -> str:
+    """A setting's value with its path made absolute, if it is a path and not a name.
+
+    A run may be computed in another process, whose working folder is another.
+
+    Args:
+        text: A path, or a name: of data, of a model that ships or is on the hub, of a translator.
+        folders: Whether it may be a folder; a folder does not hide a name that ships.
+
+    Raises:
+        SettingsError: As `expanded`.
+
+    Examples:
+        >>> from pathlib import Path
+        >>> from cselab.paths import located
+        >>> located("STS12"), located("tiny-bert", folders=True)
+        ('STS12', 'tiny-bert')
+        >>> located("pairs.tsv") == str(Path.cwd() / "pairs.tsv")
+        True
+    """
+    is_path = text.startswith(("~", ".", os.sep)) or text.lower().endswith(ENDINGS)
+    if folders:
+        is_path |= "{pivot}" in text or (os.path.isdir(text) and not _is_name_of_model(text))
+    else:
+        is_path |= ("." in text or os.sep in text) and os.path.isfile(text)
+    return str(absolute(text)) if is_path else text
+
+
+def _is_name_of_model(text: str) -> bool:
+    return text in TRANSLATORS or (shipped("data") / "backbones" / text).is_dir()
 
 
 @contextmanager
@@ -74,3 +144,30 @@ def replacing(target: Path) -> Iterator[Path]:
         os.replace(work, target)
     finally:
         work.unlink(missing_ok=True)
+
+
+def check_readable(place: str | Path) -> None:
+    """Check that a file, or each file of a model in a folder, can be read; a missing one is passed.
+
+    Raises:
+        DataError: For a file without permission, and for a pointer that Git LFS left in its place.
+    """
+    place = Path(place)
+    try:
+        files = sorted(place.iterdir()) if place.is_dir() else [place]
+        read = set(MODEL_SUFFIXES)
+        if any(path.suffix == ".safetensors" for path in files):
+            read.remove(".bin")  # the same weights
+        for path in files:
+            if path.is_file() and (path == place or path.suffix in read):
+                with path.open("rb") as file:
+                    start = file.read(len(POINTER))
+                if start == POINTER:
+                    raise DataError(
+                        f"{path} is a pointer of Git LFS, not the file itself; run `git lfs pull` "
+                        "in its repository"
+                    )
+    except OSError as error:
+        raise DataError(
+            f"{error.filename or place} cannot be read ({error.strerror}); check its permissions"
+        ) from None

@@ -43,7 +43,7 @@ def filled(page: str) -> str:
 
     def fill(found: re.Match) -> str:
         kind, *given = found[1].split()
-        table = markdown(result_tables.KINDS[kind](*given))
+        table = markdown(result_tables.KINDS[kind](*given), markup=True)
         return f"<!-- table: {found[1]} -->\n\n{table}\n\n<!-- end -->"
 
     return re.sub(r"<!-- table: (.+?) -->.*?<!-- end -->", fill, page, flags=re.DOTALL)
@@ -59,7 +59,7 @@ def rendered(template: str) -> tuple[str, dict[str, pandas.DataFrame]]:
     def table(kind: str, *given: str) -> str:
         found, name = result_tables.KINDS[kind](*given), "-".join([kind, *given])
         tables[name] = found
-        return f"{markdown(found)}\n\n[CSV](tables/{name}.csv)"
+        return f"{markdown(found, markup=True)}\n\n[CSV](tables/{name}.csv)"
 
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(TEMPLATES),

@@ -28,6 +28,22 @@ def _no_output_folders_of_other_tests(monkeypatch):
         monkeypatch.delenv(variable, raising=False)
 
 
+@pytest.fixture(scope="session", autouse=True)
+def _nothing_of_a_user_changes():
+    """Prevents rows of tests among those of somebody's own runs."""
+    before = _outputs_of_users()
+    yield
+    changed = {path for path, _ in before ^ _outputs_of_users()}
+    assert not changed, f"a test (or a run meanwhile) wrote into outputs: {sorted(changed)[:5]}"
+
+
+def _outputs_of_users() -> set[tuple[str, int]]:
+    """Files in the project's outputs, but for those that belong to it, with their times."""
+    folders = [path for path in (ROOT / "outputs").iterdir() if path.name != "reference"]
+    files = (path for folder in folders for path in [folder, *folder.rglob("*")])
+    return {(str(path), path.stat().st_mtime_ns) for path in files if path.is_file()}
+
+
 @pytest.fixture(scope="session")
 def browser():
     """Headless Chromium of the system. Without one the tests are skipped; with

@@ -11,6 +11,7 @@ import json
 import os
 import re
 import shutil
+import socket
 import subprocess
 import sys
 import tempfile
@@ -19,13 +20,15 @@ from pathlib import Path
 
 import httpx
 import huggingface_hub
+import jaxtyping
 import pytest
 from distributed import LocalCluster
+from example_result import RESULT
 from huggingface_hub import errors
 from safetensors.torch import load_file, save_file
 
 from cselab import cli, open_lab
-from cselab.data import load_corpus, load_sts
+from cselab.data import load_corpus, load_csts, load_sts
 from cselab.data.captions import load_captions
 from cselab.data.nli import load_nli_triplets, load_simcse_triplets
 from cselab.data.sources import embedded_dir
@@ -35,12 +38,17 @@ from cselab.data.translation.translators import open_translator
 from cselab.errors import CselabError
 from cselab.experiments import configure
 from cselab.models import Ensemble, SentenceEncoder, TwinEncoder, export, load, load_decoder
-from cselab.widgets import AttentionInspector
+from cselab.sweep.store import Store
+from cselab.widgets import AttentionInspector, NormExplorer
 
 QUICK = {"sentences": 60, "dev_pairs": 12, "synthetic_pairs": 40, "triplets": 10, "device": "cpu"}
 BATCHES = {"batch_size": 8, "towers": {"batch_size": 8}}
 BERT, LLAMA = (str(embedded_dir() / "backbones" / name) for name in ("tiny-bert", "tiny-llama"))
 HEADER = "sentence1\tsentence2\tscore\n"
+TURNS = {"a.tsv": HEADER + 9 * "a\tb\t0\nc\td\t5\n" + "a\tb\t0\n"}
+CSV = HEADER.replace("\t", ",")
+UTF_16 = "two words\n".encode("utf-16")
+LFS = b"version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 12345\n"
 CUT_OFF = gzip.compress("".join(f"{number**7:x}\n" for number in range(999)).encode())[:500]
 ONE = 'methods = ["sif"]\n'
 IN_PLACE = (".lock", ".dirlock", "sweep.log", ".sqlite")
@@ -120,12 +128,27 @@ class User:
     def grid(self, text: str):
         self.cselab("sweep", "--dry-run", "{folder}/grid", grid=text)
 
-    def cluster(self, parameter: str):
+    def cluster(self, parameter: str, store: str = "{outputs}/s.sqlite"):
         """A whole sweep, on a scheduler in this process."""
         given = ("-p", "sentences=60", "-p", "triplets=10", "-p", parameter, "-m", "simcse")
-        kept = ("--outputs", "{outputs}", "--store", "{outputs}/s.sqlite")
+        kept = ("--outputs", "{outputs}", "--store", store)
         address = self.request.getfixturevalue("scheduler")
         self.cselab("sweep", *given, *kept, "--scheduler", address)
+
+    def silent_scheduler(self):
+        """The port of a server that waits for another protocol, as a dashboard does."""
+        self.monkeypatch.setattr("cselab.sweep.cluster.START", 1)
+        with socket.create_server(("127.0.0.1", 0)) as server:
+            address = f"tcp://127.0.0.1:{server.getsockname()[1]}"
+            self.cselab("sweep", "-m", "sif", "--outputs", "{outputs}", "--scheduler", address)
+
+    def report(self, *arguments: str):
+        Store(self.folder / "s.sqlite").add(RESULT)
+        self.cselab("report", "--store", "{folder}/s.sqlite", *arguments)
+
+    def pretrains_here(self):
+        self.monkeypatch.chdir(self.folder / "temporary")
+        self.cselab("pretrain", ".")
 
     def outside(self, *arguments: str):
         """The command line in a process of its own, without a keyboard."""
@@ -174,6 +197,17 @@ class User:
 
     def export_here(self):
         export(self.twin(), self.folder)
+
+    def twin_as_backbone(self):
+        self.twin().save_pretrained(self.folder / "twin")
+        self.check("simcse", backbone="{folder}/twin")
+
+    def norms(self, sentences):
+        NormExplorer({"bert": self.model("make_bert")}, sentences)
+
+    def pairs(self, pairs):
+        self.monkeypatch.setattr(jaxtyping.config, "jaxtyping_disable", True)  # as users have it
+        AttentionInspector({"bert": self.model("make_bert")}, "a dog", pairs)
 
     def two_widths(self):
         Ensemble([self.model("make_bert"), self.model("make_bert", hidden_size=16)])
@@ -240,6 +274,24 @@ def without(name: str):
     return lambda folder: (folder / name).unlink()
 
 
+def pointer(name: str):
+    """What Git LFS leaves of a file where it did not pull."""
+    return lambda folder: (folder / name).write_text(POINTER)
+
+
+def pickled(content: str):
+    def damage(folder: Path):
+        (folder / "model.safetensors").unlink()
+        (folder / "pytorch_model.bin").write_text(content)
+
+    return damage
+
+
+def no_padding(folder: Path):
+    path = folder / "tokenizer_config.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), "pad_token": None}))
+
+
 def cut_off(folder: Path):
     os.truncate(folder / "model.safetensors", 5000)
 
@@ -251,6 +303,7 @@ def more_words(folder: Path):
     path.write_text(json.dumps(state))
 
 
+POINTER = "version https://git-lfs.github.com/spec/v1\noid sha256:4d7a2146\nsize 12345\n"
 NOT_CACHED = errors.LocalEntryNotFoundError("nothing in the cache")
 NOT_THERE = errors.RepositoryNotFoundError(
     "404", response=httpx.Response(404, request=httpx.Request("GET", "https://hub"))
@@ -352,6 +405,27 @@ BAD = [
         user.cselab("card", "{folder}", **{"card.json": "{"}),
         r"is damaged .*; make the backbone",
     ),
+    # Files and folders that cannot be read or written, and a server that is no scheduler.
+    (
+        "init in a file",
+        user.cselab("init", f"{__file__}/x"),
+        r"write .*/x \(Not a dir.*; check the",
+    ),
+    ("report in a file", user.report("--folder", f"{__file__}/x"), r"write .*/x\S* \(Not a dir.*;"),
+    ("store in a file", user.cluster("seed=1", f"{__file__}/s"), r"write .*\(.*\); check the path"),
+    ("train's store", user.train("sif", "--store", f"{__file__}/s"), r"no store.*; choose another"),
+    ("pretrain in .", user.pretrains_here(), r"^\. cannot be replaced .*; give one inside it"),
+    ("~ of nobody", user.report("--folder", "~no-one/x"), r"~no-one/x: no home .*; write the path"),
+    (
+        "-m in Latin-1",
+        lambda u: u.sweep("-m", str(u.file("m.py", b"# caf\xe9"))),
+        r"m\.py is not UTF-8 text; save it as UTF-8",
+    ),
+    (
+        "dashboard",
+        user.silent_scheduler(),
+        r"no scheduler answers at .* \(TimeoutError\); start one",
+    ),
     # Sweeps and grids.
     ("--seeds 5-1", user.sweep("-m", "sif", "--seeds", "5-1"), r"'5-1' runs backwards; .* \"1-5\""),
     ("--seeds far", user.sweep("-m", "sif", "--seeds", "1-4294967296"), r"1-4294967296 is out of"),
@@ -405,6 +479,40 @@ BAD = [
     ("pairs", user.sts(HEADER + "a\tb\t1\n"), r"has 1 pairs, .* has 1500; get the official file"),
     ("quoted tab", user.sts(HEADER + '"a\tm"\tb\t1\n'), r"line 2: 4 cells, .* must become a space"),
     ("pairs in Latin", user.sts(gzip.compress(b"caf\xe9\n")), r"line 1: not UTF-8 .*; convert"),
+    # Files that are no text, and tables of other forms.
+    ("UTF-16", user.opens(load_corpus, "a.txt", UTF_16), r"line 1: a NUL byte, .*; convert UTF"),
+    ("no mark", user.opens(load_corpus, "a.txt", UTF_16[2:]), r"line 1: a NUL byte, .*; convert"),
+    ("NUL", user.opens(load_corpus, "a.txt.gz", "one\ntwo\0"), r"line 2: a NUL byte, .*; convert"),
+    ("NUL in pairs", user.sts(HEADER + "a\0\tb\t1\n"), r"line 2: a NUL byte, .*; convert UTF"),
+    ("zip", user.opens(load_corpus, "a.txt", b"PK\x03\x04\x14\0"), r"a zip archive .*; save its"),
+    ("PDF", user.opens(load_sts, "a.pdf", "%PDF-1.4\n"), r"a PDF, not a text; save its sent"),
+    ("page", user.opens(load_captions, "a.tsv", "<!DOCTYPE html>"), r"a web page, not a text; sav"),
+    ("JSON", user.opens(load_sts, "a.JSONL", "{}"), r"a \.jsonl file.*\(pandas\.read_json"),
+    ("LFS", user.opens(load_corpus, "a.txt", LFS), r"a pointer of Git LFS, .*; run `git lfs"),
+    ("LFS of pairs", user.sts(LFS), r"stsb-dev\.tsv\.gz is a pointer of Git LFS, .*; run `git lfs"),
+    ("LFS of NLI", user.reads(nli, "a", "nli/a.tsv.gz", LFS), r"of Git LFS, .*; run `git lfs"),
+    ("LFS of trips", user.trips(LFS.decode()), r"trips\.tsv is a pointer of Git LFS, .*; run"),
+    ("old Mac", user.opens(load_sts, "a.tsv", "a\tb\rc"), r"a carriage return alone; save it"),
+    ("few cells", user.sts(HEADER + "a\tb\n"), r"line 2: 2 cells, expected 3 .*; write all"),
+    ("comma", user.opens(load_sts, "a.csv", CSV + "a,b,c,1\n"), r"4 cells, .* quote marks"),
+    (
+        "quote",
+        user.opens(load_sts, "a.csv", CSV + '"a,b,1\n'),
+        r"unexpected .* quote marks",
+    ),
+    ("no header", user.opens(load_sts, "a.csv", "a,b,1\n"), r"'sentence1'; its first line must"),
+    ("a folder of pairs", lambda u: load_sts(u.folder), r"is a folder; give the path of a file in"),
+    ("file of C-STS", lambda u: load_csts(u.folder), r"C-STS has no split '.*'; valid: dev, test"),
+    ("file of MR", lambda u: load_transfer(u.folder), r"unknown transfer task '.*'; valid: CR"),
+    ("tasks 2024", user.train("sif", "-p", "tasks=2024"), r"unknown task '2024'; valid: SICK-R"),
+    ("corpus 2024", user.train("sif", "-p", "corpus=2024"), r"'2024' is looked for in the data"),
+    ("corpus true", user.train("sif", "-p", "corpus=true"), r"corpus: expected .*, got True"),
+    ("corpus .jsonl", user.train("sif", "-p", "corpus=a.jsonl"), r"no file a\.jsonl; a data"),
+    (
+        "one score",
+        user.train("sif", "-p", "dev_pairs=10", "-p", "dev_task={folder}/a.tsv", **TURNS),
+        r"dev_pairs=10 leaves pairs of one score, 0; give more, or None for all",
+    ),
     # Text.
     ("corpus", user.reads(load_corpus, "bok", "corpus/book.txt.gz", "a"), r"'bok' .*mean 'book'\?"),
     (
@@ -412,7 +520,7 @@ BAD = [
         user.opens(load_corpus, "text.csv", "a,b"),
         r"text\.csv is not a text .*; save .* a \.txt",
     ),
-    ("folder", lambda u: load_corpus(str(u.folder)), r"is not a text .*; save .* as a \.txt"),
+    ("folder", lambda u: load_corpus(str(u.folder)), r"is a folder; give the path of a file"),
     ("empty", user.opens(load_corpus, "a.txt", " \n"), r"no sentence in .*a\.txt; expected one"),
     (
         "document",
@@ -470,7 +578,7 @@ BAD = [
         user.trips("sentence\tround_trip\na\tb\n"),
         r"has no round trip of .*; prepare it from",
     ),
-    ("no header", user.trips("a\tb\n"), r"line 1: expected sentence, a tab and .*, got 'a\\tb'"),
+    ("trips' header", user.trips("a\tb\n"), r"'sentence'; its first line must name sentence, r"),
     # The hub.
     (
         "no hub",
@@ -570,6 +678,51 @@ BAD = [
         user.cselab("export", "{folder}/temporary", "{folder}/out"),
         r"no encoder in .*: expected cselab\.json",
     ),
+    # Files of models that are not what their names say; targets of an export; texts of widgets.
+    ("LFS weights", user.backbone(pointer("model.safetensors")), r"is a pointer of Git LFS.*; run"),
+    ("LFS pickle", user.backbone(pickled(POINTER)), r"pytorch_model\.bin is a pointer of Git LFS"),
+    ("LFS config", user.backbone(pointer("config.json")), r"config\.json is a pointer of Git LFS"),
+    ("LFS tokenizer", user.backbone(pointer("tokenizer.json")), r"tokenizer\.json is a pointer of"),
+    ("LFS decoder", user.decoder(pointer("model.safetensors")), r"is a pointer of Git LFS.*; run"),
+    ("no pickle", user.backbone(pickled("x")), r"it is damaged, or has more than tensors\)$"),
+    ("null width", user.backbone(config(hidden_size=None)), r"no backbone .*'hidden_size'.*None"),
+    ("null heads", user.backbone(config(num_attention_heads=None)), r"no backbone .*heads'.*None"),
+    ("null type", user.backbone(config(model_type=None)), r"no backbone .*model type `None`"),
+    (
+        "null padding",
+        user.backbone(config(pad_token_id=None)),
+        r"pads with id 0, .*None; load both",
+    ),
+    ("null in a decoder", user.decoder(config(hidden_size=None)), r"no decoder .*_size'.*None"),
+    ("no padding token", user.decoder(no_padding), r"no padding token.*; set its pad_token"),
+    (
+        "twin as backbone",
+        user.twin_as_backbone(),
+        r"holds a twin; give the folder of a single model",
+    ),
+    (
+        "export a name",
+        user.cselab("export", "tiny-brt", "{folder}/out"),
+        r"'tiny-brt' .*did you mean 'tiny-bert'\?",
+    ),
+    ("mteb a name", user.cselab("mteb", "tiny-brt", "--task", "STS12"), r"'tiny-brt' .*tiny-bert'"),
+    (
+        "export into a file",
+        user.cselab("export", BERT, "{folder}/f/out", f=""),
+        r"cannot write .*/f/out \(Not a directory\); choose another folder",
+    ),
+    (
+        "init in a file",
+        user.cselab("init", "{folder}/f", f=""),
+        r"cannot write to .*/f \(Not a directory\); choose another folder",
+    ),
+    (
+        "pretrain over an encoder",
+        user.cselab("pretrain", "{folder}/x", **{"x/cselab.json": '{"files": ["cselab.json"]}'}),
+        r"x holds a saved encoder; choose a new folder",
+    ),
+    ("one sentence", user.norms("a dog"), r"got one string; wrap it: NormExplorer\(\[sentence\]\)"),
+    ("one pair", user.pairs(("a dog", "a cat")), r"a pair takes a list .* got one string; wrap it"),
     ("fused twin", user.fused(), r"a fused twin .*; use cselab\.load on its own folder"),
     ("export taken", user.export_here(), r"is no saved encoder, .*; choose another folder"),
     ("load", lambda u: load(u.folder), r"no encoder in .*: expected cselab\.json"),

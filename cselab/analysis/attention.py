@@ -3,7 +3,7 @@
 JTCSE section III-A and Eq. 6, https://arxiv.org/abs/2505.02366.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from typing import NamedTuple
 
 import torch
@@ -113,7 +113,7 @@ def read_lengths(
 
 
 def cls_energy(
-    tower: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, sentences: Sequence[str]
+    tower: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, sentences: Iterable[str]
 ) -> Float[Tensor, " n"]:
     """Energy of [CLS], `||h_cls|| / ||H||_F` of the context, by layer; a mean over sentences.
 
@@ -168,7 +168,7 @@ def context_energy(
 
 
 def attention_sink(
-    tower: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, sentences: Sequence[str]
+    tower: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, sentences: Iterable[str]
 ) -> Float[Tensor, "n 4"]:
     """Share of attention that each of CLASSES receives, by layer; rows sum to 1.
 

@@ -3,7 +3,7 @@
 Section 3.1 of https://arxiv.org/abs/2311.05296.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import scipy
 import torch
@@ -14,14 +14,15 @@ from cselab.errors import DataError
 from cselab.models import SentenceEncoder, evaluating, pool
 from cselab.models.encode import tokenizer_of
 from cselab.models.prompts import fill_prompt
+from cselab.models.texts import as_sentences
 
 MAX_LENGTH = 128
 
 
 def layer_scores(
     encoder: SentenceEncoder,
-    sentences1: Sequence[str],
-    sentences2: Sequence[str],
+    sentences1: Iterable[str],
+    sentences2: Iterable[str],
     scores: Sequence[float],
 ) -> list[float]:
     """Spearman x100 of the cosines with `scores`, for the encoder cut after layer 0, 1, …, n.
@@ -52,6 +53,9 @@ def layer_scores(
         >>> len(layer_scores(cselab.load("tiny-bert"), *given))  # it has six layers
         7
     """
+    sentences1, sentences2 = (
+        as_sentences(side, "layer_scores") for side in (sentences1, sentences2)
+    )
     if not len(sentences1) == len(sentences2) == len(scores):
         raise DataError(
             f"pairs need two sentences and a score each, got {len(sentences1)}, {len(sentences2)}, "
@@ -67,9 +71,9 @@ def layer_scores(
 
 
 def _embed_at_each_depth(
-    encoder: SentenceEncoder, sentences: Sequence[str]
+    encoder: SentenceEncoder, text: list[str]
 ) -> list[Float[torch.Tensor, "n d"]]:
-    text, tokenizer = list(sentences), tokenizer_of(encoder)
+    tokenizer = tokenizer_of(encoder)
     if encoder.prompt:
         text = fill_prompt(encoder.prompt, text, tokenizer, MAX_LENGTH)
     depths: list[list[torch.Tensor]] = []

@@ -4,7 +4,7 @@ Section 2 of https://arxiv.org/abs/2311.05296. The turning point (BeLLM: pivot t
 whose state represents the sentence.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 
 import torch
 from jaxtyping import Float, Int
@@ -65,7 +65,7 @@ def token_dependency(
 
 
 def sentence_dependency(
-    encoder: SentenceEncoder, sentences: Sequence[str], *, turning_point: str = "cls"
+    encoder: SentenceEncoder, sentences: Iterable[str], *, turning_point: str = "cls"
 ) -> Float[Tensor, " n"]:
     """Mean of `token_dependency` over the tokens of each sentence, in the last layer.
 

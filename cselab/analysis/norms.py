@@ -3,7 +3,7 @@
 TNCSE, https://arxiv.org/abs/2503.12739; JTCSE section III-C, https://arxiv.org/abs/2505.02366.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from typing import NamedTuple
 
 import torch
@@ -28,7 +28,7 @@ class Norms(NamedTuple):
 
 
 def vector_norms(
-    tower: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, sentences: Sequence[str]
+    tower: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, sentences: Iterable[str]
 ) -> Norms:
     """Norms of the vectors of each sentence, in order, with the tower in evaluation mode.
 

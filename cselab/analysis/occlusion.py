@@ -9,6 +9,7 @@ from torch import Tensor
 from cselab.errors import ModelError
 from cselab.models import SentenceEncoder, TwinEncoder, evaluating
 from cselab.models.encode import tokenizer_of
+from cselab.models.texts import as_sentences
 
 
 class CosineByToken(NamedTuple):
@@ -45,7 +46,7 @@ def cosine_by_token(
             more alike.
 
     Raises:
-        DataError: For an encoder without a tokenizer.
+        DataError: For an encoder without a tokenizer, and a sentence that is no string.
         ModelError: For an encoder with a prompt.
 
     Examples:
@@ -61,7 +62,8 @@ def cosine_by_token(
             f"this encoder has the prompt {prompt!r}, and only tokens of bare sentences can be "
             "hidden; use an encoder without a prompt"
         )
-    vectors = [_without_each_token(encoder, text, max_length) for text in (first, second)]
+    texts = as_sentences((first, second), "cosine_by_token")
+    vectors = [_without_each_token(encoder, text, max_length) for text in texts]
     whole = [rows[0] for rows in vectors]
     cosine = torch.cosine_similarity(*whole, dim=0)
     falls = []

@@ -5,18 +5,23 @@ language-model head, as if the decoder went on writing behind its prompt.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from pathlib import Path
 
 from jaxtyping import Float
-from safetensors import SafetensorError
 from torch import Tensor
 from transformers import AutoModelForCausalLM, PreTrainedTokenizerBase
 
 from cselab.errors import DataError, ModelError
 from cselab.models import SentenceEncoder
-from cselab.models.backbone import first_line, quiet_loading
+from cselab.models.backbone import (
+    first_line,
+    has_only_pickles,
+    quiet_loading,
+    transformer_folder,
+)
 from cselab.models.encode import tokenizer_of
+from cselab.models.texts import as_sentences
 
 BATCH = 256
 
@@ -40,16 +45,17 @@ def load_head(folder: str | Path) -> Float[Tensor, "V d"]:
         >>> load_head(model_folder("tiny-llama")).shape
         torch.Size([8000, 192])
     """
+    folder = transformer_folder(folder)
     try:
         with quiet_loading():
             model, info = AutoModelForCausalLM.from_pretrained(
                 folder,
                 dtype="auto",
-                use_safetensors=True,
+                use_safetensors=not has_only_pickles(folder),
                 output_loading_info=True,
                 trust_remote_code=False,
             )
-    except (OSError, ValueError, RuntimeError, SafetensorError) as error:
+    except Exception as error:  # odd values in config.json raise errors of any kind
         raise ModelError(
             f"no decoder at {str(folder)!r}: expected config.json and model.safetensors of a "
             f"causal language model ({first_line(error)})"
@@ -64,7 +70,7 @@ def load_head(folder: str | Path) -> Float[Tensor, "V d"]:
 
 def representative_words(
     encoder: SentenceEncoder,
-    sentences: Sequence[str],
+    sentences: Iterable[str],
     head: Float[Tensor, "V d"],
     *,
     words_only: bool = True,
@@ -112,7 +118,7 @@ def representative_words(
     texts = _texts(tokenizer)
     chosen = [i for i, text in enumerate(texts) if text.isalpha() or not words_only]
     head = head[chosen].float().cpu()
-    parts = encoder.encode(list(sentences)).split(BATCH)
+    parts = encoder.encode(sentences).split(BATCH)
     places = [place for part in parts for place in (part @ head.T).argmax(1).tolist()]
     return [texts[chosen[place]] for place in places]
 
@@ -138,7 +144,8 @@ def frequent_words(
         ['dog', 'a']
     """
     texts = _texts(tokenizer)
-    ids = tokenizer(list(sentences), add_special_tokens=False)["input_ids"]
+    text = as_sentences(sentences, "frequent_words")
+    ids = tokenizer(text, add_special_tokens=False)["input_ids"] if text else []
     words = Counter(texts[i] for sentence in ids for i in sentence if texts[i].isalpha())
     if not words:
         raise DataError("frequent words are counted in a text; got none with a word")

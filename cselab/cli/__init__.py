@@ -1,16 +1,23 @@
 """The command line: `cselab --help` lists the commands."""
 
-import errno
 import functools
 import importlib.metadata
+import io
+import os
+import shutil
+import signal
 import sys
+import tempfile
+import threading
 from collections.abc import Callable
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from cselab.cli import encoders, methods, workbook
-from cselab.errors import CselabError, Interrupted
+from cselab.errors import CselabError, no_space
+from cselab.paths import VARIABLES, absolute, expanded
 from cselab.pretraining import commands as pretraining
 
 app = typer.Typer(
@@ -59,14 +66,16 @@ def _about(
 
 
 def _telling(command: Callable[..., None]) -> Callable[..., None]:
-    """The command; an interrupt says where the training goes on, which typer would not print."""
+    """The command, with "~" in paths as the home; an interrupt says where the training goes on,
+    which typer would not print."""
 
     @functools.wraps(command)
     def run(**given: Any) -> None:
+        paths = {name: expanded(value) for name, value in given.items() if isinstance(value, Path)}
         try:
-            command(**given)
-        except Interrupted as error:
-            print(error, file=sys.stderr)
+            command(**{**given, **paths})
+        except KeyboardInterrupt as error:
+            print(str(error) or "interrupted; the same command goes on", file=sys.stderr)
             raise typer.Exit(130) from None
 
     return run
@@ -79,6 +88,7 @@ for _name, _command in COMMANDS.items():
 def main() -> None:
     """Entry point: bad input prints one line and exits with code 2."""
     try:
+        _prepare()
         sys.exit(app(standalone_mode=False))
     except CselabError as error:
         sys.exit(_fail(str(error)))
@@ -91,15 +101,45 @@ def main() -> None:
         sys.exit(_fail(f"{message.rstrip('.')}; see `{command} --help`"))
     except typer.Abort:
         sys.exit("Aborted!")
-    except OSError as error:
-        if error.errno != errno.ENOSPC:
+    except Exception as error:
+        if no_space(error):
+            path = getattr(error, "filename", None) or "outputs"
+            sys.exit(
+                _fail(
+                    f"no space left on the disk while writing {path}: free some, or choose another"
+                )
+            )
+        if isinstance(error, shutil.Error):  # its only argument lists source, target and reason
+            _, path, reason = error.args[0][0]
+        elif isinstance(error, OSError) and error.filename:
+            path, reason = error.filename, error.strerror
+        else:
             raise
         sys.exit(
             _fail(
-                f"no space left on the disk while writing {error.filename or 'outputs'}: free "
-                "some, or set --outputs"
+                f"cannot read or write {path} ({reason}); check the path and its permissions, or "
+                "choose another"
             )
         )
+
+
+def _prepare() -> None:
+    """Characters that a terminal lacks do not end a command, nor processes that it starts, nor does
+    a user without a home; folders in variables are those of the working folder."""
+    if threading.current_thread() is threading.main_thread():  # `kill` is as Ctrl-C
+        signal.signal(signal.SIGTERM, signal.default_int_handler)
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+            os.environ["PYTHONIOENCODING"] = f"{stream.encoding}:backslashreplace"
+    try:
+        Path.home()
+    except RuntimeError:  # Jupyter needs one
+        os.environ["HOME"] = tempfile.gettempdir()
+        print(f"no home folder is known; HOME={os.environ['HOME']} is used", file=sys.stderr)
+    for name in VARIABLES:
+        if os.environ.get(name):
+            os.environ[name] = str(absolute(os.environ[name]))
 
 
 def _fail(message: str) -> int:

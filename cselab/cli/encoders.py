@@ -10,7 +10,11 @@ from cselab.cli.options import KEPT, Outputs
 
 def export(
     encoder: Annotated[
-        Path, typer.Argument(help="A saved encoder, e.g. outputs/steps/simcse-fr-…/encoder.")
+        str,
+        typer.Argument(
+            help="What cselab.load opens: a folder, such as outputs/steps/simcse-fr-…/encoder, or "
+            "the name of a shipped backbone."
+        ),
     ],
     folder: Annotated[Path, typer.Argument(help="Folder of the exported encoder.")],
 ) -> None:
@@ -20,7 +24,8 @@ def export(
     cselab export outputs/steps/jtcse-1a2b3c/encoder my-jtcse
     SentenceTransformer("my-jtcse", trust_remote_code=True)     of a twin
     """
-    from cselab.models import export, load
+    from cselab import load
+    from cselab.models import export
 
     export(load(encoder), folder)
     print(folder)
@@ -28,7 +33,10 @@ def export(
 
 def mteb(
     encoder: Annotated[
-        Path, typer.Argument(help="A folder that cselab.load opens: saved, exported, or stock.")
+        str,
+        typer.Argument(
+            help="What cselab.load opens, a folder or a name; with --hub also the hub's."
+        ),
     ],
     benchmark: Annotated[
         str | None, typer.Option(help="offline, a table of a paper, or a benchmark of mteb.")
@@ -59,10 +67,11 @@ def mteb(
     cselab mteb my-encoder --task STS17 --task STS12 --languages en
     cselab mteb my-encoder --benchmark jtcse-classification --hub    Table II, from the hub
     """
+    from cselab.data.hub import model_folder
     from cselab.reporting.mteb_report import evaluate_folder
 
     report = evaluate_folder(
-        encoder,
+        model_folder(encoder, hub=hub, setting="encoder"),
         outputs / "mteb",
         benchmark=benchmark,
         tasks=task or (),

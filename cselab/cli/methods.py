@@ -1,5 +1,6 @@
 """Commands that train methods and compare them."""
 
+import re
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Annotated
@@ -20,6 +21,7 @@ from cselab.cli.options import (
     parsed,
 )
 from cselab.errors import SettingsError
+from cselab.paths import absolute
 from cselab.processors import cpu_count
 
 Modules = Annotated[
@@ -84,7 +86,10 @@ def sweep(
     method: Annotated[
         list[str] | None,
         typer.Option(
-            "-m", "--method", help="A method by name, or a .py file with methods of your own."
+            "-m",
+            "--method",
+            help="A method by name, or a .py file with methods of your own; all of them, unless "
+            "some are named.",
         ),
     ] = None,
     notebook: Annotated[
@@ -117,26 +122,32 @@ def sweep(
 
     \b
     cselab sweep -m simcse -m jtcse --seeds 1-4                    eight runs of the tiny profile
-    cselab sweep -m my_method.py -m align_uniform -m simcse --seeds 1-3     a method of your own
+    cselab sweep -m my_method.py -m simcse --seeds 1-3             a method of your own
     cselab sweep -m jtcse --seeds 1-5 -p "caels=1|2|3|6"           an axis
     cselab sweep outputs/reference/grids/synthetic.toml --seeds 1-3 --only "JTCSE*"
     cselab sweep grid.toml --scheduler tcp://host:8786             on SLURM, Kubernetes, SSH
     cselab report                                                  the results
     """
+    from cselab.methods.registry import registered_by
     from cselab.sweep.cluster import connected
     from cselab.sweep.grid import expand, module_files, read_grid
     from cselab.sweep.runner import sweep as do
 
+    modules = [absolute(name) for name in method or () if name.endswith(".py")]
     named = [name for name in method or () if not name.endswith(".py")]
-    modules = [Path(name) for name in method or () if name.endswith(".py")]
     if grid and (named or notebook):
         raise SettingsError("give a grid, or --method and --notebook, not both")
     taken = ("methods", "modules", "notebooks", *OF_OUTPUTS, *(("seeds", "seed") if seeds else ()))
     given = given_settings(parameter, taken=taken)
     axes = {path: axis(value) for path, value in given.items()}
-    declared = read_grid(grid) if grid else {"methods": named, "notebooks": notebook or []}
     if grid:
+        declared = read_grid(grid)
         modules += module_files(declared, grid.parent)
+    else:
+        mentioned = {*named, *re.findall(r"\w+", " ".join(given.values()))}
+        for own in map(registered_by, modules):  # of which nobody names a method, all are run
+            named += own if mentioned.isdisjoint(own) else []
+        declared = {"methods": named, "notebooks": notebook or []}
     whole = {**declared, **({"seeds": seeds} if seeds else {}), **axes}
     runs = expand(whole, notebooks_folder(), modules=modules)
     patterns = only or ["*"]

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from cselab.errors import SettingsError
-from cselab.paths import project_path, shipped
+from cselab.paths import absolute, project_path, shipped
 
 OUTPUTS = "CSELAB_OUTPUTS"
 """The variable whose folder is the default of --outputs."""
@@ -31,9 +31,9 @@ Only = Annotated[
 
 
 def notebooks_folder() -> Path:
-    """The notebooks of the current folder, or those that the package has."""
-    here = Path("notebooks")
-    return here if here.is_dir() else shipped("notebooks")
+    """The workbook's notebooks: a copy in the current folder, else those that the package has."""
+    here = absolute("notebooks")
+    return here if any(here.glob("[0-9][0-9]_*.ipynb")) else shipped("notebooks")
 
 
 def given_settings(parameters: list[str] | None, *, taken: tuple[str, ...] = ()) -> dict[str, str]:

@@ -1,5 +1,6 @@
 """Commands for the notebooks and the machine they run on."""
 
+import re
 import shutil
 from pathlib import Path
 from typing import Annotated
@@ -49,11 +50,13 @@ def run(
     cselab run --profile small -p data_dir=~/data     real sentences and tests
     cselab run --resume 20260131-093000               what is left of that run
     """
+    from cselab.headless.parameters import absolute_paths
     from cselab.headless.record import read_record
     from cselab.headless.runner import find_notebooks
     from cselab.headless.runner import run as run_notebooks
 
     given = given_settings(parameter, taken=(*OF_OUTPUTS, *(("profile",) if profile else ())))
+    given = {key: absolute_paths(key, value) for key, value in given.items()}
     if profile:
         given["profile"] = profile
     if resume is not None:
@@ -92,11 +95,20 @@ def init(
         folder / "notebooks": shipped("notebooks"),
         folder / "outputs" / "reference" / "grids": shipped("reference") / "grids",
     }
-    for target in targets:
-        if target.exists():
-            raise SettingsError(f"{target} exists; give another folder, or move it away first")
-    for target, source in targets.items():
-        shutil.copytree(source, target, ignore=shutil.ignore_patterns(".*"))
+    made = []
+    try:
+        for target in targets:
+            if target.exists():
+                raise SettingsError(f"{target} exists; give another folder, or move it away first")
+        for target, source in targets.items():
+            made.append(target)
+            shutil.copytree(source, target, ignore=shutil.ignore_patterns(".*"))
+    except OSError as error:
+        for target in made:
+            shutil.rmtree(target, ignore_errors=True)
+        # shutil lists its errors as text
+        reason = error.strerror or re.findall(r"\[Errno \d+\] ([^:]+)", str(error))[0]
+        raise SettingsError(f"cannot write to {folder} ({reason}); choose another folder") from None
     print(f"{len(list(folder.glob('notebooks/*.ipynb')))} notebooks in {folder / 'notebooks'}")
 
 

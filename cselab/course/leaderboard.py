@@ -1,5 +1,7 @@
 """A class's leaderboard: methods scored over seeds beside SimCSE, a file that grows by rows."""
 
+import csv
+import functools
 from pathlib import Path
 
 import pandas
@@ -10,6 +12,9 @@ from cselab.evaluation import compare_seeds
 from cselab.paths import replacing
 
 COLUMNS = ["name", "method", "seeds", "average", "sd", "difference", "low", "high", "against"]
+
+NUMBERS = COLUMNS[2:-1]
+_say_once = functools.cache(print)
 
 
 def table_over_seeds(table: pandas.DataFrame, against: str) -> pandas.DataFrame:
@@ -69,21 +74,25 @@ def enter(
              name method  difference
         0  team A  hinge         2.0
     """
-    if not name.strip():
+    name = " ".join(name.split())
+    if not name:
         raise DataError("name: expected yours or your team's; got an empty text")
     if method not in table:
         raise DataError(f"no scores of {method!r}; {suggest(method, table)}")
+    if method == against:
+        raise DataError(f"{method!r} is the baseline itself; enter another method")
     path, row = Path(path), table_over_seeds(table, against).loc[method]
     entry = pandas.DataFrame(
-        [{"name": name.strip(), "method": method, **row.to_dict(), "against": against}]
+        [{"name": name, "method": method, **row.to_dict(), "against": against}]
     )
     path.parent.mkdir(parents=True, exist_ok=True)
     with FileLock(f"{path}.lock"):
         board = read(path)
-        taken = (board["name"] == name.strip()) & (board["method"] == method)
-        board = pandas.concat([board[~taken], entry]) if len(board) else entry
+        others = board[(board["name"] != name) | (board["method"] != method)]
+        parts = [others, entry, _rows(path)[1]]
+        board = pandas.concat([part for part in parts if len(part)])
         with replacing(path) as work:
-            board[COLUMNS].to_csv(work, index=False)
+            board.to_csv(work, index=False)
         return read(path)
 
 
@@ -101,16 +110,29 @@ def read(path: str | Path) -> pandas.DataFrame:
         >>> len(read("no-such-board.csv"))
         0
     """
+    board, damaged = _rows(path)
+    if len(damaged):
+        names = ", ".join(map(repr, damaged["name"]))
+        _say_once(f"{path}: damaged rows are left out, of {names:.100}; correct or remove them")
+    return board.sort_values("difference", ascending=False, ignore_index=True)
+
+
+def _rows(path: str | Path) -> tuple[pandas.DataFrame, pandas.DataFrame]:
+    """The rows of a leaderboard, and the damaged ones as they are written."""
     if not Path(path).is_file():
-        return pandas.DataFrame(columns=COLUMNS)
-    texts = dict.fromkeys(("name", "method", "against"), str)  # a name may look like a number
+        return pandas.DataFrame(columns=COLUMNS), pandas.DataFrame(columns=COLUMNS)
     try:
-        found = pandas.read_csv(path, dtype=texts, keep_default_na=False)
-    except (pandas.errors.EmptyDataError, pandas.errors.ParserError, UnicodeDecodeError):
-        found = pandas.DataFrame()
+        with Path(path).open(encoding="utf-8-sig", newline="") as file:
+            header, *lines = list(csv.reader(file, strict=True)) or [[]]
+    except (csv.Error, UnicodeDecodeError):
+        header, lines = [], []
+    cells = [[*line, *[""] * len(header)][: len(header)] for line in lines if line]
+    found = pandas.DataFrame(cells, columns=header, dtype=str)
     if missing := [name for name in COLUMNS if name not in found]:
         raise DataError(
-            f"{path} is no leaderboard: it has no column {missing[0]!r}; give another path, or "
-            "move the file away"
+            f"{path} is no leaderboard, or damaged: it has no column {missing[0]!r}; give another "
+            "path, or move the file away"
         )
-    return found.sort_values("difference", ascending=False, ignore_index=True)
+    numbers = found[NUMBERS].apply(pandas.to_numeric, errors="coerce")
+    whole = numbers.notna().all(axis=1)
+    return found.assign(**numbers)[whole], found[~whole]

@@ -1,9 +1,11 @@
 """Captions grouped by picture (Flickr8k, Flickr30k, Multi30k): several sentences on one scene."""
 
+import os
 from pathlib import Path
 
-from cselab.data.sources import read_lines
+from cselab.data.sources import files_in, name_of, read_lines, suffix_of
 from cselab.errors import DataError
+from cselab.paths import expanded
 
 
 def load_captions(path: str | Path, *, of_each: int = 5) -> list[tuple[str, ...]]:
@@ -30,13 +32,11 @@ def load_captions(path: str | Path, *, of_each: int = 5) -> list[tuple[str, ...]
         >>> load_captions("captions.token", of_each=2)
         [('A dog runs.', 'A wet dog.')]
     """
-    path = Path(path).expanduser()
+    path = expanded(name_of(path))
     kinds = (".tsv", ".txt", ".token")
     files = [path]
-    if path.is_dir():
-        files = sorted(
-            file for file in path.iterdir() if file.name.removesuffix(".gz").endswith(kinds)
-        )
+    if os.path.isdir(path):
+        files = [file for file in files_in(path / "*") if suffix_of(file) in kinds]
     if not files:
         raise DataError(
             f"{path} has no files of captions; expected some that end in {', '.join(kinds)} or "
@@ -45,6 +45,8 @@ def load_captions(path: str | Path, *, of_each: int = 5) -> list[tuple[str, ...]
     scenes: dict[str, list[str]] = {}
     for file in files:
         for number, line in enumerate(read_lines(file), 1):
+            if not line.strip():
+                continue
             scene, tab, caption = line.partition("\t")
             if not (tab and scene and caption.strip()):
                 raise DataError(

@@ -1,12 +1,10 @@
 """Unlabelled sentences: read lazily, tokenised once into a memory-mapped Arrow file."""
 
-import errno
 import functools
 import hashlib
 import itertools
 import json
 import logging
-import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -20,9 +18,20 @@ from filelock import FileLock
 from transformers import PreTrainedTokenizerBase
 
 from cselab.data.hub import hub_file
-from cselab.data.sources import LAYOUT, Source, data_folder, read_lines
-from cselab.errors import DataError, suggest
+from cselab.data.sources import (
+    TABLES,
+    Source,
+    data_folder,
+    files_by_name,
+    find_file,
+    names_of,
+    read_lines,
+    read_table,
+    suffix_of,
+)
+from cselab.errors import DataError
 from cselab.paths import replacing
+from cselab.seals import clear_access, damage, is_whole, seal
 
 DEFAULT_FILES = ("wiki1m-piece", "wikipedia-2014")
 """Random Wikipedia sentences, the nearest to the papers' one million in a data folder."""
@@ -32,8 +41,8 @@ SYNTHETIC_SENTENCES = 100_000
 """Number of sentences of synthetic text without a `limit`."""
 MAX_WORDS = 1000
 """A longer line is a document, not a sentence; truncation would silently drop most of it."""
-OTHER_FILES = (".csv", ".tsv", ".json", ".jsonl", ".parquet", ".gz", ".zip")
-"""Suffixes of files that are not text with one sentence per line, for a clear error."""
+FILES = ("corpus/*.txt.gz", "corpus-large/*.txt.gz", "sts/*-train.tsv.gz")
+"""Corpora of a data folder, and STS train splits, on which no paper reports scores."""
 CHUNK = 10_000
 """Sentences tokenised at a time, which bounds the memory."""
 
@@ -76,7 +85,7 @@ class Corpus:
 
 
 def load_corpus(
-    names: str | Sequence[str] | None = None,
+    names: str | Path | Sequence[str | Path] | None = None,
     *,
     folder: str | Path | None = None,
     hub: bool = False,
@@ -88,11 +97,11 @@ def load_corpus(
     Blank lines are skipped.
 
     Args:
-        names: Stems of files in the folder's corpus/ or corpus-large/; paths of .txt or .txt.gz
-            files; "sickr-train" or another STS train split of the folder, whose sentences are taken
-            without their scores (TNCSE and JTCSE add SICK-R's); or "synthetic" alone. None: the
-            folder's Wikipedia sentences; without a folder, Wiki1M from the hub if `hub`, else
-            synthetic text.
+        names: Stems of files in the folder's corpus/ or corpus-large/; paths of text files, also
+            compressed with gzip; "sickr-train" or another STS train split of the folder, whose
+            sentences are taken without their scores (TNCSE and JTCSE add SICK-R's); or "synthetic"
+            alone. None: the folder's Wikipedia sentences; without a folder, Wiki1M from the hub if
+            `hub`, else synthetic text.
         folder: A data folder (data/README.md); None: the variable CSELAB_DATA.
         hub: Whether to fetch text from the hub.
         limit: Size of a random sample, in the order of the text; a larger sample contains a smaller
@@ -113,7 +122,7 @@ def load_corpus(
         (100, 'A man is dancing on the farm.')
     """
     return sampled(
-        *_locate((names,) if isinstance(names, str) else names, folder, hub, limit, seed),
+        *_locate(None if names is None else names_of(names), folder, hub, limit, seed),
         limit=limit,
         seed=seed,
     )
@@ -176,19 +185,7 @@ def tokenize_corpus(
     """
     key = _key(corpus, tokenizer, max_length)
     final = Path(cache_dir) / f"{key}.arrow"
-    try:
-        final.parent.mkdir(parents=True, exist_ok=True)
-        with FileLock(f"{final}.lock"):
-            reused = final.is_file()
-            if not reused:
-                _write(corpus, tokenizer, max_length, final)
-    except OSError as error:
-        if error.errno != errno.ENOSPC:
-            raise
-        raise DataError(
-            f"no space left on the disk of {final.parent}: free some, or set --outputs (in a "
-            "notebook `outputs`)"
-        ) from None
+    reused = kept_arrow(final, lambda: _write(corpus, tokenizer, max_length, final))
     logger.info(
         "%s: %d sentences %s %s",
         corpus.source,
@@ -226,13 +223,34 @@ def _write(
     write_arrow(final, schema, corpus, columns)
 
 
+def kept_arrow(final: Path, write: Callable[[], None]) -> bool:
+    """Whether `final` is kept from before; else `write()` writes it, while others wait.
+
+    Args:
+        final: The file.
+        write: Calls `write_arrow`.
+
+    Raises:
+        DataError: For a full disk, and a file that this user cannot read or write.
+    """
+    with clear_access(final.parent):
+        if not damage(final):  # without the lock, which may be another user's
+            return True
+        final.parent.mkdir(parents=True, exist_ok=True)
+        with FileLock(f"{final}.lock"):
+            if is_whole(final):
+                return True
+            write()
+            return False
+
+
 def write_arrow(
     final: Path,
     schema: pa.Schema,
     sentences: Iterable[Item],
     columns: Callable[[list[Item]], list[list]],
 ) -> None:
-    """Write `columns(chunk)` of all sentences into one Arrow file, atomically.
+    """Write `columns(chunk)` of all sentences into one sealed Arrow file, atomically.
 
     In chunks, so that a million sentences need the memory of ten thousand.
 
@@ -243,14 +261,12 @@ def write_arrow(
         columns: Makes the columns, in the schema's order, from a chunk of sentences.
     """
     lines = iter(sentences)
-    with (
-        replacing(final) as work,
-        pa.OSFile(str(work), "wb") as sink,
-        pa.ipc.new_stream(sink, schema) as writer,
-    ):
-        while chunk := list(itertools.islice(lines, CHUNK)):
-            arrays = [pa.array(c, t) for c, t in zip(columns(chunk), schema.types, strict=True)]
-            writer.write_batch(pa.record_batch(arrays, schema))
+    with replacing(final) as work:
+        with pa.OSFile(str(work), "wb") as sink, pa.ipc.new_stream(sink, schema) as writer:
+            while chunk := list(itertools.islice(lines, CHUNK)):
+                arrays = [pa.array(c, t) for c, t in zip(columns(chunk), schema.types, strict=True)]
+                writer.write_batch(pa.record_batch(arrays, schema))
+        seal(work)
 
 
 def _text_hash(text: str) -> int:
@@ -275,7 +291,7 @@ def _locate(
 ) -> tuple[Source, Callable[[], Iterator[str]]]:
     if names is None:
         where = data_folder(folder)
-        if hub and not (where and set(DEFAULT_FILES) <= _files_by_name(where).keys()):
+        if hub and not (where and set(DEFAULT_FILES) <= files_by_name(where, *FILES).keys()):
             return Source("hub", "/".join(WIKI1M)), partial(_sentences, (hub_file(*WIKI1M),))
         names = DEFAULT_FILES if where else ("synthetic",)
     if "synthetic" in names:
@@ -291,37 +307,12 @@ def _locate(
 
 
 def _path(name: str, folder: str | Path | None) -> Path:
-    if name.endswith((".txt", ".txt.gz")):
-        return Path(name).expanduser()
-    is_folder = os.sep in name and Path(name).is_dir()
-    if Path(name).suffix in OTHER_FILES or Path(name).is_file() or is_folder:
+    if suffix_of(name) in TABLES:
         raise DataError(
-            f"{name} is not a text with one sentence per line; save its sentences as a .txt or "
-            ".txt.gz file"
+            f"{name} is not a text with one sentence per line, but a table; save its sentences as "
+            "a .txt or .txt.gz file"
         )
-    where = data_folder(folder)
-    if where is None:
-        raise DataError(
-            f"corpus {name!r} is looked for in the data folder; set data_dir or CSELAB_DATA "
-            f"({LAYOUT}), give the path of a .txt or .txt.gz file, or use 'synthetic'"
-        )
-    files = _files_by_name(where)
-    if name not in files:
-        raise DataError(f"no corpus {name!r} in {where}; {suggest(name, [*files, 'synthetic'])}")
-    return files[name]
-
-
-def _files_by_name(where: Path) -> dict[str, Path]:
-    """Corpora, and STS train splits (no paper reports scores on them), by name."""
-    files = (
-        path
-        for part in ("corpus/*.txt.gz", "corpus-large/*.txt.gz", "sts/*-train.tsv.gz")
-        for path in where.glob(part)
-    )
-    return {
-        path.name.removesuffix(".gz").removesuffix(".txt").removesuffix(".tsv"): path
-        for path in files
-    }
+    return find_file(name, folder, *FILES, also=("synthetic",))
 
 
 def _sentences(paths: Sequence[Path]) -> Iterator[str]:
@@ -339,8 +330,9 @@ def _sentences(paths: Sequence[Path]) -> Iterator[str]:
 
 def _sentences_of_pairs(path: Path) -> Iterator[str]:
     """The distinct sentences of a file of pairs."""
-    pairs = itertools.islice(read_lines(path), 1, None)
-    return iter(dict.fromkeys(sentence for line in pairs for sentence in line.split("\t")[:2]))
+    sides = ("sentence1", "sentence2")
+    rows = read_table(path, sides)
+    return iter(dict.fromkeys(row[side] for _, row in rows for side in sides))
 
 
 def _select(lines: Callable[[], Iterator[str]], kept: np.ndarray) -> Iterator[str]:

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from cselab.data.sources import Source, data_folder, read_lines
+from cselab.data.sources import Source, data_folder, name_of, read_lines
 from cselab.data.sts import StsData
 from cselab.errors import DataError, suggest
 
@@ -50,7 +50,7 @@ class ConditionalData(StsData):
         return hashlib.sha256(texts.encode()).hexdigest()[:16]
 
 
-def load_csts(split: str = "dev", *, folder: str | Path | None = None) -> ConditionalData:
+def load_csts(split: str | Path = "dev", *, folder: str | Path | None = None) -> ConditionalData:
     """Load conditional STS: the folder's, else synthetic.
 
     Deshpande et al. 2023, https://arxiv.org/abs/2305.15093. Which of them it is, `.task` ("C-STS"
@@ -74,6 +74,7 @@ def load_csts(split: str = "dev", *, folder: str | Path | None = None) -> Condit
         >>> data.task, len(data), data.conditions[0]
         ('Synthetic C-STS', 600, 'the action')
     """
+    split = name_of(split)
     if split not in COUNTS:
         raise DataError(f"C-STS has no split {split!r}; {suggest(split, COUNTS)}")
     where = data_folder(folder)

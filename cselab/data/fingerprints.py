@@ -4,8 +4,8 @@ import functools
 import hashlib
 from pathlib import Path
 
-MODEL_SUFFIXES = (".json", ".txt", ".model", ".spm", ".safetensors", ".bin")
-"""Suffixes of configuration, tokenizer and weights."""
+from cselab.paths import MODEL_SUFFIXES
+
 NOTES = ("card.json", "step.json")
 """Files that describe a model and do not change it; excluded from its hash."""
 

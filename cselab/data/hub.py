@@ -12,6 +12,7 @@ from typing import Literal
 
 from cselab.data.sources import embedded_dir
 from cselab.errors import DataError, SettingsError, suggest
+from cselab.paths import check_readable, expanded
 
 MODEL_FILES = ("*.json", "*.txt", "*.model", "*.spm", "model*.safetensors")
 """Configuration, tokenizer and weights of a model's repository, without copies in other formats."""
@@ -40,7 +41,7 @@ def model_folder(name: str, *, hub: bool = False, setting: str = "model") -> Pat
 
     Raises:
         SettingsError: With the nearest shipped name, for anything else.
-        DataError: For what the hub does not have.
+        DataError: For what the hub does not have, and as `check_readable`.
 
     Examples:
         >>> from cselab.data.hub import model_folder
@@ -51,7 +52,8 @@ def model_folder(name: str, *, hub: bool = False, setting: str = "model") -> Pat
     shipped = {path.name: path for path in folders if path.is_dir()}
     if name in shipped:
         return shipped[name]
-    if (folder := Path(name).expanduser()).is_dir():
+    check_readable(folder := expanded(name))
+    if folder.is_dir():
         return folder
     if hub:
         return hub_model(name)

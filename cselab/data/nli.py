@@ -15,10 +15,10 @@ from transformers import PreTrainedTokenizerBase
 
 from cselab.data.corpus import Corpus, sampled, write_arrow
 from cselab.data.hub import hub_file
-from cselab.data.sources import Source, data_folder, read_lines
+from cselab.data.sources import Source, data_folder, find_file, names_of, read_lines, read_table
 from cselab.data.synthetic.sets import Triplet
 from cselab.data.synthetic.sets import triplets as synthetic_triplets
-from cselab.errors import DataError, suggest
+from cselab.errors import DataError
 
 COLUMNS = ("premise", "hypothesis", "label")
 DEFAULT_FILES = (
@@ -71,20 +71,23 @@ def load_simcse_triplets(path: str | Path | None = None) -> list[Triplet]:
     return triplets
 
 
-def load_nli_triplets(names: Sequence[str], *, folder: str | Path | None = None) -> list[Triplet]:
+def load_nli_triplets(
+    names: str | Path | Sequence[str | Path], *, folder: str | Path | None = None
+) -> list[Triplet]:
     """Load triplets from the files `nli/<name>.tsv.gz` of the data folder, taken together.
 
     A premise that has both kinds gives one triplet: with its first entailed and its first
     contradicted hypothesis.
 
     Args:
-        names: Names of the files; DEFAULT_FILES has the usual ones.
+        names: Names of the files, or paths of such files; DEFAULT_FILES has the usual ones.
         folder: A data folder (data/README.md); None: the variable CSELAB_DATA.
 
     Raises:
         DataError: Without a data folder, for an unknown name, a malformed file, and files without a
             triplet.
     """
+    names = names_of(names)
     hypotheses: dict[str, dict[str, str]] = {}
     for premise, hypothesis, label in _labelled(names, folder):
         hypotheses.setdefault(premise, {}).setdefault(label, hypothesis)
@@ -102,7 +105,7 @@ def load_nli_triplets(names: Sequence[str], *, folder: str | Path | None = None)
 
 
 def load_nli_text(
-    names: Sequence[str] = (),
+    names: str | Path | Sequence[str | Path] = (),
     *,
     folder: str | Path | None = None,
     hub: bool = False,
@@ -130,11 +133,11 @@ def load_nli_text(
         >>> len(text), len(set(text))
         (100, 100)
     """
-    where = data_folder(folder)
+    where, names = data_folder(folder), names_of(names)
     if hub and not names:
         source, rows = Source("hub", "/".join(SIMCSE)), partial(_sides, load_simcse_triplets)
     elif names or where:
-        files = tuple(names) or DEFAULT_FILES
+        files = names or DEFAULT_FILES
         source = Source("folder", f"NLI of {', '.join(files)} in {where}")
         rows = partial(_pairs, files, where)
     else:
@@ -166,27 +169,10 @@ def _distinct(rows: Callable[[], Iterator[tuple[str, ...]]]) -> Iterator[str]:
 def _labelled(names: Sequence[str], folder: str | Path | None) -> Iterator[tuple[str, ...]]:
     """Premise, hypothesis and label of each row of the files; raises what `load_nli_triplets`
     does."""
-    where = data_folder(folder)
-    if where is None:
-        raise DataError(
-            "NLI comes from a data folder; set data_dir or CSELAB_DATA to one with "
-            "nli/<name>.tsv.gz"
-        )
-    files = (where / "nli").glob("*.tsv.gz")
-    available = sorted(path.name.removesuffix(".tsv.gz") for path in files)
     for name in names:
-        if name not in available:
-            raise DataError(f"no NLI file {name!r} in {where / 'nli'}; {suggest(name, available)}")
-        path = where / "nli" / f"{name}.tsv.gz"
-        for number, line in enumerate(read_lines(path), 1):
-            cells = tuple(line.split("\t"))
-            if len(cells) != len(COLUMNS) or (number == 1 and cells != COLUMNS):
-                raise DataError(
-                    f"{path}, line {number}: expected {', '.join(COLUMNS)} with tabs between, got "
-                    f"{line[:60]!r}"
-                )
-            if number > 1:
-                yield cells
+        path = find_file(name, folder, "nli/*.tsv.gz", what="NLI file")
+        for _, row in read_table(path, COLUMNS):
+            yield tuple(row[column] for column in COLUMNS)
 
 
 def tokenize_triplets(

@@ -4,15 +4,24 @@ import functools
 import hashlib
 import itertools
 import math
+import os
 import tarfile
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
 from cselab.data.hub import hub_dataset, hub_file
-from cselab.data.sources import LAYOUT, Source, data_folder, read_lines
+from cselab.data.sources import (
+    LAYOUT,
+    Source,
+    data_folder,
+    existing_path,
+    name_of,
+    read_table,
+    user_path,
+)
 from cselab.errors import DataError, suggest
 
 YEARLY = ("STS12", "STS13", "STS14", "STS15", "STS16")
@@ -80,7 +89,7 @@ class StsData:
         split: "train", "dev", "test" or "all".
         sentences1: n strings.
         sentences2: n strings.
-        scores: Gold ratings, (n,) float64, 0..5 (SICK-R 1..5).
+        scores: Gold ratings, (n,) float64, 0..5 (SICK-R 1..5), or 0..1 in a user's file.
         subsets: The part of the task that each pair comes from; None if it has no parts.
         source: Where the pairs come from.
 
@@ -132,6 +141,14 @@ class StsData:
         return np.array([subset.rpartition("/")[2] in CAPTIONS for subset in subsets])
 
     @property
+    def same_meaning(self) -> np.ndarray:
+        """Mask of the pairs rated above 4 of 5, or above 0.8 of 1, (n,) bool.
+
+        SimCSE's positive pairs of alignment, https://arxiv.org/abs/2104.08821, section 2.2.
+        """
+        return self.scores > 0.8 * rating_scale(self.scores)
+
+    @property
     def fingerprint(self) -> str:
         """Sixteen hex digits of SHA-256 over texts and ratings, equal for equal pairs."""
         digest = hashlib.sha256(self.scores.tobytes())
@@ -140,8 +157,23 @@ class StsData:
         return digest.hexdigest()[:16]
 
 
+def rating_scale(ratings: Any) -> float:
+    """The highest possible rating: 1 where none of `ratings` is above it, else 5.
+
+    Args:
+        ratings: An array or tensor, (n,).
+
+    Examples:
+        >>> import numpy as np
+        >>> from cselab.data.sts import rating_scale
+        >>> rating_scale(np.array([0.0, 0.4, 1.0])), rating_scale(np.array([1.0, 4.2]))
+        (1.0, 5.0)
+    """
+    return 1.0 if len(ratings) and ratings.max() <= 1 else 5.0
+
+
 def load_sts(
-    task: str,
+    task: str | Path,
     split: str = "test",
     *,
     folder: str | Path | None = None,
@@ -152,7 +184,8 @@ def load_sts(
 
     Args:
         task: One of STS7 or MULTILINGUAL; "Synthetic" (ships with the project); or the path of a
-            .tsv or .tsv.gz file with the columns sentence1, sentence2, score [, subset].
+            .tsv or .csv file, or one of them with .gz, with the columns sentence1, sentence2, score
+            [, subset]; scores are 0 to 5 or 0 to 1.
         split: "test"; also "train" and "dev" of STSBenchmark and SICK-R, "all" of SICK-R (its 9,927
             pairs, as in mteb; the papers use the 4,927 of "test"), and "dev" of Synthetic.
         folder: A data folder (data/README.md); None: the variable CSELAB_DATA.
@@ -174,10 +207,11 @@ def load_sts(
         >>> len(data), float(data.scores.min()), float(data.scores.max())
         (1500, 0.0, 5.0)
     """
+    task, split = name_of(task), name_of(split)
     if task == "Synthetic":
         return _synthetic(split)
-    if task.endswith((".tsv", ".tsv.gz")):
-        return _user_pairs(Path(task).expanduser(), split)
+    if task not in _COUNTS and (path := user_path(task) or existing_path(task)):
+        return _user_pairs(path, split)
     if task not in _COUNTS:
         raise DataError(f"unknown task {task!r}; {suggest(task, [*_COUNTS, 'Synthetic'])}")
     if split not in _COUNTS[task]:
@@ -217,7 +251,7 @@ def _find(
     files = {part: base / f"{STEMS[task]}-{part}.tsv.gz" for part in parts} if base else {}
     sick_on_hub = task != "SICK-R" or split in ("test", "all")
     on_hub = text == "raw" and task not in MULTILINGUAL and sick_on_hub
-    if hub and on_hub and not (files and all(path.is_file() for path in files.values())):
+    if hub and on_hub and not (files and all(map(os.path.isfile, files.values()))):
         if (task, split) == ("SICK-R", "test"):
             name, fetched = "/".join(SENTEVAL), _sick_test()
         else:
@@ -247,26 +281,9 @@ def _check_count(columns: _Columns, task: str, split: str, where: str | Path) ->
 
 
 def _read(path: Path) -> _Columns:
-    """Columns of a TSV file with a header, without quoting: quote marks are part of the text."""
-    lines = read_lines(path)
-    header = next(lines, "").split("\t")
-    for name in ("sentence1", "sentence2", "score"):
-        if name not in header:
-            raise DataError(
-                f"{path}: no column {name!r}; its first line must name sentence1, sentence2, score "
-                "[, subset]"
-            )
-    if doubled := [name for name in header if header.count(name) > 1]:
-        raise DataError(f"{path}: the column {doubled[0]!r} is named twice; name each column once")
+    """Columns of a table with a header."""
     columns = _Columns([], [], [], [])
-    for number, line in enumerate(lines, 2):
-        cells = line.split("\t")
-        if len(cells) != len(header):
-            raise DataError(
-                f"{path}, line {number}: {len(cells)} cells, expected {len(header)} as in the "
-                "header; a tab inside a text must become a space"
-            )
-        row = dict(zip(header, cells, strict=True))
+    for number, row in read_table(path, ("sentence1", "sentence2", "score")):
         columns.sentences1.append(row["sentence1"])
         columns.sentences2.append(row["sentence2"])
         columns.scores.append(_score(row["score"], path, number))

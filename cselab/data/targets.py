@@ -8,7 +8,7 @@ import datasets
 import numpy as np
 import pyarrow as pa
 
-from cselab.data.corpus import Corpus, write_arrow
+from cselab.data.corpus import Corpus, kept_arrow, write_arrow
 from cselab.errors import DataError
 
 
@@ -24,7 +24,8 @@ def with_targets(
         rows: The tokens of the sentences of `corpus`.
         corpus: The sentences.
         encode: The teacher, a function from n sentences to (n, d).
-        path: The Arrow file of the vectors, 4 d bytes per sentence; written if it does not exist.
+        path: The Arrow file of the vectors, 4 d bytes per sentence; written if it does not exist
+            or is damaged.
 
     Returns:
         The rows with the column, memory-mapped.
@@ -37,13 +38,12 @@ def with_targets(
             f"{len(rows)} rows are not the tokens of {len(corpus)} sentences; tokenize the same "
             "corpus"
         )
-    path = Path(path)
-    if not path.is_file():
-        path.parent.mkdir(parents=True, exist_ok=True)
-        schema = pa.schema([("target", pa.list_(pa.float32()))])
-        write_arrow(
-            path, schema, corpus, lambda chunk: [list(np.asarray(encode(chunk), dtype=np.float32))]
-        )
+    path, schema = Path(path), pa.schema([("target", pa.list_(pa.float32()))])
+
+    def vectors(chunk: list[str]) -> list[list]:
+        return [list(np.asarray(encode(chunk), dtype=np.float32))]
+
+    kept_arrow(path, lambda: write_arrow(path, schema, corpus, vectors))
     targets = datasets.Dataset.from_file(str(path))
     if len(targets) != len(rows):
         raise DataError(

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 
-from cselab.data.sources import data_folder, read_lines
+from cselab.data.sources import data_folder, name_of, read_table
 from cselab.errors import DataError, suggest
 
 COUNTS = {
@@ -34,7 +34,7 @@ class LabelledText:
     labels: np.ndarray
 
 
-def load_transfer(task: str, folder: str | Path | None = None) -> dict[str, LabelledText]:
+def load_transfer(task: str | Path, folder: str | Path | None = None) -> dict[str, LabelledText]:
     """Load the parts of a task by name: {"": …}, {"train", "test"} or {"train", "dev", "test"}.
 
     Args:
@@ -44,6 +44,7 @@ def load_transfer(task: str, folder: str | Path | None = None) -> dict[str, Labe
     Raises:
         DataError: For an unknown task, no data folder, a malformed file or a wrong count.
     """
+    task = name_of(task)
     if task not in COUNTS:
         raise DataError(f"unknown transfer task {task!r}; {suggest(task, COUNTS)}")
     where = data_folder(folder)
@@ -62,16 +63,7 @@ def load_transfer(task: str, folder: str | Path | None = None) -> dict[str, Labe
 
 def _read(path: Path, count: int, *, pairs: bool) -> LabelledText:
     columns = ("sentence1", "sentence2", "label") if pairs else ("text", "label")
-    lines = read_lines(path)
-    if (header := tuple(next(lines, "").split("\t"))) != columns:
-        raise DataError(
-            f"{path}: the first line is {' '.join(header)!r}, expected {' '.join(columns)!r} with "
-            "tabs between"
-        )
-    rows = [line.split("\t") for line in lines]
-    for number, row in enumerate(rows, 2):
-        if len(row) != len(columns):
-            raise DataError(f"{path}, line {number}: {len(row)} cells, expected {len(columns)}")
+    rows = [[row[name] for name in columns] for _, row in read_table(path, columns)]
     if len(rows) != count:
         raise DataError(
             f"{path} has {len(rows)} rows, officially it has {count}; get the official file"

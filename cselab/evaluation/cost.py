@@ -2,7 +2,7 @@
 
 import copy
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -10,9 +10,10 @@ import torch
 from torch.utils.flop_counter import FlopCounterMode
 from transformers import AutoModel, PreTrainedConfig
 
-from cselab.errors import ModelError
+from cselab.errors import DataError, ModelError
 from cselab.models import Ensemble, TwinEncoder
 from cselab.models.encode import Encoder
+from cselab.models.texts import as_sentences
 
 MATRIX_PRODUCTS = ("aten.addmm", "aten.mm")
 """Operators of linear layers; the products inside attention are `aten.bmm`."""
@@ -167,7 +168,7 @@ def _count(model: torch.nn.Module, length: int) -> InferenceCost:
 
 
 def sentences_per_second(
-    encode: Callable[[list[str]], Any], sentences: Sequence[str], *, repeats: int = 3
+    encode: Callable[[list[str]], Any], sentences: Iterable[str], *, repeats: int = 3
 ) -> float:
     """Speed of the fastest of `repeats` passes over all sentences, after a warm-up.
 
@@ -182,6 +183,9 @@ def sentences_per_second(
     Returns:
         Sentences a second.
 
+    Raises:
+        DataError: Without a sentence, and as `as_sentences`.
+
     Examples:
         >>> from cselab import load
         >>> from cselab.evaluation import sentences_per_second
@@ -189,7 +193,9 @@ def sentences_per_second(
         >>> speed > 1
         True
     """
-    sentences, seconds = list(sentences), []
+    sentences, seconds = as_sentences(sentences, "sentences_per_second"), []
+    if not sentences:
+        raise DataError("sentences_per_second takes at least one sentence, got none")
     for _ in range(1 + repeats):
         started = time.perf_counter()
         vectors = encode(sentences)

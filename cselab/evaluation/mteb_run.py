@@ -3,7 +3,7 @@
 import contextlib
 import io
 import os
-import shutil
+import sys
 import tempfile
 import warnings
 from collections.abc import Callable, Iterator, Sequence
@@ -15,9 +15,9 @@ from mteb.abstasks import AbsTask
 from mteb.cache import ResultCache
 from mteb.results import TaskResult
 
-from cselab.errors import DataError
 from cselab.evaluation.mteb_encoder import MtebEncoder
 from cselab.models.encode import Encoder
+from cselab.seals import clear_access
 
 
 class AtomicCache(ResultCache):
@@ -31,7 +31,8 @@ class AtomicCache(ResultCache):
             work = Path(folder) / "results" / final.parent.name / final.name
             work.mkdir(parents=True)
             for kept in final.glob("run_settings.jsonl"):  # to which mteb adds
-                shutil.copy(kept, work)
+                text = kept.read_text(encoding="utf-8", errors="replace")
+                (work / kept.name).write_text(text, encoding="utf-8")
             ResultCache(folder).save_to_cache(task_result, model_name, model_revision, **options)
             for path in work.iterdir():
                 os.replace(path, final / path.name)
@@ -49,7 +50,7 @@ def run_mteb(
     """Evaluate an encoder on tasks of mteb; those without data load theirs from the hub.
 
     A task, or a subset of one, that has a result of the same data in `results` is not computed
-    again. A task that the hub cannot give is left out, with a line that says why.
+    again, unless its file is damaged. A task that the hub cannot give is left out. A line says why.
 
     Args:
         encoder: The encoder.
@@ -65,8 +66,8 @@ def run_mteb(
         mteb's results, of tasks that were evaluated or have been before.
 
     Raises:
-        DataError: Before anything is computed, for a damaged result file; later, for vectors that
-            are not finite.
+        DataError: For vectors that are not finite, a full disk, and results that this user cannot
+            read or write.
 
     Examples:
         >>> import cselab
@@ -79,9 +80,15 @@ def run_mteb(
         >>> bool(0 < result.get_score() < 1)
         True
     """
-    Path(results).mkdir(parents=True, exist_ok=True)
-    cache = AtomicCache(results)
     model = MtebEncoder(encoder, f"cselab/{name}", revision=revision)
+    with clear_access(Path(results)):
+        Path(results).mkdir(parents=True, exist_ok=True)
+        return _run(model, tasks, AtomicCache(results), say)
+
+
+def _run(
+    model: MtebEncoder, tasks: Sequence[AbsTask], cache: ResultCache, say: Callable[[str], None]
+) -> list[TaskResult]:
     finished = {task.metadata.name: _finished(cache, task, model) for task in tasks}
     done = []
     for task in tasks:
@@ -102,30 +109,28 @@ def run_mteb(
 
 
 def kept_results(results: str | Path, *, name: str, revision: str) -> list[TaskResult]:
-    """All results of an encoder, of this run and of earlier ones, by name and revision.
+    """All results of an encoder, of this run and of earlier ones; a line names damaged files.
 
     Args:
         results: As in `run_mteb`.
         name: As in `run_mteb`.
         revision: As in `run_mteb`.
-
-    Raises:
-        DataError: For a damaged result file.
     """
     cache = ResultCache(results)
     folder = cache.get_task_result_path("task", f"cselab/{name}", revision).parent
     files = sorted(folder.glob("*.json"))
-    return [_read(path) for path in files if path.stem != "model_meta"]
+    found = [_read(path) for path in files if path.stem != "model_meta"]
+    return [result for result in found if result is not None]
 
 
-def _read(path: Path) -> TaskResult:
+def _read(path: Path) -> TaskResult | None:
+    """The result in a file; of a damaged one None, with a line."""
     try:
         return TaskResult.from_disk(path)
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         reason = " ".join(str(error).split())[:80]
-        raise DataError(
-            f"{path} is damaged ({reason}); delete it, and the task is evaluated again"
-        ) from None
+        print(f"{path} is damaged ({reason}), so it is not used", file=sys.stderr)
+        return None
 
 
 def _finished(cache: ResultCache, task: AbsTask, model: MtebEncoder) -> TaskResult | None:

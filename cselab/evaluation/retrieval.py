@@ -1,12 +1,13 @@
 """Caption retrieval: find the other captions of a scene by its first one."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from cselab.errors import DataError
 from cselab.evaluation.sts import unit_rows
+from cselab.models.texts import as_sentences
 
 
 class RetrievalScore(NamedTuple):
@@ -25,7 +26,7 @@ class RetrievalScore(NamedTuple):
 
 def caption_retrieval(
     encode: Callable[[list[str]], Any],
-    scenes: Sequence[Sequence[str]],
+    scenes: Iterable[Iterable[str]],
 ) -> RetrievalScore:
     """Search with the first caption of each scene for the scene's other captions, by cosine.
 
@@ -54,6 +55,7 @@ def caption_retrieval(
         >>> score.accuracy_at_1, score.strict_accuracy, score.k
         (100.0, 100.0, 2)
     """
+    scenes = [as_sentences(scene, "a scene") for scene in scenes]
     sizes = {len(scene) for scene in scenes}
     if len(scenes) < 2 or len(sizes) != 1 or min(sizes) < 2:
         raise DataError(

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import scipy
 
+from cselab.data.sources import names_of
 from cselab.data.sts import STS7, YEARLY, StsData, load_sts
 from cselab.errors import DataError
 
@@ -80,12 +81,12 @@ class StsReport:
     def without_captions(self) -> "StsReport":
         """Scores over the pairs that are not captions (`StsData.captions`), without intervals.
 
-        A task of captions only is left out.
+        A task whose other pairs have no two ratings is left out, as one of captions only.
         """
         tasks = {}
         for task, score in self.tasks.items():
             kept = np.flatnonzero(~score.data.captions)
-            if len(kept):
+            if len(set(score.data.scores[kept])) > 1:
                 data, similarities = score.data.rows(kept), score.similarities[kept]
                 tasks[task] = score_pairs(data, similarities, resamples=0)
         return StsReport(tasks)
@@ -134,7 +135,7 @@ _FORMAT = {"float_format": "{:.2f}".format, "na_rep": ""}
 
 def evaluate_sts(
     encode: Callable[[list[str]], Any],
-    tasks: str | Sequence[str] = STS7,
+    tasks: str | Path | Sequence[str | Path] = STS7,
     *,
     split: str | Mapping[str, str] = "test",
     folder: str | Path | None = None,
@@ -147,7 +148,7 @@ def evaluate_sts(
     Args:
         encode: List of n strings -> (n, d) array or tensor; called once, with the distinct
             sentences of all tasks.
-        tasks: Names as in `load_sts`.
+        tasks: Names or paths as in `load_sts`.
         split: Split of all tasks, or by task with "test" for the others: `{"SICK-R": "all"}`.
         folder: As in `load_sts`.
         text: "raw", or "senteval" for STS12 to STS16; the other tasks have one form only.
@@ -168,10 +169,10 @@ def evaluate_sts(
         >>> len(report.tasks["Synthetic"].data), sorted(report.scores)
         (1500, ['Synthetic'])
     """
-    tasks = (tasks,) if isinstance(tasks, str) else tasks
+    tasks = names_of(tasks)
     splits = dict.fromkeys(tasks, split if isinstance(split, str) else "test")
     if not isinstance(split, str):
-        splits |= split
+        splits |= {str(task): name for task, name in split.items()}
     if not tasks or set(splits) - set(tasks):
         raise DataError(
             f"got splits of {', '.join(splits) or 'no task'}, but the tasks are "
@@ -338,15 +339,15 @@ def finite_rows(vectors: Any, n: int) -> np.ndarray:
     Raises:
         DataError: For another shape, NaN or infinity.
     """
+    kind = type(vectors).__name__
     try:
-        if hasattr(vectors, "detach"):
-            vectors = vectors.detach().cpu().double().numpy()
-        else:
-            vectors = np.asarray(vectors, np.float64)
-    except ValueError:  # numpy's "inhomogeneous shape"
-        raise DataError(
-            f"encode returned rows of different lengths for {n} sentences; expected ({n}, d)"
-        ) from None
+        if not hasattr(vectors, "__array__"):  # a list of rows
+            vectors = [_numbers(row) for row in vectors]
+        vectors = np.asarray(_numbers(vectors), np.float64)
+    except (TypeError, ValueError) as error:
+        if "inhomogeneous" in str(error):
+            kind = "rows of different lengths"
+        raise DataError(f"encode returned {kind} for {n} sentences; expected ({n}, d)") from None
     if vectors.ndim != 2 or len(vectors) != n:
         raise DataError(
             f"encode returned shape {vectors.shape} for {n} sentences; expected ({n}, d)"
@@ -358,6 +359,11 @@ def finite_rows(vectors: Any, n: int) -> np.ndarray:
             "diverged"
         )
     return vectors
+
+
+def _numbers(x: Any) -> Any:
+    """A tensor as an array, also one of bfloat16, on a GPU, or with a gradient."""
+    return x.detach().cpu().double().numpy() if hasattr(x, "detach") else x
 
 
 def unit_rows(vectors: Any, n: int) -> np.ndarray:

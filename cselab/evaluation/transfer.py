@@ -36,7 +36,7 @@ STRENGTHS = (1e-4, 1e-3, 1e-2, 1e-1, 1.0)
 
 def evaluate_transfer(
     encode: Callable[[list[str]], Any],
-    tasks: Sequence[str] = TRANSFER7,
+    tasks: str | Sequence[str] = TRANSFER7,
     *,
     folder: str | Path | None = None,
     limit: int | None = None,
@@ -71,7 +71,7 @@ def evaluate_transfer(
     if seed is None:
         seed = 0 if protocol == "standardised" else senteval.SEED
     scores = {}
-    for task in tasks:
+    for task in (tasks,) if isinstance(tasks, str) else tasks:
         parts = load_transfer(task, folder)
         if limit is not None and task == "SST2":
             parts["train"] = _sample(parts["train"], limit, seed)

@@ -9,7 +9,7 @@ import torch
 
 from cselab.errors import CselabError
 from cselab.experiments.config import RunConfig
-from cselab.experiments.session import Session
+from cselab.experiments.session import Session, refuse_tests_as_dev
 from cselab.experiments.train import train_node
 from cselab.experiments.workspace import Workspace
 from cselab.training.distributed import rank_and_world
@@ -20,7 +20,7 @@ def check(runs: Sequence[RunConfig], session: Session | None = None) -> None:
 
     Text, tests and dev pairs are read; the methods are built from start to end (backbones, poolers,
     terms, cross-attention layers, triplets, translators, teachers) without a training step. Prints
-    one line that says which data was found.
+    one line that says which data was found, and one for a measure that the dev pairs do not allow.
 
     Args:
         runs: Runs that share one `data`.
@@ -41,6 +41,7 @@ def check(runs: Sequence[RunConfig], session: Session | None = None) -> None:
     if session is None:
         session = Session(Workspace(runs[0].machine), runs[0].data)
     tests, dev, text = session.test_data, session.dev_pairs, session.text
+    refuse_tests_as_dev(dev, tests)
     with tempfile.TemporaryDirectory(prefix="cselab-check-") as folder:
         rehearsal = Session(session.workspace, session.data, Path(folder))
         rehearsal.text, rehearsal.dev_pairs = text, dev
@@ -61,6 +62,10 @@ def check(runs: Sequence[RunConfig], session: Session | None = None) -> None:
         f"tests {', '.join(data.task for data in tests)} ({tests[0].source.kind}); "
         f"{names} can be built"
     )
+    if not dev.same_meaning.any():
+        print(
+            f"alignment is left out: no pair of dev {dev.task} is rated above 4 of 5 (or 0.8 of 1)"
+        )
 
 
 def _backbone_name(run: RunConfig) -> str:

@@ -15,6 +15,7 @@ from cselab.data.sources import embedded_dir
 from cselab.errors import SettingsError, nearest, suggest
 from cselab.experiments.profiles import PROFILES, Profile
 from cselab.methods import AnyMethod, MethodConfig, method_names, registered
+from cselab.paths import expanded
 
 PRESETS = ("paper", "released")
 
@@ -221,7 +222,7 @@ def released(node: MethodConfig) -> MethodConfig:
 def family(node: MethodConfig) -> str:
     """ "roberta" or "bert": whose released settings a backbone takes; of several, the first."""
     name = next(_models(node), "")
-    for folder in (embedded_dir() / "backbones" / name, Path(name).expanduser()):
+    for folder in (embedded_dir() / "backbones" / name, expanded(name)):
         if name and (folder / "config.json").is_file():
             name = _model_type(folder / "config.json")
     return "roberta" if "roberta" in name.lower() else "bert"

@@ -8,6 +8,7 @@ import os
 import platform
 import shutil
 import sys
+import tempfile
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
@@ -15,6 +16,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from cselab.errors import CselabError
+from cselab.paths import absolute
 from cselab.processors import cpu_count
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chrome")
@@ -146,16 +148,14 @@ def _compiler(_outputs: Path) -> Iterator[Finding]:
 
 
 def _disk(outputs: Path) -> Iterator[Finding]:
-    where = (
-        outputs
-        if outputs.is_dir()
-        else next(parent for parent in outputs.resolve().parents if parent.is_dir())
-    )
-    if not os.access(where, os.W_OK):
+    where = next(path for path in (outputs, *absolute(outputs).parents) if os.path.lexists(path))
+    try:
+        tempfile.TemporaryFile(dir=where).close()
+    except OSError as error:
         yield Finding(
             "outputs",
             "broken",
-            f"{where} cannot be written to",
+            f"{where} cannot be written to ({error.strerror})",
             "choose another: --outputs, or CSELAB_OUTPUTS",
         )
         return

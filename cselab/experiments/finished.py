@@ -1,6 +1,7 @@
 """Trainings that are on disk, to look at side by side."""
 
 import json
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -33,7 +34,7 @@ def finished_runs(session: Session) -> dict[str, Callable[[], FinishedRun]]:
     """What opens each finished training of the present code, newest first.
 
     Names say method, seed, best dev score and the beginning of the step's key; settings are in its
-    `step.json`.
+    `step.json`. Damaged ones are left out, with a line.
 
     Args:
         session: Whose workspace is searched.
@@ -44,13 +45,17 @@ def finished_runs(session: Session) -> dict[str, Callable[[], FinishedRun]]:
     found: dict[str, Callable[[], FinishedRun]] = {}
     paths = session.workspace.steps_dir.glob("*/fit.json")
     for path in sorted(paths, key=lambda path: -path.stat().st_mtime):
-        stamp = json.loads((path.parent / "step.json").read_text())
-        fit, inputs = json.loads(path.read_text()), stamp["inputs"]
-        if _is_current(inputs):
-            key = path.parent.name[-12:-8]
-            seed = inputs["config"]["seed"]
-            name = f"{stamp['name']}, seed {seed}, dev {fit['best_dev']:.1f} [{key}]"
-            found[name] = partial(_open, session, path.parent, fit)
+        try:
+            stamp = json.loads((path.parent / "step.json").read_text())
+            fit, inputs = json.loads(path.read_text()), stamp["inputs"]
+            if _is_current(inputs):
+                key = path.parent.name[-12:-8]
+                seed = inputs["config"]["seed"]
+                name = f"{stamp['name']}, seed {seed}, dev {fit['best_dev']:.1f} [{key}]"
+                found[name] = partial(_open, session, path.parent, fit)
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            reason = " ".join(str(error).split())
+            print(f"{path.parent} is damaged ({reason}), so it is left out", file=sys.stderr)
     return found
 
 

@@ -31,6 +31,7 @@ from cselab.experiments.workspace import Workspace
 from cselab.methods import Batch, Method, MethodConfig, create, registered
 from cselab.models import load, load_tokenizer
 from cselab.models.encode import Encoder
+from cselab.seals import clear_access
 from cselab.training.distributed import rank_and_world
 
 DATA_METHOD = "untrained"
@@ -344,10 +345,18 @@ class Lab:
             "settings": json.dumps(settings, sort_keys=True, default=str),
             **self.workspace.environment,
         }
-        lines = [json.dumps({**common, **row}, default=str) + "\n" for row in rows]
+        rows = ({**common, **_as_texts(row)} for row in rows)
+        text = "".join(json.dumps(row, default=_plain) + "\n" for row in rows)
         path = self.run_dir / "results.jsonl"
-        with FileLock(f"{path}.lock"), path.open("a") as file:
-            file.writelines(lines)
+        with (
+            clear_access(self.run_dir),
+            FileLock(f"{path}.lock"),
+            path.open("a+b") as file,
+        ):
+            file.seek(max(file.seek(0, os.SEEK_END) - 1, 0))
+            if file.read() not in (b"", b"\n"):  # the line of a writer that was killed
+                text = "\n" + text
+            file.write(text.encode())
 
     def with_settings(self, **changes: Any) -> "Lab":
         """The same lab with some settings changed, for a comparison inside one notebook.
@@ -376,6 +385,16 @@ class Lab:
             f"({found['hardware']}), torch {found['torch']}, transformers {found['transformers']}; "
             f"results in {self.run_dir}"
         )
+
+
+def _as_texts(row: Mapping[str, Any]) -> dict[str, Any]:
+    """The row; its method and task are texts, also of numbers."""
+    return {k: str(v) if k in ("method", "task") else v for k, v in row.items()}
+
+
+def _plain(value: Any) -> Any:
+    """A number of NumPy or torch as one of Python, anything else as its text."""
+    return value.item() if getattr(value, "ndim", None) == 0 else str(value)
 
 
 def _check_machine(changes: Mapping[str, Any]) -> None:

@@ -1,6 +1,7 @@
 """The code of a user's own method, as far as it is not a library's."""
 
 import dataclasses
+import dis
 import functools
 import hashlib
 import inspect
@@ -156,6 +157,9 @@ def _used(function: FunctionType) -> Iterator[tuple[str, Any]]:
     for name in sorted(set(_names(function.__code__))):
         if name in function.__globals__:
             yield name, function.__globals__[name]
+    for name in sorted(set(_imported(function.__code__))):  # within its body
+        if (module := sys.modules.get(name)) and _user_module(module):
+            yield f"import {name}", module
 
 
 def _content(cell: Any) -> Any:
@@ -170,6 +174,13 @@ def _names(code: CodeType) -> Iterator[str]:
     for constant in code.co_consts:
         if isinstance(constant, CodeType):
             yield from _names(constant)
+
+
+def _imported(code: CodeType) -> Iterator[str]:
+    yield from (op.argval for op in dis.get_instructions(code) if op.opname == "IMPORT_NAME")
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            yield from _imported(constant)
 
 
 def _source(function: FunctionType) -> str:

@@ -117,4 +117,4 @@ def example_batch(session: Session, method: Method, count: int) -> Batch:
     else:
         text = session.first_sentences(count) * method.views
     options = {"padding": True, "truncation": True, "max_length": 64, "return_tensors": "pt"}
-    return dict(tokenizer(text, return_token_type_ids=False, **options))
+    return dict(tokenizer(text, padding_side="right", return_token_type_ids=False, **options))

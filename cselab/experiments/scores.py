@@ -1,5 +1,6 @@
 """Scores: an encoder on a session's tests, phenomenon by phenomenon; its geometry and energy."""
 
+import math
 from collections.abc import Iterator, Mapping
 
 import pandas
@@ -14,6 +15,9 @@ from cselab.experiments.train import train
 from cselab.experiments.workspace import Workspace
 from cselab.models import Ensemble
 from cselab.models.encode import Encoder
+
+MOST_PAIRS = 5000
+"""Uniformity compares all sentences with all others, in memory."""
 
 
 def evaluate(run: RunConfig, session: Session | None = None) -> StsReport:
@@ -94,16 +98,18 @@ def pair_cosines(session: Session, encoder: Encoder) -> tuple[torch.Tensor, torc
 def geometry(session: Session, encoder: Encoder) -> tuple[float, float]:
     """(uniformity, alignment) on the dev split.
 
-    Alignment over pairs rated above 4, uniformity over all its sentences.
+    Alignment over pairs of the same meaning (`StsData.same_meaning`), NaN where there is none;
+    uniformity over all sentences, of at most MOST_PAIRS pairs.
 
     Args:
         session: Whose dev pairs are read.
         encoder: The encoder.
     """
-    pairs = session.dev_pairs
+    pairs = session.dev_pairs.subsample(MOST_PAIRS)
     a, b = encoder.encode(pairs.sentences1), encoder.encode(pairs.sentences2)
-    close = torch.as_tensor(pairs.scores) > 4
-    return uniformity(torch.cat([a, b])).item(), alignment(a[close], b[close]).item()
+    close = torch.as_tensor(pairs.same_meaning)
+    aligned = alignment(a[close], b[close]).item() if close.any() else math.nan
+    return uniformity(torch.cat([a, b])).item(), aligned
 
 
 def energy(session: Session, encoder: Encoder) -> float | None:

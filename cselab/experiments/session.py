@@ -1,6 +1,8 @@
 """A session: where runs are computed, and the data that they share, read once."""
 
 import hashlib
+import os
+from collections.abc import Sequence
 from functools import cached_property
 from itertools import islice
 from pathlib import Path
@@ -66,10 +68,20 @@ class Session:
 
     @cached_property
     def dev_pairs(self) -> StsData:
-        """The pairs that checkpoints are picked on: the dev split, or `data.dev_pairs` of it."""
+        """The pairs that checkpoints are picked on: the dev split, or `data.dev_pairs` of it.
+
+        Raises:
+            DataError: As `load_sts`, and for a `dev_pairs` that leaves nothing to rank.
+        """
         data = self.data
         pairs = load_sts(self.dev_task, "dev", folder=data.data_dir, hub=data.hub)
-        return pairs.subsample(data.dev_pairs) if data.dev_pairs else pairs
+        pairs = pairs.subsample(data.dev_pairs) if data.dev_pairs else pairs
+        if len(set(pairs.scores)) < 2:
+            raise DataError(
+                f"dev_pairs={data.dev_pairs} leaves pairs of one score, {pairs.scores[0]:g}; give "
+                "more, or None for all"
+            )
+        return pairs
 
     @cached_property
     def synthetic_pairs(self) -> StsData:
@@ -82,15 +94,9 @@ class Session:
         """The pairs of `test_tasks`.
 
         Raises:
-            DataError: For two tests of one name, and for a file of dev pairs that is also a test.
+            DataError: For two tests of one name, and as `refuse_tests_as_dev` if `dev_task` is set.
         """
         data = self.data
-        dev_file = _file(self.dev_task)
-        if dev_file and dev_file in [_file(task) for task in data.tasks]:
-            raise DataError(
-                f"dev_task: {self.dev_task} is also a test, and a test must not pick checkpoints; "
-                "give other pairs, or none for the default"
-            )
         tests = [
             self.synthetic_pairs
             if task == "Synthetic"
@@ -102,6 +108,8 @@ class Session:
             raise DataError(
                 f"tasks: two tests are called {doubled[0]!r}; rename a file, or give one"
             )
+        if data.dev_task:
+            refuse_tests_as_dev(self.dev_pairs, tests)
         return tests
 
     @cached_property
@@ -233,8 +241,31 @@ class Session:
         return RoundTrip(trips.pivot, self.translator(trips)).seconds_for(some, len(self.text))
 
 
-def _file(task: str) -> Path | None:
-    """The file that a task's pairs are in, if it is named by path; the splits of a benchmark are
-    different pairs under one name."""
-    path = Path(task).expanduser().resolve()
-    return path if path.is_file() else None
+def refuse_tests_as_dev(dev: StsData, tests: Sequence[StsData]) -> None:
+    """Check that the dev pairs are other pairs than the tests': a test must not pick checkpoints.
+
+    A third of STS-B's dev pairs are in STS15, from which it was drawn, so a smaller part is fine.
+
+    Raises:
+        DataError: If more than half of the dev pairs are in a test, or of a test in the dev pairs.
+    """
+    ours = _pairs_of(dev)
+    for test in tests:
+        theirs = _pairs_of(test)
+        both = len(ours & theirs)
+        if both > min(len(ours), len(theirs)) / 2:
+            raise DataError(
+                f"dev_task: {_shown(dev)} is also a test ({both} of its {len(ours)} pairs are in "
+                f"{_shown(test)}), and a test must not pick checkpoints; give other pairs, or none "
+                "for the default"
+            )
+
+
+def _shown(data: StsData) -> str:
+    """The path of a user's file, else the name of the task."""
+    return data.source.detail if os.path.isfile(data.source.detail) else data.task
+
+
+def _pairs_of(data: StsData) -> set[tuple[str, ...]]:
+    pairs = zip(data.sentences1, data.sentences2, strict=True)
+    return {tuple(sorted(pair)) for pair in pairs}

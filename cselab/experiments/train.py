@@ -1,7 +1,7 @@
 """Training a run: its nodes from the leaves up, each once."""
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
@@ -26,6 +26,7 @@ from cselab.methods.config import TrainedConfig
 from cselab.methods.training_free import Materials
 from cselab.models import load, load_tokenizer
 from cselab.models.encode import Encoder
+from cselab.models.texts import as_sentences
 from cselab.training import fit
 from cselab.training.distributed import rank_and_world
 
@@ -52,14 +53,14 @@ class Trained:
     fit: dict[str, Any] = field(default_factory=dict)
     folder: Path | None = None
 
-    def encode(self, sentences: list[str], **options: Any) -> Any:
+    def encode(self, sentences: Iterable[str], **options: Any) -> Any:
         """The encoder's vectors, (n, d).
 
         Args:
             sentences: n of them.
             **options: As in the encoder's `encode`.
         """
-        return self.encoder.encode(sentences, **options)
+        return self.encoder.encode(as_sentences(sentences), **options)
 
     @property
     def precision(self) -> str:

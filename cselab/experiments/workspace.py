@@ -1,14 +1,13 @@
 """Where runs are computed and kept: device, folders, and the cache of finished steps."""
 
-import errno
 import functools
 import hashlib
 import json
 import os
 import shutil
 import sys
-import tempfile
 import time
+import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
@@ -17,10 +16,11 @@ from typing import Any
 import torch
 from filelock import FileLock, Timeout
 
-from cselab.errors import CselabError, SettingsError
+from cselab.errors import SettingsError
 from cselab.experiments.config import Machine, RunConfig
 from cselab.experiments.environment import environment_stamp
 from cselab.paths import project_path
+from cselab.seals import clear_access, damage, is_whole, seal
 from cselab.training.distributed import (
     from_first_process,
     join_process_group,
@@ -79,9 +79,9 @@ class Workspace:
     ) -> Path:
         """The folder of a finished step, computed once and shared by all runs.
 
-        The folder appears under its name only when complete. Of several processes (accelerate) all
-        compute a resumable step together; everything else is computed by the first, and the others
-        wait.
+        The folder appears under its name only when complete; a damaged one is computed again. Of
+        several processes (accelerate) all compute a resumable step together; everything else is
+        computed by the first, and the others wait.
 
         Args:
             name: Name of the step.
@@ -90,27 +90,44 @@ class Workspace:
                 same `inputs` exists.
             resumable: Whether the work folder of an interrupted `compute` is kept, and the next
                 call finds it as it was left (for trainings).
+
+        Raises:
+            DataError: For a full disk, and files that this user cannot read or write.
         """
         final, first = self._place(name, inputs), rank_and_world()[0] == 0
-        with FileLock(f"{final}.lock") if first else nullcontext():
-            if from_first_process(final.is_dir()):
-                if first and final not in self._mentioned:
-                    print(f"{name}: reused {final.name}")
-                self._mentioned.add(final)
-                return final
-            started = time.perf_counter()
-            if first or resumable:
-                work = self.steps_dir / f".{final.name}" if resumable else None
-                with _work_folder(self.steps_dir, name, work) as folder:
-                    compute(folder)
-                    seconds = round(time.perf_counter() - started, 1)
-                    if first:
-                        made_from = json.loads(_as_text(inputs))
-                        stamp = {"name": name, "inputs": made_from, "seconds": seconds}
-                        self._finish(folder, final, stamp)
-            wait_for_all()
+        with clear_access(self.steps_dir.parent):
+            # at first without the lock, which may be another user's
+            reused = from_first_process(first and not damage(final))
+            if not reused:
+                with FileLock(f"{final}.lock") if first else nullcontext():
+                    reused = from_first_process(first and is_whole(final))
+                    if not reused:
+                        self._compute(final, name, inputs, compute, resumable=resumable)
+        if reused and first and final not in self._mentioned:
+            print(f"{name}: reused {final.name}")
         self._mentioned.add(final)
         return final
+
+    def _compute(
+        self,
+        final: Path,
+        name: str,
+        inputs: dict[str, Any],
+        compute: Callable[[Path], None],
+        *,
+        resumable: bool,
+    ) -> None:
+        started, first = time.perf_counter(), rank_and_world()[0] == 0
+        if first or resumable:
+            work = self.steps_dir / f".{final.name}" if resumable else None
+            with _work_folder(self.steps_dir, name, work) as folder:
+                compute(folder)
+                seconds = round(time.perf_counter() - started, 1)
+                if first:
+                    made_from = json.loads(_as_text(inputs))
+                    stamp = {"name": name, "inputs": made_from, "seconds": seconds}
+                    self._finish(folder, final, stamp)
+        wait_for_all()
 
     def is_computing(self, name: str, inputs: dict[str, Any]) -> bool:
         """Whether another process computes this step at the moment.
@@ -121,13 +138,15 @@ class Workspace:
             name: As in `step`.
             inputs: As in `step`.
         """
-        if rank_and_world()[1] > 1:
-            return False
-        try:
-            with FileLock(f"{self._place(name, inputs)}.lock", timeout=0):
+        final = self._place(name, inputs)
+        with clear_access(self.steps_dir.parent):
+            if rank_and_world()[1] > 1 or final.is_dir():
                 return False
-        except Timeout:
-            return True
+            try:
+                with FileLock(f"{final}.lock", timeout=0):
+                    return False
+            except Timeout:
+                return True
 
     def _place(self, name: str, inputs: dict[str, Any]) -> Path:
         """The folder of a step, by its name and a hash of its inputs."""
@@ -138,6 +157,7 @@ class Workspace:
         """Give a computed folder its name, with what it was made from."""
         record = {**stamp, "environment": self.environment}
         (folder / "step.json").write_text(json.dumps(record, indent=1))
+        seal(folder)
         os.replace(folder, final)
         print(f"{stamp['name']}: computed in {stamp['seconds']:.0f} s, kept as {final.name}")
 
@@ -160,19 +180,11 @@ def _as_text(inputs: dict[str, Any]) -> str:
 
 @contextmanager
 def _work_folder(parent: Path, name: str, kept: Path | None = None) -> Iterator[Path]:
-    """A folder beside its final place: a new one, gone whatever happens, or `kept`. A full disk is
-    one line."""
-    folder = kept or Path(tempfile.mkdtemp(dir=parent, prefix=f".{name}-"))
+    """A folder beside its final place: a new one, gone whatever happens, or `kept`."""
+    folder = kept or parent / f".{name}-{uuid.uuid4().hex[:8]}"
+    folder.mkdir(exist_ok=bool(kept))  # as the umask says: others may read what is finished
     try:
-        folder.mkdir(exist_ok=True)
         yield folder
-    except OSError as error:
-        if error.errno != errno.ENOSPC:
-            raise
-        raise CselabError(
-            f"no space left on the disk of {parent}: free some, or set --outputs (in a "
-            "notebook `outputs`)"
-        ) from None
     finally:
         if not kept:
             shutil.rmtree(folder, ignore_errors=True)

@@ -1,6 +1,7 @@
 """Execute one notebook with papermill, in a kernel of this Python interpreter, with a log."""
 
 import logging
+import os
 import sys
 import tempfile
 import time
@@ -82,7 +83,9 @@ class _Engine(NBClientEngine):
             return start(cell, cell_index, **more)
 
         nb_man.cell_start = cell_start
-        with tempfile.TemporaryDirectory(prefix="cselab-") as sockets:
+        # the address of a socket has at most 107 characters
+        short = "/tmp" if len(tempfile.gettempdir()) > 80 and os.path.isdir("/tmp") else None
+        with tempfile.TemporaryDirectory(prefix="cselab-", dir=short) as sockets:
             manager = _kernel_manager(Path(sockets), stdout_file)
             return super().execute_managed_notebook(
                 nb_man,
@@ -135,11 +138,12 @@ def execute(
     with log.open("w", encoding="utf-8") as file:
         try:
             papermill.execute_notebook(
-                notebook,
-                output,
+                _literally(notebook),
+                _literally(output),
                 parameters,
                 engine_name="cselab",
                 kernel_name="python3",
+                language="python",  # a notebook need not say so
                 progress_bar=False,
                 cwd=cwd,
                 on_cell=on_cell,
@@ -166,6 +170,11 @@ def execute(
             raise NotebookFailed(
                 f"a cell took longer than {timeout} s; raise --timeout", _tail(log)
             ) from None
+
+
+def _literally(path: Path) -> str:
+    """A path as papermill takes it, which fills in what is between braces."""
+    return str(path).replace("{", "{{").replace("}", "}}")
 
 
 def _tail(log: Path, lines: int = 20) -> str:

@@ -26,6 +26,7 @@ def headline(rows: Sequence[dict[str, Any]], finished: Sequence[str]) -> str:
     Returns:
         HTML; nothing if fewer than two of the methods were scored.
     """
+    rows = [row for row in rows if _has_interval(row)]
     points = {name: point for name in MAIN if (point := _average(rows, name))}
     if len(points) < 2:
         return ""
@@ -44,6 +45,11 @@ def headline(rows: Sequence[dict[str, Any]], finished: Sequence[str]) -> str:
         "difference, which notebook 07 tests pair by pair."
         "</p>" + (f"<p>Open next:</p><ul>{links}</ul>" if links else "")
     )
+
+
+def _has_interval(row: dict[str, Any]) -> bool:
+    low, high = row["low"], row["high"]
+    return None not in (low, high) and math.isfinite(row["score"] + low + high)
 
 
 def _average(rows: Sequence[dict[str, Any]], name: str) -> tuple[float, float, float] | None:

@@ -4,10 +4,12 @@ import base64
 import gzip
 import html
 import json
+import posixpath
 import re
 from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote, unquote
 
 import nbformat
 from latex2mathml.converter import convert as to_mathml
@@ -29,7 +31,7 @@ DRAW = (Path(__file__).parent / "draw.js").read_text(encoding="utf-8")
 _MATH = re.compile(
     r"(?s)(```.*?```|`[^`\n]*`)|\$\$(.+?)\$\$|\$([^\s$](?:(?:[^$\n]|\n(?!\n))*[^\s$])?)\$"
 )
-_LINK = re.compile(r"<a href=([\"'])([^\"'#:]+)\1")
+_LINK = re.compile(r"""<a href=(["'])(?![a-zA-Z][\w+.-]*:|//|#)(.*?)\1""")
 """A link to a file of the project."""
 
 
@@ -103,7 +105,7 @@ def write_html(
         f"<body>{body}{_payload(figures, widgets)}</body></html>"
     )
     with replacing(target) as work:
-        work.write_text(page, encoding="utf-8")
+        work.write_text(page, encoding="utf-8", errors="replace")  # of half a surrogate pair
 
 
 def write_widget(target: Path, title: str, saved: dict[str, Any]) -> Path:
@@ -124,9 +126,17 @@ def with_equations(markdown: str) -> str:
     return _MATH.sub(_equation, markdown)
 
 
-def _to_page(file: str, beside: Collection[str]) -> str:
-    stem = file.removesuffix(".ipynb")
-    return f"<a href='{stem}.html'" if stem in beside else "<a"
+def address(name: str) -> str:
+    """A file's name as the address of a link."""
+    return quote(name, errors="surrogateescape")
+
+
+def _to_page(link: str, beside: Collection[str]) -> str:
+    file, mark, place = html.unescape(link).partition("#")
+    stem = posixpath.normpath(unquote(file)).removesuffix(".ipynb")
+    return (
+        f"<a href='{address(stem)}.html{mark}{address(unquote(place))}'" if stem in beside else "<a"
+    )
 
 
 def place_figure(figure: dict, number: int) -> str:
@@ -139,7 +149,7 @@ def place_figure(figure: dict, number: int) -> str:
     Returns:
         HTML.
     """
-    panels = sum(name.startswith(("xaxis", "scene")) for name in figure["layout"])
+    panels = sum(name.startswith(("xaxis", "scene")) for name in figure.get("layout") or ())
     kind = "figure panels-wide" if panels > 1 else "figure"
     return f"<div class='{kind}'><div id='figure-{number}'></div></div>"
 

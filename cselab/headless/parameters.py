@@ -6,18 +6,22 @@ contain "=".
 
 import ast
 import json
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import nbformat
 
 from cselab.config import PROFILE_NAMES, read_value
 from cselab.errors import CselabError, SettingsError, nearest, suggest
+from cselab.paths import absolute, located
 
 SETTINGS = "settings"
 """The parameter of a notebook, a dictionary, for the settings that its cell does not list."""
+OF_RUN = ("profile", "seed", "preset")
+"""Settings of a whole run."""
 NONE = ("none", "null")
 TYPES = {"str": str, "int": int, "float": float, "bool": bool}
 
@@ -48,6 +52,37 @@ class Parameter:
         return " or ".join([*names, "None"] if self.optional else names)
 
 
+class Cell(NamedTuple):
+    """A cell of a notebook.
+
+    Attributes:
+        kind: "code", "markdown" or "raw".
+        source: Its text.
+        tags: Its tags.
+    """
+
+    kind: str
+    source: str
+    tags: Sequence[str]
+
+
+def read_cells(notebook: Path) -> list[Cell]:
+    """Cells of a notebook of any format that nbformat reads.
+
+    Args:
+        notebook: Path of the notebook.
+
+    Raises:
+        CselabError: If the file is not a notebook.
+    """
+    try:
+        cells = nbformat.read(notebook, as_version=4).cells
+        return [Cell(c.cell_type, c.source, c.metadata.get("tags") or ()) for c in cells]
+    except Exception as error:  # nbformat raises many types on broken JSON
+        reason = next(iter(str(error).splitlines()), type(error).__name__)
+        raise CselabError(f"{notebook} is not a notebook ({reason:.100})") from None
+
+
 def read_parameters(notebook: Path) -> dict[str, Parameter]:
     """Parameters of a notebook by name; the parameters cell is parsed, not executed.
 
@@ -58,14 +93,8 @@ def read_parameters(notebook: Path) -> dict[str, Parameter]:
         CselabError: If the file is not a notebook, has no such cell, or the cell has values that
             are not plain literals.
     """
-    try:
-        cells = nbformat.read(notebook, as_version=4).cells
-    except Exception as error:  # nbformat raises many types on broken JSON
-        raise CselabError(
-            f"{notebook} is not a notebook ({str(error).splitlines()[0]:.100})"
-        ) from None
-    tagged = (cell.source for cell in cells if "parameters" in cell.metadata.get("tags", []))
-    source = next(tagged, None)
+    cells = read_cells(notebook)
+    source = next((cell.source for cell in cells if "parameters" in cell.tags), None)
     if source is None:
         raise CselabError(
             f"{notebook} has no cell tagged 'parameters'; tag the cell with its plain literals"
@@ -73,7 +102,14 @@ def read_parameters(notebook: Path) -> dict[str, Parameter]:
     parameters = {}
     target: ast.expr
     annotation: ast.expr | None
-    for statement in ast.parse(source).body:
+    try:
+        statements = ast.parse(source).body
+    except (SyntaxError, ValueError) as error:
+        raise CselabError(
+            f"{notebook}, parameters cell: not plain Python ({error!s:.80}); move what is no "
+            "literal to a later cell"
+        ) from None
+    for statement in statements:
         if isinstance(statement, ast.AnnAssign):
             target, annotation = statement.target, statement.annotation
         elif isinstance(statement, ast.Assign) and len(statement.targets) == 1:
@@ -84,12 +120,12 @@ def read_parameters(notebook: Path) -> dict[str, Parameter]:
             if statement.value is None or not isinstance(target, ast.Name):
                 raise ValueError("no value, or not of a name")
             default = ast.literal_eval(statement.value)
+            parameters[target.id] = _parameter(target.id, default, annotation)
         except (ValueError, TypeError, SyntaxError):
             raise CselabError(
                 f"{notebook}, parameters cell: {ast.unparse(statement)!r} is not a plain literal; "
                 "move it to a later cell"
             ) from None
-        parameters[target.id] = _parameter(target.id, default, annotation)
     return parameters
 
 
@@ -158,8 +194,9 @@ def convert(parameter: Parameter, text: str) -> Any:
             except ValueError:
                 continue
         if kind is str:
-            return _absolute_paths(parameter.name, text)
+            return absolute_paths(parameter.name, text)
     if not parameter.types and not parameter.choices:
+        text = absolute_paths(parameter.name, text)
         try:
             return ast.literal_eval(text)
         except (ValueError, SyntaxError):
@@ -167,46 +204,39 @@ def convert(parameter: Parameter, text: str) -> Any:
     raise SettingsError(f"parameter {parameter.name!r} takes {parameter.expected}, got {text!r}")
 
 
-PATHS = (
-    "data_dir",
-    "outputs",
-    "corpus",
-    "tasks",
-    "dev_task",
-    "nli",
-    "backbone",
-    "decoder",
-    "translator",
-    "checkpoints",
-)
+DATA = ("corpus", "tasks", "dev_task")
+MODELS = ("backbone", "decoder", "translator", "checkpoints")
 """Settings whose values may be files or folders."""
-TEXTS = ("nli", "synthetic")
-"""Values of `corpus` that are no files, also where a folder has that name."""
 
 
-def _absolute_paths(name: str, text: str) -> str:
-    """Make paths absolute: they are relative to the command's folder, not to the kernel's."""
+def absolute_paths(name: str, text: str) -> str:
+    """Make paths absolute: they are relative to the command's folder, not to the kernel's.
+
+    Args:
+        name: Name of the parameter.
+        text: Its value, as typed.
+    """
     if text.lower() in ("", *NONE):
         return text
+    *_, name = name.split(".")
     if name in ("data_dir", "outputs", "leaderboard"):
-        return str(Path(text).expanduser().resolve())
-    if name.split(".")[-1] not in PATHS:
+        return str(absolute(text))
+    if name not in (*DATA, *MODELS):
         return text
     listed = read_value(text)
     if isinstance(listed, list):
-        return json.dumps([_absolute_paths(name, str(part)) for part in listed])
-    parts = [Path(part.strip()).expanduser() for part in text.split(",")]
-    found = [path.exists() and not (name == "corpus" and str(path) in TEXTS) for path in parts]
-    pairs = zip(parts, found, strict=True)
-    return ",".join(str(path.resolve() if is_file else path) for path, is_file in pairs)
+        return json.dumps([absolute_paths(name, str(part)) for part in listed])
+    # a comma may be in a file's name
+    parts = [text] if absolute(text).is_file() else [part.strip() for part in text.split(",")]
+    return ",".join(located(part, folders=name in MODELS) for part in parts)
 
 
 def assign(texts: Mapping[str, str], notebooks: Sequence[Path]) -> dict[Path, dict[str, Any]]:
     """Assign parameters from the command line to notebooks.
 
-    A notebook gets the parameters that its cell lists, and other settings in its parameter
-    `settings`. Prints a line for each parameter that some notebooks do not take, because they list
-    neither it nor `settings`.
+    A notebook gets the parameters that its cell lists, which are its own unless it hands them to
+    `open_lab`, and other settings in its parameter `settings`. Prints a line for each parameter
+    that some notebooks do not take, because they list neither it nor `settings`.
 
     Args:
         texts: Values by parameter, as typed.
@@ -221,8 +251,6 @@ def assign(texts: Mapping[str, str], notebooks: Sequence[Path]) -> dict[Path, di
     """
     declared = {notebook: read_parameters(notebook) for notebook in notebooks}
     names = {name for parameters in declared.values() for name in parameters} - {SETTINGS}
-    texts = {name: _absolute_paths(name, text) for name, text in texts.items()}
-    profile = texts.get("profile", "tiny")
     others = {name: text for name, text in texts.items() if name not in names}
     takes_all = any(SETTINGS in parameters for parameters in declared.values())
     if others and not takes_all:
@@ -232,7 +260,10 @@ def assign(texts: Mapping[str, str], notebooks: Sequence[Path]) -> dict[Path, di
         notebook: {n: convert(parameters[n], texts[n]) for n in texts if n in parameters}
         for notebook, parameters in declared.items()
     }
-    settings = _checked_settings(texts, names, profile)
+    of_labs = {name for found in declared.items() for name in _taken_by_lab(*found, texts)}
+    settings = _checked_settings(
+        {n: absolute_paths(n, text) for n, text in texts.items() if n in of_labs}, names
+    )
     for notebook, parameters in declared.items():
         rest = {n: settings[n] for n in settings.keys() - parameters.keys()}
         rest = {n: rest[n] for n in texts if rest.get(n) is not None}
@@ -251,15 +282,30 @@ def assign(texts: Mapping[str, str], notebooks: Sequence[Path]) -> dict[Path, di
     return values
 
 
-def _checked_settings(texts: Mapping[str, str], names: set[str], profile: str) -> dict[str, Any]:
+def _taken_by_lab(
+    notebook: Path, parameters: Mapping[str, Parameter], names: Iterable[str]
+) -> set[str]:
+    """Those names that a notebook's lab takes as settings; its other parameters are its own."""
+    takes_all = SETTINGS in parameters
+    cells = "\n".join(cell.source for cell in read_cells(notebook) if "open_lab(" in cell.source)
+    return {
+        name
+        for name in names
+        if (takes_all and (name not in parameters or name in (*OF_RUN, SETTINGS)))
+        or re.search(rf"\b{re.escape(name)}\s*=\s*{re.escape(name)}\b", cells)
+    }
+
+
+def _checked_settings(texts: Mapping[str, str], names: set[str]) -> dict[str, Any]:
     """The values of those that are settings, checked; the others are a notebook's own."""
+    profile = texts.get("profile", "tiny")
     if set(texts) <= {"profile"} and profile in PROFILE_NAMES:
         return dict(texts)
     # imports torch, which takes seconds
     from cselab.experiments import config
 
     settings = {name: read_value(text) for name, text in texts.items()}
-    of_run = {name: settings.pop(name, None) for name in ("profile", "seed", "preset")}
+    of_run = {name: settings.pop(name, None) for name in OF_RUN}
     seed, preset = of_run["seed"], of_run["preset"]
     config.configure("untrained", profile, seed=seed, preset=preset)
     valid = config.known_settings(settings, profile)

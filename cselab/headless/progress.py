@@ -4,10 +4,15 @@ import json
 import sys
 import threading
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import TextIO
 
+from pydantic import FiniteFloat, TypeAdapter
+
 from cselab.paths import replacing
+
+SECONDS = TypeAdapter(dict[str, FiniteFloat])
 
 
 def clock(seconds: float) -> str:
@@ -18,7 +23,7 @@ def clock(seconds: float) -> str:
 
 
 class Durations:
-    """Durations of earlier runs on this machine, by notebook and profile.
+    """Durations of earlier runs on this machine, by notebook and profile; none if damaged.
 
     Args:
         path: Path of a JSON file.
@@ -27,19 +32,19 @@ class Durations:
     def __init__(self, path: Path):
         self.path = path
         try:
-            self.seconds: dict[str, float] = json.loads(path.read_text())
+            self.seconds = SECONDS.validate_json(path.read_bytes())
         except (OSError, ValueError):
             self.seconds = {}
 
     def add(self, key: str, seconds: float) -> None:
-        """Record a duration and write the file.
+        """Record a duration and write the file, if it can be written.
 
         Args:
             key: Notebook and profile.
             seconds: The duration.
         """
         self.seconds[key] = round(seconds, 1)
-        with replacing(self.path) as work:
+        with suppress(OSError), replacing(self.path) as work:
             work.write_text(json.dumps(self.seconds, indent=1))
 
 

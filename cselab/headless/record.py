@@ -6,13 +6,23 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from pydantic import BaseModel
+
 from cselab.errors import CselabError
 from cselab.headless.report import Outcome
 from cselab.paths import replacing
 
 
+class _Record(BaseModel):
+    notebooks: list[str]
+    given: dict[str, str]
+    outcomes: dict[str, Outcome]
+
+
 class RunRecord:
     """`run.json` of a run's folder: notebooks, parameters and outcomes, for `--resume`.
+
+    A damaged file is written anew, with one line, and its notebooks are executed again.
 
     Args:
         path: Path of the file.
@@ -29,7 +39,12 @@ class RunRecord:
             "notebooks": [str(notebook.resolve()) for notebook in notebooks],
             "given": dict(parameters),
         }
-        before = read_record(path) if path.is_file() else {**self.request, "outcomes": {}}
+        before = {**self.request, "outcomes": {}}
+        if path.is_file():
+            try:
+                before = read_record(path)
+            except CselabError:
+                print(f"{path} is damaged and written anew; all notebooks are executed")
         if any(before[key] != value for key, value in self.request.items()):
             raise CselabError(
                 f"{path.parent} is a run of other notebooks or parameters; choose another --name"
@@ -51,9 +66,8 @@ def read_record(path: Path) -> dict[str, Any]:
         CselabError: For a missing or damaged file.
     """
     try:
-        record = json.loads(path.read_text())
-        return {**record, **{key: record[key] for key in ("notebooks", "given", "outcomes")}}
-    except (OSError, ValueError, KeyError, TypeError):
+        return _Record.model_validate_json(path.read_bytes()).model_dump()
+    except (OSError, ValueError):
         raise CselabError(
             f"no run to resume in {path.parent}; expected its run.json, see the names in "
             "outputs/runs"

@@ -1,16 +1,21 @@
 """Index page of a run: notebooks, outcomes and scores."""
 
+import functools
 import html
-import json
+import math
+import re
 import statistics
-from collections.abc import Sequence
+import sys
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from cselab.errors import DataError
+from pydantic import BaseModel, ConfigDict, FiniteFloat, ValidationError
+
+from cselab.config import explained
 from cselab.headless.headline import headline
-from cselab.headless.page import write_html
+from cselab.headless.page import address, write_html
 from cselab.headless.progress import clock
 
 
@@ -27,8 +32,22 @@ class Outcome:
 
     stem: str
     title: str
-    seconds: float
+    seconds: FiniteFloat
     failure: str = ""
+
+
+class _Row(BaseModel):
+    """What the index reads of a row of results.jsonl, which has more columns."""
+
+    model_config = ConfigDict(extra="allow")
+    method: str
+    task: str
+    score: float
+    low: float | None = None
+    high: float | None = None
+    n: int = 0
+    seed: Any = None
+    settings: Any = None
 
 
 def write_index(folder: Path, outcomes: Sequence[Outcome], parameters: dict[str, str]) -> Path:
@@ -40,7 +59,10 @@ def write_index(folder: Path, outcomes: Sequence[Outcome], parameters: dict[str,
         parameters: Texts by name, as typed.
     """
     failed = sum(bool(outcome.failure) for outcome in outcomes)
-    rows = read_rows(folder)
+    damaged: list[str] = []
+    rows = read_rows(folder, say=damaged.append)
+    for line in damaged:
+        _say_once(line)
     head = f"{len(outcomes) - failed} of {len(outcomes)} notebooks finished"
     if failed:
         head += f", {failed} failed"
@@ -51,8 +73,9 @@ def write_index(folder: Path, outcomes: Sequence[Outcome], parameters: dict[str,
         f"<p>{head}; their times add up to {total}.</p>",
         headline(rows, [outcome.stem for outcome in outcomes if not outcome.failure]),
         "<h2>Notebooks</h2>",
-        _notebooks(outcomes),
+        _notebooks(folder, outcomes),
         "<h2>All scores</h2>",
+        *(f"<p class='failed'>{html.escape(line)}</p>" for line in damaged),
         *(_scores(rows) if rows else no_scores),
         "<h2>Conditions</h2>",
         _conditions(parameters, rows),
@@ -62,24 +85,48 @@ def write_index(folder: Path, outcomes: Sequence[Outcome], parameters: dict[str,
     return folder / "index.html"
 
 
-def read_rows(folder: Path) -> list[dict[str, Any]]:
+def read_rows(folder: Path, say: Callable[[str], object] = print) -> list[dict[str, Any]]:
     """Result rows of a run, one per method, task and seed; the last notebook's row counts.
 
-    Raises:
-        DataError: For a damaged line.
+    Args:
+        folder: Folder of the run.
+        say: Called with one line if rows are damaged; they are left out.
     """
-    path = folder / "results.jsonl"
-    if not path.is_file():
-        return []
+    path, rows, damaged = folder / "results.jsonl", {}, {}
     try:
-        rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
-    except ValueError as error:
-        raise DataError(f"{path} is damaged ({error}); remove the line that is cut off") from None
-    keys = ("method", "task", "seed", "settings")
-    return list({tuple(row[key] for key in keys): row for row in rows}.values())
+        lines = path.read_bytes().split(b"\n")
+    except FileNotFoundError:
+        return []
+    except OSError as error:
+        say(f"{path} cannot be read ({error.strerror}), so its scores are left out")
+        return []
+    for number, line in enumerate(lines, 1):
+        # a whole row may follow one that was cut off
+        starts = [0, *(found.start() for found in re.finditer(rb'(?<=.)\{"', line))]
+        for start in starts if line.strip() else ():
+            try:
+                row = _Row.model_validate_json(line[start:])
+            except ValidationError as error:
+                damaged.setdefault(number, explained(error))
+            else:
+                rows[row.method, row.task, str(row.seed), str(row.settings)] = row.model_dump()
+                break
+    if damaged:
+        numbers, reason = ", ".join(map(str, damaged)), next(iter(damaged.values()))
+        say(f"{path}: damaged rows are left out, line {numbers:.60} ({reason:.100})")
+    return list(rows.values())
 
 
-def _notebooks(outcomes: Sequence[Outcome]) -> str:
+@functools.cache
+def _say_once(line: str) -> None:
+    print(line, file=sys.stderr, flush=True)
+
+
+def _notebooks(folder: Path, outcomes: Sequence[Outcome]) -> str:
+    def link(name: str, text: str) -> str:
+        there = (folder / name).is_file()
+        return f"<a href='{address(name)}'>{text}</a>" if there else text
+
     lines = []
     for outcome in outcomes:
         state = "<span class='passed'>finished</span>"
@@ -87,9 +134,9 @@ def _notebooks(outcomes: Sequence[Outcome]) -> str:
             state = f"<span class='failed'>failed: {html.escape(outcome.failure)}</span>"
         stem, title = outcome.stem, html.escape(outcome.title)
         lines.append(
-            f"<tr><td><a href='{stem}.html'>{title}</a></td><td>{state}</td><td "
-            f"class='number'>{clock(outcome.seconds)}</td><td><a href='{stem}.ipynb'>notebook</a> "
-            f"· <a href='{stem}.log'>log</a></td></tr>"
+            f"<tr><td>{link(f'{stem}.html', title)}</td><td>{state}</td><td "
+            f"class='number'>{clock(outcome.seconds)}</td><td>{link(f'{stem}.ipynb', 'notebook')} "
+            f"· {link(f'{stem}.log', 'log')}</td></tr>"
         )
     return (
         "<table><tr><th>notebook</th><th>state</th><th "
@@ -103,8 +150,12 @@ def _scores(rows: list[dict[str, Any]]) -> list[str]:
     cells: dict[tuple[str, str], list[float]] = {(m, task): [] for m in methods for task in tasks}
     for row in rows:
         cells[row["method"], row["task"]].append(row["score"])
-    means = {key: statistics.fmean(values) for key, values in cells.items() if values}
-    best = {task: max(means[m, task] for m in methods if (m, task) in means) for task in tasks}
+    means = {key: _mean(values) for key, values in cells.items() if values}
+    finite = {key: mean for key, mean in means.items() if math.isfinite(mean)}
+    best = {
+        task: max((finite[m, task] for m in methods if (m, task) in finite), default=None)
+        for task in tasks
+    }
     columns = "".join(f"<th class='number'>{html.escape(task)}</th>" for task in tasks)
     average = "<th class='number'>average</th>" if len(tasks) > 1 else ""
     lines = []
@@ -113,7 +164,7 @@ def _scores(rows: list[dict[str, Any]]) -> list[str]:
         if average:
             values = [means[method, task] for task in tasks if (method, task) in means]
             complete = len(values) == len(tasks)
-            line.append(_cell([statistics.fmean(values)] if complete else [], None))
+            line.append(_cell([_mean(values)] if complete else [], None))
         lines.append(f"<tr><td>{html.escape(method)}</td>{''.join(line)}</tr>")
     note = (
         "Spearman × 100 over all subsets of a task, on the test split. Bold: the best of a column, "
@@ -127,10 +178,16 @@ def _scores(rows: list[dict[str, Any]]) -> list[str]:
     ]
 
 
+def _mean(values: list[float]) -> float:
+    """The mean; NaN if a score is not finite, as that of an encoder with equal vectors."""
+    return statistics.fmean(values) if all(map(math.isfinite, values)) else math.nan
+
+
 def _cell(values: list[float], best: float | None) -> str:
     if not values:
         return "<td class='number soft'>–</td>"
-    mean = statistics.fmean(values)
+    if math.isnan(mean := _mean(values)):
+        return "<td class='number'>NaN</td>"
     spread = f" ± {statistics.stdev(values):.2f}" if len(values) > 1 else ""
     return f"<td class='number{' best' if mean == best else ''}'>{mean:.2f}{spread}</td>"
 

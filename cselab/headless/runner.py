@@ -1,28 +1,29 @@
 """Run notebooks, sequentially or in parallel, each in its own kernel process, and write pages."""
 
+import errno
 import itertools
 import os
 import re
+import signal
 import sys
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
-import nbformat
-
-from cselab.errors import CselabError, suggest
+from cselab.errors import CselabError, Interrupted, suggest
 from cselab.headless.engine import NotebookFailed, execute
 from cselab.headless.malloc import MALLOC
 from cselab.headless.page import write_page
-from cselab.headless.parameters import assign
+from cselab.headless.parameters import assign, read_cells
 from cselab.headless.progress import Durations, LiveLine, clock
 from cselab.headless.record import RunRecord
 from cselab.headless.report import Outcome, write_index
+from cselab.paths import absolute
 from cselab.processors import cpu_count
 
 ANSI = re.compile(r"\x1b\[[0-9;]*m")
@@ -40,19 +41,22 @@ def find_notebooks(folder: Path, names: Sequence[str] = ()) -> list[Path]:
         CselabError: For a folder without notebooks, a name that is none of them, and two notebooks
             of one name, whose outputs would be the same files.
     """
-    numbered = {path.stem: path for path in sorted(folder.glob("[0-9][0-9]_*.ipynb"))}
-    # not in the default run
-    others = {path.stem: path for path in folder.glob("[a-z]*.ipynb")}
-    by_name = {**{stem[:2]: path for stem, path in numbered.items()}, **numbered, **others}
+    there = {path.stem: path for path in sorted(folder.glob("*.ipynb"))}
+    # the others are not in the default run
+    numbered = {stem: path for stem, path in there.items() if re.match(r"[0-9]{2}_", stem)}
+    by_name = {**there, **{stem[:2]: path for stem, path in numbered.items()}}
     chosen = []
-    if not numbered and not all(name.endswith(".ipynb") for name in names or [""]):
-        raise CselabError(f"no notebooks in {folder}; run from the project's folder")
+    if not (there if names else numbered) and not all(map(_is_path, names or [""])):
+        kind = " with a number, such as 01_name.ipynb" if there else ""
+        raise CselabError(f"no notebooks in {folder}{kind}; give the path of one, or `cselab init`")
     for name in names or numbered:
         path = by_name.get(name) or by_name.get(name.zfill(2))
-        if path is None and name.endswith(".ipynb") and Path(name).is_file():
-            path = Path(name)
+        if path is None and _is_path(name) and absolute(name).is_file():
+            path = absolute(name)
         if path is None:
-            raise CselabError(f"no notebook {name!r}; {suggest(name, [*numbered, *others])}")
+            raise CselabError(f"no notebook {name!r}; {suggest(name, there)}")
+        if path.stem == "index":
+            raise CselabError(f"{path}: its page would be the run's index.html; rename it")
         chosen.append(path)
     found: dict[str, Path] = {}
     for path in chosen:
@@ -61,11 +65,15 @@ def find_notebooks(folder: Path, names: Sequence[str] = ()) -> list[Path]:
     return list(found.values())
 
 
+def _is_path(name: str) -> bool:
+    return name.endswith(".ipynb")
+
+
 def title_of(notebook: Path) -> str:
     """Title of a notebook: its first heading, else its name."""
-    for cell in nbformat.read(notebook, as_version=4).cells:
-        if cell.cell_type == "markdown" and cell.source.startswith("# "):
-            return cell.source.splitlines()[0].removeprefix("# ")
+    for cell in read_cells(notebook):
+        if cell.kind == "markdown" and cell.source.startswith("# "):
+            return cell.source.splitlines()[0].removeprefix("# ").strip() or notebook.stem
     return notebook.stem
 
 
@@ -103,6 +111,7 @@ def run(
     Raises:
         CselabError: For unknown or invalid parameters, an existing run folder, and fewer than one
             job.
+        Interrupted: For an interrupt, with the command that goes on.
     """
     if jobs < 1:
         raise CselabError(f"--jobs {jobs}: expected 1 or more notebooks at a time")
@@ -116,6 +125,7 @@ def run(
         Job(
             f"[{i}/{len(notebooks)}] {notebook.stem}",
             notebook,
+            title_of(notebook),
             values[notebook],
             folder,
             timeout,
@@ -129,22 +139,27 @@ def run(
     todo = [job for job in all_jobs if job.notebook.stem not in outcomes]
     if outcomes:
         print(f"{len(outcomes)} of {len(notebooks)} notebooks had finished")
-    index = write_index(folder, list(outcomes.values()), dict(parameters))
+    _report(write_index, folder, list(outcomes.values()), dict(parameters))
     started = time.monotonic()
     variables = {"CSELAB_RUN_DIR": str(folder), "CSELAB_OUTPUTS": str(outputs.resolve()), **MALLOC}
     if jobs > 1 and "OMP_NUM_THREADS" not in os.environ:
         variables["OMP_NUM_THREADS"] = str(max(1, cpu_count() // jobs))
-    with _environment(**variables):
-        for outcome in _outcomes(todo, jobs, fail_fast):
-            outcomes[outcome.stem] = outcome
-            record.write(outcomes)
-            if not outcome.failure:
-                durations.add(f"{outcome.stem}:{profile}", outcome.seconds)
-            stems = (job.notebook.stem for job in all_jobs)
-            in_order = [outcomes[stem] for stem in stems if stem in outcomes]
-            index = write_index(folder, in_order, dict(parameters))
+    try:
+        with environment(**variables), closing(_outcomes(todo, jobs, fail_fast)) as ended:
+            for outcome in ended:
+                outcomes[outcome.stem] = outcome
+                record.write(outcomes)
+                if not outcome.failure:
+                    durations.add(f"{outcome.stem}:{profile}", outcome.seconds)
+                stems = (job.notebook.stem for job in all_jobs)
+                in_order = [outcomes[stem] for stem in stems if stem in outcomes]
+                _report(write_index, folder, in_order, dict(parameters))
+    except KeyboardInterrupt:
+        raise Interrupted(
+            f"interrupted; to go on: cselab run --resume {folder.name} --outputs {outputs}"
+        ) from None
     _link_latest(outputs, folder)
-    print(f"{clock(time.monotonic() - started)} in all; report: {index}")
+    print(f"{clock(time.monotonic() - started)} in all; report: {folder / 'index.html'}")
     return not any(outcome.failure for outcome in outcomes.values())
 
 
@@ -155,6 +170,7 @@ class Job:
     Attributes:
         label: Label of its progress line.
         notebook: Path.
+        title: Its title.
         parameters: Values by name.
         folder: Folder of the run.
         timeout: As in `run`.
@@ -166,6 +182,7 @@ class Job:
 
     label: str
     notebook: Path
+    title: str
     parameters: dict[str, Any]
     folder: Path
     timeout: int | None
@@ -188,20 +205,36 @@ def _outcomes(todo: Sequence[Job], jobs: int, fail_fast: bool) -> Iterator[Outco
                 return
         return
     with ProcessPoolExecutor(jobs, mp_context=get_context("spawn")) as pool:
-        # no more than run at once: what a pool has taken, it cannot give back
-        running = {pool.submit(_execute, job) for job in itertools.islice(waiting, jobs)}
-        while running:
-            ended, running = wait(running, return_when=FIRST_COMPLETED)
-            for outcome in (future.result() for future in ended):
-                if outcome.failure and fail_fast:
-                    waiting = iter(())
-                yield outcome
-                running |= {pool.submit(_execute, job) for job in itertools.islice(waiting, 1)}
+        try:
+            # no more than run at once: what a pool has taken, it cannot give back
+            running = {_submitted(pool, job) for job in itertools.islice(waiting, jobs)}
+            while running:
+                ended, running = wait(running, return_when=FIRST_COMPLETED)
+                for outcome in (future.result() for future in ended):
+                    if outcome.failure and fail_fast:
+                        waiting = iter(())
+                    yield outcome
+                    running |= {_submitted(pool, job) for job in itertools.islice(waiting, 1)}
+        except BaseException:  # an interrupt, which the pool would not pass on
+            for process in list(pool._processes.values()):
+                process.terminate()
+            raise
+
+
+def _submitted(pool: ProcessPoolExecutor, job: Job) -> Future[Outcome]:
+    """A job in a process that ignores Ctrl-C, of which it would print a traceback; this one ends
+    it."""
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)  # a new process inherits it
+    try:
+        return pool.submit(_execute, job)
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def _execute(job: Job) -> Outcome:
     """Run one notebook, show its progress and write its page."""
     notebook, executed, failure = job.notebook, job.folder / job.notebook.name, ""
+    log = job.folder / f"{notebook.stem}.log"
     line = LiveLine(job.label, job.expected, live=job.live)
     with line:
         try:
@@ -209,22 +242,38 @@ def _execute(job: Job) -> Outcome:
                 notebook,
                 executed,
                 job.parameters,
-                log=job.folder / f"{notebook.stem}.log",
+                log=log,
                 cwd=notebook.parent.resolve(),
                 timeout=job.timeout,
                 limit=job.limit,
                 on_cell=line.on_cell,
             )
             line.close("finished")
-        except NotebookFailed as error:
-            failure = str(error)
+        except Exception as error:  # also of papermill, as for a notebook that is gone
+            if getattr(error, "errno", None) == errno.ENOSPC:
+                raise  # the others would fail too
+            known = isinstance(error, NotebookFailed)
+            failure = str(error) if known else _in_one_line(error)
             line.close(f"FAILED: {failure}")
-            detail = error.detail if sys.stderr.isatty() else ANSI.sub("", error.detail)
+            detail = getattr(error, "detail", f"see {log}")
+            detail = detail if sys.stderr.isatty() else ANSI.sub("", detail)
             print(detail, file=sys.stderr, flush=True)
     if executed.is_file():
         page = job.folder / f"{notebook.stem}.html"
-        write_page(executed, page, title_of(notebook), beside=job.stems)
-    return Outcome(notebook.stem, title_of(notebook), line.elapsed, failure)
+        _report(write_page, executed, page, job.title, beside=job.stems)
+    return Outcome(notebook.stem, job.title, line.elapsed, failure)
+
+
+def _report(write: Callable[..., object], *given: Any, **options: Any) -> None:
+    """Write a page, which never ends a run."""
+    try:
+        write(*given, **options)
+    except Exception as error:  # of many types: whatever a notebook put into its outputs
+        print(f"no page of {given[0]} ({_in_one_line(error)})", file=sys.stderr, flush=True)
+
+
+def _in_one_line(error: Exception) -> str:
+    return " ".join(f"{type(error).__name__}: {error}".split())[:200]
 
 
 def _run_folder(outputs: Path, name: str | None, resume: bool) -> Path:
@@ -256,7 +305,7 @@ def _link_latest(outputs: Path, folder: Path) -> None:
 
 
 @contextmanager
-def _environment(**variables: str) -> Iterator[None]:
+def environment(**variables: str) -> Iterator[None]:
     """Set environment variables until the block ends."""
     before = {key: os.environ.get(key) for key in variables}
     os.environ.update(variables)

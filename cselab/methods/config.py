@@ -1,15 +1,24 @@
 """Nodes of a run: what a method, trained or not, depends on, and the nodes it starts from."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import Annotated, Any, ClassVar, Literal, get_args
 
-from pydantic import BeforeValidator, Field, SerializeAsAny, field_validator, model_validator
+from pydantic import (
+    AfterValidator,
+    BeforeValidator,
+    Field,
+    SerializeAsAny,
+    field_validator,
+    model_validator,
+)
 
 from cselab.config import Config, Path, shared
 from cselab.data.translation.config import RoundTrips
 from cselab.errors import SettingsError, suggest
 from cselab.methods import registry
 from cselab.methods.terms import TermConfig, Terms, kept, read_terms
+from cselab.paths import located
 
 
 class Schedule(Config):
@@ -46,7 +55,7 @@ class Schedule(Config):
 Role = Literal["single", "twin", "triplets", "decoder", "student"]
 """Which of a profile's budgets is a method's."""
 MODEL = "a model"
-ModelName = Annotated[str, MODEL]
+ModelName = Annotated[str, MODEL, AfterValidator(partial(located, folders=True))]
 """A shipped name, a folder, or a name on the hub; keys hold the content of the model."""
 
 

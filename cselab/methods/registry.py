@@ -1,15 +1,23 @@
 """Methods by name: each file of `cselab.methods` registers its own, and so does a user's file."""
 
+import ast
 import importlib
 import importlib.util
+import io
 import pkgutil
 import sys
-from collections.abc import Callable
-from pathlib import Path
+import sysconfig
+import tokenize
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from importlib.machinery import PathFinder
+from pathlib import Path, PurePath
 from typing import Any
 
 from cselab.errors import SettingsError, suggest
+from cselab.paths import absolute
 
+LIBRARIES = [sysconfig.get_path(name) for name in ("purelib", "platlib")]
 _METHODS: dict[str, type] = {}
 _FOUND: list[str] = []
 
@@ -97,7 +105,7 @@ def method_names() -> list[str]:
 def load_method_file(path: str | Path) -> str:
     """Import a Python file that registers methods; the same content is imported once.
 
-    docs/how-to/own-method.md has such a file.
+    It may import files beside it. docs/how-to/own-method.md has such a file.
 
     Args:
         path: A .py file with a class under `@register("name")`.
@@ -108,23 +116,23 @@ def load_method_file(path: str | Path) -> str:
     Raises:
         SettingsError: For a file that is not there, is no Python, or registers nothing.
     """
-    path = Path(path).expanduser().resolve()
-    if not path.is_file() or path.suffix != ".py":
-        raise SettingsError(f"no method file {path}; give a .py file that registers a method")
-    name, source = f"cselab_method_{path.stem}", path.read_text(encoding="utf-8")
+    path = absolute(path).resolve()
+    sources = method_sources(path)
+    name = f"cselab_method_{path.stem}"
     known = sys.modules.get(name)
-    if known is not None and known.__source__ == source:
+    if known is not None and known.__sources__ == sources:
         return name
     _find_shipped()  # else the file would register those that it imports
     before = dict(_METHODS)
     spec = importlib.util.spec_from_file_location(name, path)
     assert spec is not None  # Python knows what loads a .py file
     module: Any = importlib.util.module_from_spec(spec)
-    module.__source__ = source
+    module.__sources__ = sources
     sys.modules[name] = module
     try:
-        # from the source: bytecode of an edit within a second would be taken for the new file's
-        exec(compile(source, path, "exec"), module.__dict__)
+        with _beside(path.parent, [file for file, _ in sources[1:]]):
+            # from the source: bytecode of an edit within a second would be taken for the new file's
+            exec(compile(sources[0][1], path, "exec"), module.__dict__)
     except Exception as error:
         del sys.modules[name]
         _METHODS.clear()
@@ -133,10 +141,101 @@ def load_method_file(path: str | Path) -> str:
             str(error) if isinstance(error, SettingsError) else f"{type(error).__name__}: {error}"
         )
         raise SettingsError(f"{path}: {reason}; correct the file") from error
-    if before == _METHODS:
+    module.__registered__ = [key for key, kind in _METHODS.items() if before.get(key) is not kind]
+    if not module.__registered__:
         del sys.modules[name]
         raise SettingsError(f'{path} registers no method; put @register("name") above its class')
     return name
+
+
+def registered_by(path: str | Path) -> list[str]:
+    """Names of the methods that a file registers; it is loaded first.
+
+    Args:
+        path: As in `load_method_file`.
+
+    Raises:
+        SettingsError: As `load_method_file`.
+    """
+    return sys.modules[load_method_file(path)].__registered__
+
+
+def method_sources(path: str | Path) -> tuple[tuple[str, bytes], ...]:
+    """A file with methods, and the files beside it that it imports, themselves or through others.
+
+    Args:
+        path: Path of the file.
+
+    Returns:
+        Name (relative to the folder) and content of each, the file first.
+
+    Raises:
+        SettingsError: For a file that is not there or cannot be read.
+    """
+    path = absolute(path).resolve()
+    if not path.is_file() or path.suffix != ".py":
+        raise SettingsError(f"no method file {path}; give a .py file that registers a method")
+    found: dict[str, bytes] = {}
+    left = [path]
+    while left:
+        file = left.pop()
+        if (name := file.relative_to(path.parent).as_posix()) not in found:
+            found[name] = _python(file)
+            left += [beside for top in _imports(found[name]) for beside in _files(path, top)]
+    return (path.name, found.pop(path.name)), *sorted(found.items())
+
+
+def _python(file: Path) -> bytes:
+    try:
+        content = file.read_bytes()
+        encoding, _ = tokenize.detect_encoding(io.BytesIO(content).readline)
+        content.decode(encoding)
+    except OSError as error:
+        raise SettingsError(f"{file} cannot be read ({error.strerror})") from None
+    except (SyntaxError, UnicodeDecodeError):
+        raise SettingsError(f"{file} is not UTF-8 text; save it as UTF-8") from None
+    return content
+
+
+def _imports(content: bytes) -> set[str]:
+    """First parts of the names of all modules that a file imports."""
+    try:
+        nodes = list(ast.walk(ast.parse(content)))
+    except (SyntaxError, ValueError):  # what runs the file says so
+        return set()
+    plain = (alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names)
+    found = (n.module for n in nodes if isinstance(n, ast.ImportFrom) and n.module and not n.level)
+    return {name.partition(".")[0] for name in (*plain, *found)}
+
+
+def _files(path: Path, top: str) -> list[Path]:
+    """Files of a module beside a method file; none for one that is installed."""
+    is_installed = top in sys.stdlib_module_names or PathFinder.find_spec(top, LIBRARIES)
+    file, folder = path.with_name(f"{top}.py"), path.with_name(top)
+    if file.is_file():
+        if is_installed:
+            raise SettingsError(f"{file} has the name of an installed module; rename it")
+        return [file]
+    return [] if is_installed or top == "cselab" else sorted(folder.rglob("*.py"))
+
+
+@contextmanager
+def _beside(folder: Path, files: list[str]) -> Iterator[None]:
+    """Import these files of the folder anew: another folder may have files of the same names."""
+    names = dict.fromkeys(PurePath(file).parts[0].removesuffix(".py") for file in files)
+    for module in [name for name in sys.modules if name.partition(".")[0] in names]:
+        del sys.modules[module]
+    writes = sys.dont_write_bytecode
+    sys.path.insert(0, str(folder))
+    sys.dont_write_bytecode = True
+    importlib.invalidate_caches()
+    try:
+        for name in names:  # also what is imported inside a function, when the folder is no longer
+            importlib.import_module(name)  # searched
+        yield
+    finally:
+        sys.path.remove(str(folder))
+        sys.dont_write_bytecode = writes
 
 
 def _find_shipped() -> None:

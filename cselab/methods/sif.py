@@ -1,5 +1,6 @@
 """SIF: the weighted mean of word vectors without their common direction."""
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from cselab.methods.registry import register
 from cselab.methods.training_free import Materials, TrainingFree
 from cselab.methods.word_vectors import cooccurrence, ppmi_vectors, sif_weights
 from cselab.models import load_backbone, load_tokenizer
+from cselab.models.texts import as_sentences, flattened, warn_of_lost_text
 
 COMMON_FROM = 50_000
 """Number of sentences from which the common direction is computed."""
@@ -77,17 +79,21 @@ class SifMean:
 
     def means(self, ids: list[list[int]]) -> Float[Tensor, "n d"]:
         """Weighted means of token lists, with their common direction."""
-        flat = torch.tensor([token for row in ids for token in row])
-        lengths = torch.tensor([len(row) for row in ids])
+        flat = torch.tensor([token for row in ids for token in row], dtype=torch.long)
+        lengths = torch.tensor([len(row) for row in ids], dtype=torch.long)
         offsets = lengths.cumsum(0) - lengths
         sums = F.embedding_bag(
             flat, self.vectors, offsets, mode="sum", per_sample_weights=self.weights[flat]
         )
         return sums / lengths[:, None]
 
-    def encode(self, sentences: list[str]) -> Float[Tensor, "n d"]:
+    def encode(self, sentences: Iterable[str]) -> Float[Tensor, "n d"]:
         """SIF vectors of sentences, in their order."""
-        means = self.means(self.tokenizer(sentences, return_attention_mask=False)["input_ids"])
+        if not (sentences := as_sentences(sentences)):
+            return self.vectors.new_empty(0, len(self.direction))
+        ids = self.tokenizer(sentences, return_attention_mask=False)["input_ids"]
+        warn_of_lost_text(flattened(ids), self.tokenizer, None, "the text to encode")
+        means = self.means(ids)
         return means - torch.outer(means @ self.direction, self.direction)
 
 
@@ -113,4 +119,6 @@ class SIF(TrainingFree):
         folder = materials.folder(config.backbone)
         tokenizer, width = load_tokenizer(folder), load_backbone(folder).config.hidden_size
         rows = Rows.tokenize(materials.text(None), tokenizer, max_length=config.max_length)
+        tokens = rows.flat, rows.lengths
+        warn_of_lost_text(tokens, tokenizer, config.max_length, "the training text")
         return SifMean.fit(rows, tokenizer, size=width)

@@ -8,11 +8,11 @@ from pickle import UnpicklingError
 from typing import Literal
 
 import torch
-from safetensors import SafetensorError
 from transformers import (
     AutoConfig,
     AutoModel,
     AutoTokenizer,
+    PreTrainedConfig,
     PreTrainedModel,
     PreTrainedTokenizerBase,
 )
@@ -20,7 +20,9 @@ from transformers.utils import logging
 
 from cselab.errors import ModelError, suggest
 from cselab.models.dropout import ATTENTION, use_fast_dropout
+from cselab.models.folder import CARD, open_card
 from cselab.models.surgery import remove_layer_norms
+from cselab.paths import check_readable
 
 ENCODERS = ("bert", "roberta", "xlm-roberta", "camembert")
 """Supported model types; all have `encoder.layer[i].attention.self.{query,key,value}`."""
@@ -34,7 +36,6 @@ def load_backbone(
     pooler: Literal["if_present", "required", "fresh"] = "if_present",
     dropout: float | None = None,
     attn_implementation: str = ATTENTION,
-    pickled: bool = False,
 ) -> PreTrainedModel:
     """Load a stock encoder in float32 and evaluation mode, whatever precision its file has.
 
@@ -42,13 +43,14 @@ def load_backbone(
     only if a new pooler is drawn.
 
     Args:
-        name_or_path: A folder with config.json and weights, or a name on the hub.
+        name_or_path: A folder with config.json and weights, or a name on the hub. A folder without
+            safetensors has a pytorch_model.bin, of which only tensors are read (torch.load's
+            `weights_only`).
         pooler: "if_present": `model.pooler` is None when the checkpoint has none. "required" (for
             the modulus loss, which reads it): a checkpoint without one is an error. "fresh": draw
             new weights where the checkpoint has none.
         dropout: Probability for hidden states and attention; None keeps the checkpoint's.
         attn_implementation: "eager" where attentions are read; the default is faster.
-        pickled: Read a pytorch_model.bin instead, tensors only (torch.load's `weights_only`).
 
     Returns:
         The model, without a head.
@@ -70,7 +72,8 @@ def load_backbone(
         raise ModelError(f"unknown pooler {pooler!r}; {suggest(pooler, POOLERS)}")
     if dropout is not None and not 0 <= dropout < 1:
         raise ModelError(f"dropout={dropout} is no probability below 1; BERT's is 0.1")
-    config = _load_config(name_or_path)
+    name_or_path = transformer_folder(name_or_path)
+    config, pickled = _load_config(name_or_path), has_only_pickles(name_or_path)
     if dropout is not None:
         config.hidden_dropout_prob = config.attention_probs_dropout_prob = dropout
     try:
@@ -86,7 +89,7 @@ def load_backbone(
                 # if unset, a folder that contains code prompts at the keyboard
                 trust_remote_code=False,
             )
-    except (OSError, RuntimeError, ValueError, SafetensorError, UnpicklingError) as error:
+    except Exception as error:  # odd values in config.json raise errors of any kind
         file = "pytorch_model.bin of tensors alone" if pickled else "model.safetensors"
         raise ModelError(
             f"the weights at {str(name_or_path)!r} do not load: expected a {file} that "
@@ -133,14 +136,37 @@ def quiet_loading() -> Iterator[None]:
         logging.set_verbosity(before)
 
 
+def transformer_folder(name_or_path: str | Path) -> str | Path:
+    """The folder with config.json: the first module's, of a sentence-transformers model that has
+    one for each module. A name on the hub, and any other folder, is itself.
+
+    Raises:
+        DataError: As `check_readable`.
+        ModelError: For a folder that holds several models, of a twin or an ensemble.
+    """
+    check_readable(folder := Path(name_or_path))
+    if not folder.is_dir() or (folder / "config.json").is_file():
+        return name_or_path
+    if inner := next(folder.glob("0_*/config.json"), None):  # as sentence-transformers names it
+        return transformer_folder(inner.parent)
+    if (folder / CARD).is_file():
+        kind = open_card(folder, "save_pretrained")["kind"]
+        raise ModelError(f"{folder} holds a {kind}; give the folder of a single model inside it")
+    return name_or_path
+
+
+def has_only_pickles(name_or_path: str | Path) -> bool:
+    """Whether a folder has a pytorch_model.bin and no safetensors."""
+    folder = Path(name_or_path)
+    return any(folder.glob("pytorch_model*.bin")) and not any(folder.glob("*.safetensors"))
+
+
 def _load_config(name_or_path: str | Path):
-    try:
-        config = AutoConfig.from_pretrained(name_or_path, trust_remote_code=False)
-    except (OSError, ValueError) as error:
-        raise ModelError(
-            f"no backbone at {str(name_or_path)!r}: expected a folder with config.json and "
-            f"model.safetensors, or a hub name ({first_line(error)})"
-        ) from None
+    config = read_config(
+        name_or_path,
+        f"no backbone at {str(name_or_path)!r}: expected a folder with config.json and "
+        "model.safetensors, or a hub name",
+    )
     if not _is_encoder_config(config):
         raise ModelError(
             f"{name_or_path} is a {config.model_type!r} "
@@ -150,9 +176,32 @@ def _load_config(name_or_path: str | Path):
     return config
 
 
+def read_config(name_or_path: str | Path, problem: str, advice: str = "") -> PreTrainedConfig:
+    """The configuration of a model.
+
+    Args:
+        name_or_path: As in `load_backbone`.
+        problem: What the message says of one that cannot be read, before the reason.
+        advice: What it says after the reason.
+
+    Raises:
+        ModelError: For one that cannot be read, or has null or another odd value.
+    """
+    try:
+        return AutoConfig.from_pretrained(name_or_path, trust_remote_code=False)
+    except Exception as error:  # odd values raise errors of any kind
+        raise ModelError(f"{problem} ({first_line(error)}){advice}") from None
+
+
 def first_line(error: Exception) -> str:
-    """First line of a library's error message, without its final full stop."""
-    first = str(error).strip().splitlines()[0]
+    """First line of a library's error message, without its final full stop.
+
+    Of a configuration's, the last: the first only names a field.
+    """
+    lines = (str(error).strip() or type(error).__name__).splitlines()
+    first = lines[-1 if lines[0].startswith("Validation error") else 0].strip()
+    if isinstance(error, UnpicklingError):  # whose advice is to run code that a file brings
+        return "it is damaged, or has more than tensors"
     if "ignore_mismatched_sizes" in first:  # the shapes are in a report that `quiet_loading` hides
         return "tensors of other shapes than config.json says"
     return first.rstrip(" .:")
@@ -189,17 +238,12 @@ def is_encoder(folder: str | Path) -> bool:
     Raises:
         ModelError: If it has no config.
     """
-    try:
-        return _is_encoder_config(AutoConfig.from_pretrained(folder, trust_remote_code=False))
-    except (OSError, ValueError) as error:
-        raise ModelError(
-            f"no model in {folder} ({first_line(error)}); expected a folder that save_pretrained "
-            "wrote"
-        ) from None
+    inner, advice = transformer_folder(folder), "; expected a folder that save_pretrained wrote"
+    return _is_encoder_config(read_config(inner, f"no model in {folder}", advice))
 
 
 def load_tokenizer(name_or_path: str | Path) -> PreTrainedTokenizerBase:
-    """Load the backbone's tokenizer.
+    """Load the backbone's tokenizer, which then pads on the right.
 
     Args:
         name_or_path: A folder with tokenizer.json, or a name on the hub.
@@ -213,9 +257,10 @@ def load_tokenizer(name_or_path: str | Path) -> PreTrainedTokenizerBase:
         >>> load_tokenizer(model_folder("tiny-bert")).tokenize("A man plays an accordion.")
         ['a', 'man', 'plays', 'an', 'accord', '##ion', '.']
     """
+    name_or_path = transformer_folder(name_or_path)
     try:
         tokenizer = AutoTokenizer.from_pretrained(name_or_path, trust_remote_code=False)
-    except (OSError, ValueError) as error:
+    except Exception as error:  # the tokenizers library raises nothing narrower
         raise ModelError(
             f"no tokenizer at {str(name_or_path)!r}: expected a tokenizer.json beside config.json "
             f"({first_line(error)})"
@@ -232,7 +277,14 @@ def load_tokenizer(name_or_path: str | Path) -> PreTrainedTokenizerBase:
             f"the tokenizer at {str(name_or_path)!r} maps every common English word to "
             f"{tokenizer.unk_token}: its vocabulary was not loaded; save it again as tokenizer.json"
         )
+    tokenizer.padding_side = "right"  # [CLS] comes first, at position 0; training pads so too
     return tokenizer
+
+
+def has_tokenizer(folder: str | Path) -> bool:
+    """Whether a folder of a model has a tokenizer beside it, of today's files or of older ones."""
+    inner = Path(transformer_folder(folder))
+    return any(any(inner.glob(files)) for files in ("tokenizer*", "vocab.*", "*.model"))
 
 
 def longest_input(model: PreTrainedModel) -> int:
@@ -253,6 +305,21 @@ def longest_input(model: PreTrainedModel) -> int:
     return config.max_position_embeddings - offset
 
 
+def longest_text(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> int:
+    """Tokens of a sentence that are read unless a max_length is given: as many as the backbone
+    reads, or as its tokenizer keeps (`model_max_length`), if that is fewer.
+
+    Examples:
+        >>> import cselab
+        >>> from cselab.models.backbone import longest_text
+        >>> encoder = cselab.load("tiny-bert")
+        >>> encoder.tokenizer.model_max_length = 16
+        >>> longest_text(encoder.backbone, encoder.tokenizer)
+        16
+    """
+    return min(longest_input(model), tokenizer.model_max_length or longest_input(model))
+
+
 def check_length(model: PreTrainedModel, length: int) -> None:
     """Raise ModelError for a token batch that is wider than the backbone has positions."""
     if length > (longest := longest_input(model)):
@@ -268,6 +335,11 @@ def check_tokenizer(tokenizer: PreTrainedTokenizerBase | None, model: PreTrained
     """
     if tokenizer is None:
         return
+    if tokenizer.pad_token_id is None:
+        raise ModelError(
+            "the tokenizer has no padding token, and none of the end of a text to pad with; set "
+            "its pad_token, in tokenizer_config.json too"
+        )
     tokens, rows = len(tokenizer), model.config.vocab_size
     if tokens > rows:
         raise ModelError(

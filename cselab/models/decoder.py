@@ -7,13 +7,20 @@ from typing import Any
 import torch
 from peft import LoraConfig, inject_adapter_in_model
 from peft.tuners.lora import LoraLayer
-from safetensors import SafetensorError
 from torch import nn
-from transformers import AutoConfig, AutoModel, PreTrainedModel, PreTrainedTokenizerBase
+from transformers import AutoModel, PreTrainedModel, PreTrainedTokenizerBase
 from transformers.masking_utils import create_bidirectional_mask
 
 from cselab.errors import ModelError, suggest
-from cselab.models.backbone import check_finite, first_line, load_tokenizer, quiet_loading
+from cselab.models.backbone import (
+    check_finite,
+    first_line,
+    has_only_pickles,
+    load_tokenizer,
+    quiet_loading,
+    read_config,
+    transformer_folder,
+)
 
 BIDIRECTIONAL = ("none", "last", "all", "addition")
 PADDING = ("masked", "unmasked")
@@ -34,7 +41,7 @@ def load_decoder(
     tokenizer without a padding token pads with its end token, as is usual for LLaMA.
 
     Args:
-        name_or_path: A folder with config.json and safetensors, or a name on the hub.
+        name_or_path: As in `load_backbone`.
         bidirectional: As `how` in `make_bidirectional`; None keeps the layers that the folder was
             saved with, and what they do with padding.
         padding: As in `make_bidirectional`.
@@ -57,27 +64,29 @@ def load_decoder(
         >>> encoder.encode(["A dog sleeps."]).shape
         torch.Size([1, 192])
     """
+    name_or_path = transformer_folder(name_or_path)
+    problem = (
+        f"no decoder at {str(name_or_path)!r}: expected a folder with config.json and a "
+        "model.safetensors that fits it, or a hub name"
+    )
+    config = read_config(name_or_path, problem)
+    if dropout is not None or getattr(config, "attention_dropout", 0.0) is None:  # null is none
+        config.attention_dropout = dropout or 0.0
+    bidirectional_layers = getattr(config, "bidirectional_layers", [])
+    unmasked = getattr(config, "unmasked_padding", False)
     try:
-        config = AutoConfig.from_pretrained(name_or_path, trust_remote_code=False)
-        if dropout is not None:
-            config.attention_dropout = dropout
-        bidirectional_layers = getattr(config, "bidirectional_layers", [])
-        unmasked = getattr(config, "unmasked_padding", False)
         with quiet_loading():
             model, info = AutoModel.from_pretrained(
                 name_or_path,
                 config=config,
                 dtype=dtype,
                 attn_implementation=attn_implementation,
-                use_safetensors=True,
+                use_safetensors=not has_only_pickles(name_or_path),
                 output_loading_info=True,
                 trust_remote_code=False,
             )
-    except (OSError, RuntimeError, ValueError, SafetensorError) as error:
-        raise ModelError(
-            f"no decoder at {str(name_or_path)!r}: expected a folder with config.json and a "
-            f"model.safetensors that fits it, or a hub name ({first_line(error)})"
-        ) from None
+    except Exception as error:  # odd values in config.json raise errors of any kind
+        raise ModelError(f"{problem} ({first_line(error)})") from None
     if not is_decoder(model):
         raise ModelError(
             f"{name_or_path} is a {config.model_type!r} model; expected a Llama-like decoder, "

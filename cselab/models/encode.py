@@ -1,6 +1,6 @@
 """Encode sentences: sorted by length, in batches of limited tokens, returned in their order."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any, Protocol, runtime_checkable
 
@@ -10,7 +10,8 @@ from torch import Tensor, nn
 from transformers import PreTrainedTokenizerBase
 
 from cselab.errors import DataError
-from cselab.models.backbone import longest_input
+from cselab.models.backbone import longest_input, longest_text
+from cselab.models.texts import as_sentences, flattened, warn_of_lost_text
 
 
 @runtime_checkable
@@ -23,7 +24,7 @@ class Encoder(Protocol):
 
 def encode(
     encoder: nn.Module,
-    sentences: Sequence[str],
+    sentences: Iterable[str],
     *,
     max_length: int | None = None,
     tokens_per_batch: int | None = None,
@@ -36,8 +37,8 @@ def encode(
         encoder: A module with `embed(batch) -> (B, d)`, `tokenizer` and `backbones`. It runs in
             evaluation mode; afterwards each module is in its previous mode. No random number is
             drawn.
-        sentences: n strings.
-        max_length: Tokens; longer sentences are truncated. None is the backbone's maximum.
+        sentences: n strings, in any iterable: a list, an array, a column of a table, a generator.
+        max_length: Tokens; longer sentences are truncated. None: as many as `longest_text` says.
         tokens_per_batch: Padded tokens per batch, which bounds the memory; None: 8192 on a GPU, and
             on a processor 2048, whose states stay in its cache.
 
@@ -48,6 +49,9 @@ def encode(
         DataError: For a single string, an entry that is not a string, an encoder without a
             tokenizer, or a max_length that the special tokens alone fill.
 
+    Warns:
+        UserWarning: Once, if many tokens are unknown to the tokenizer or most sentences are cut.
+
     Examples:
         >>> import torch
         >>> from cselab import load
@@ -57,37 +61,30 @@ def encode(
         >>> torch.cosine_similarity(vectors[:1], vectors) > 0.9
         tensor([ True,  True, False])
     """
-    if isinstance(sentences, str):
-        raise DataError(
-            "encode takes a list of sentences, got one string; wrap it: encode([sentence])"
-        )
-    for i, sentence in enumerate(sentences):
-        if not isinstance(sentence, str):
-            raise DataError(
-                f"encode takes strings, got {type(sentence).__name__} at position {i}: "
-                f"{sentence!r:.60}"
-            )
-    model = encoder.backbones[0]
+    sentences, model = as_sentences(sentences), encoder.backbones[0]
     if not sentences:
         return torch.empty(0, model.config.hidden_size)
     tokenizer = tokenizer_of(encoder)
     special = tokenizer.num_special_tokens_to_add()
-    if max_length is not None and max_length <= special:
+    limit = min(max_length or longest_text(model, tokenizer), longest_input(model))
+    if limit <= special:
         raise DataError(
-            f"max_length={max_length} leaves no room for a word beside {special} special tokens; "
+            f"max_length={limit} leaves no room for a word beside {special} special tokens; "
             "give more"
         )
-    limit = min(max_length or longest_input(model), longest_input(model))
-    ids = tokenizer(
-        list(sentences), truncation=True, max_length=limit, return_attention_mask=False
-    )["input_ids"]
+    ids = tokenizer(sentences, truncation=True, max_length=limit, return_attention_mask=False)[
+        "input_ids"
+    ]
+    warn_of_lost_text(flattened(ids), tokenizer, limit, "the text to encode")
     # longest first: memory runs out in the first batch or never
     order = sorted(range(len(ids)), key=lambda i: -len(ids[i]))
     tokens_per_batch = tokens_per_batch or (2048 if model.device.type == "cpu" else 8192)
     parts = []
     with evaluating(encoder), torch.inference_mode():
         for chunk in _batches(order, ids, tokens_per_batch):
-            batch = tokenizer.pad({"input_ids": [ids[i] for i in chunk]}, return_tensors="pt")
+            batch = tokenizer.pad(
+                {"input_ids": [ids[i] for i in chunk]}, padding_side="right", return_tensors="pt"
+            )
             batch = {key: batch[key].to(model.device) for key in ("input_ids", "attention_mask")}
             parts.append(encoder.embed(batch).float().cpu())
     # outside inference mode, whose tensors autograd refuses

@@ -1,6 +1,6 @@
 """Weighted sum of encoders, each with its tokenizer (EDFSE; "+UC" of TNCSE and JTCSE)."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import torch
@@ -10,6 +10,7 @@ from torch import Tensor, nn
 from cselab.errors import ModelError
 from cselab.models.folder import new_folder, open_card, read_card, write_card
 from cselab.models.sentence import SentenceEncoder
+from cselab.models.texts import as_sentences
 from cselab.models.twin import TwinEncoder
 
 
@@ -90,8 +91,9 @@ class Ensemble(nn.Module):
         """The transformers models of all members."""
         return tuple(model for member in self.members for model in member.backbones)
 
-    def encode(self, sentences: list[str], **options) -> Float[Tensor, "n d"]:
+    def encode(self, sentences: Iterable[str], **options) -> Float[Tensor, "n d"]:
         """Embeddings of sentences, in their order; options as in `cselab.models.encode`."""
+        sentences = as_sentences(sentences)
         parts = [
             w * member.encode(sentences, **options)
             for member, w in zip(self.members, self.weights, strict=True)

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from cselab.errors import ModelError, suggest
-from cselab.models.backbone import longest_input
+from cselab.models.backbone import longest_text
 from cselab.models.ensemble import Ensemble
 from cselab.models.folder import new_folder
 from cselab.models.sentence import SentenceEncoder
@@ -62,6 +62,7 @@ def export(encoder: SentenceEncoder | TwinEncoder | Ensemble, folder: str | Path
             f"pooling {pooling!r} is no stock module; {suggest(pooling, STOCK_POOLINGS)}, or use "
             "cselab.load"
         )
+    encoder.tokenizer.padding_side = "right"  # as `encode` pads
     with new_folder(folder) as target:
         encoder.save_pretrained(target / "saved")  # moved to the root below
         first = "tower_i" if twin else "."
@@ -86,8 +87,9 @@ def export(encoder: SentenceEncoder | TwinEncoder | Ensemble, folder: str | Path
             for i, (kind, path) in enumerate(modules)
         ]
         (target / "modules.json").write_text(json.dumps(listed, indent=1))
-        length = {"max_seq_length": longest_input(encoder.backbones[0]), "do_lower_case": False}
-        (target / first / "sentence_bert_config.json").write_text(json.dumps(length))
+        length = longest_text(encoder.backbones[0], encoder.tokenizer)
+        module = {"max_seq_length": length, "do_lower_case": False}
+        (target / first / "sentence_bert_config.json").write_text(json.dumps(module))
         settings: dict[str, Any] = {
             "similarity_fn_name": "cosine",
             "prompts": {},

@@ -1,12 +1,13 @@
 """BERT-flow: an invertible flow after any encoder."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable
 
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
 from cselab.errors import DataError
+from cselab.models.texts import as_sentences
 
 LAYERS, STEPS, BATCH, RATE = 6, 500, 256, 1e-3
 
@@ -64,9 +65,9 @@ class Flowed:
     """
 
     def __init__(
-        self, encode: Callable[[list[str]], Tensor], text: Sequence[str], *, seed: int = 0
+        self, encode: Callable[[list[str]], Tensor], text: Iterable[str], *, seed: int = 0
     ):
-        vectors = torch.as_tensor(encode(list(text))).float()
+        vectors = torch.as_tensor(encode(as_sentences(text, "Flowed"))).float()
         if len(vectors) <= vectors.shape[1]:
             raise DataError(
                 f"a flow of {vectors.shape[1]} dimensions needs more sentences than that, got "
@@ -109,8 +110,8 @@ class Flowed:
             losses.append(loss.item())
         return losses
 
-    def encode(self, sentences: list[str]) -> Float[Tensor, "n d"]:
+    def encode(self, sentences: Iterable[str]) -> Float[Tensor, "n d"]:
         """Vectors of sentences under the flow, in their order."""
-        vectors = torch.as_tensor(self._encode(sentences)).float()
+        vectors = torch.as_tensor(self._encode(as_sentences(sentences))).float()
         with torch.no_grad():
             return self.transform((vectors - self.mean) / self.std)[0]

@@ -6,17 +6,25 @@ from typing import Any
 
 import torch
 from safetensors import SafetensorError
-from transformers import AutoConfig, PreTrainedModel, PreTrainedTokenizerBase
+from transformers import PreTrainedTokenizerBase
 from transformers.models.auto.modeling_auto import MODEL_FOR_CAUSAL_LM_MAPPING_NAMES
 
 from cselab.errors import ModelError
-from cselab.models.backbone import ENCODERS, first_line, is_encoder, load_backbone, load_tokenizer
+from cselab.models.backbone import (
+    ENCODERS,
+    first_line,
+    is_encoder,
+    load_backbone,
+    load_tokenizer,
+    read_config,
+)
 from cselab.models.decoder import load_decoder
 from cselab.models.ensemble import Ensemble, open_saved
 from cselab.models.folder import CARD
 from cselab.models.repooling import with_pooling
 from cselab.models.sentence import SentenceEncoder
 from cselab.models.twin import TwinEncoder
+from cselab.paths import check_readable
 
 POOLINGS_OF_MODULES = {"cls": "cls", "mean": "mean", "lasttoken": "last_token"}
 """Poolings by their names in sentence-transformers."""
@@ -31,9 +39,9 @@ def load(
     sentence-transformers made of Transformer, Pooling and, if any, the pooler as Dense; a stock
     BERT-like encoder or Llama-like decoder of transformers.
 
-    Weights are safetensors. Of a stock encoder or sentence-transformers model without them, a
-    pytorch_model.bin is read, of which nothing but tensors is unpickled. Of a sentence-transformers
-    model, `max_seq_length` is not read: sentences are truncated where the backbone's positions end.
+    Weights are safetensors. Of a stock model or sentence-transformers model without them, a
+    pytorch_model.bin is read, of which nothing but tensors is unpickled. The `max_seq_length` of a
+    sentence-transformers model is kept as its tokenizer's `model_max_length`.
 
     Args:
         folder: Where the encoder is; `cselab.load` also takes shipped names and names on the hub.
@@ -53,7 +61,7 @@ def load(
         >>> load(model_folder("tiny-bert"), pooling="mean").encode(["A dog sleeps."]).shape
         torch.Size([1, 192])
     """
-    folder = Path(folder)
+    check_readable(folder := Path(folder))
     if not folder.is_dir():
         raise ModelError(f"no folder {folder}; a model of the hub has to be downloaded first")
     if (folder / CARD).is_file():
@@ -73,21 +81,15 @@ def load(
 def _open_stock(folder: Path, *, pooling: str | None = None, prompt: str = "") -> SentenceEncoder:
     """A stock encoder, or decoder, with its usual pooling."""
     if is_encoder(folder):
-        tokenizer, backbone = load_tokenizer(folder), _load_backbone(folder)
+        tokenizer, backbone = load_tokenizer(folder), load_backbone(folder)
         return SentenceEncoder(backbone, tokenizer, pooling=pooling or "cls", prompt=prompt)
-    kind = AutoConfig.from_pretrained(folder, trust_remote_code=False).model_type
+    kind = read_config(folder, f"no model in {folder}").model_type
     if kind not in MODEL_FOR_CAUSAL_LM_MAPPING_NAMES:
         raise ModelError(
             f"{folder} is a {kind!r} model; expected an encoder of type {', '.join(ENCODERS)}, or "
             "a Llama-like decoder"
         )
     return SentenceEncoder(*load_decoder(folder), pooling=pooling or "last_token", prompt=prompt)
-
-
-def _load_backbone(folder: Path, **options: Any) -> PreTrainedModel:
-    """The backbone; most checkpoints of the papers have no safetensors."""
-    pickled = not any(folder.glob("*.safetensors")) and any(folder.glob("pytorch_model*.bin"))
-    return load_backbone(folder, pickled=pickled, **options)
 
 
 def _open_modules(folder: Path) -> SentenceEncoder:
@@ -121,7 +123,7 @@ def _open_modules(folder: Path) -> SentenceEncoder:
             f"{', '.join(POOLINGS_OF_MODULES)} over all tokens"
         )
     encoder = _open_stock(paths[0], pooling=pooling, prompt=prompt)
-    _check_case(paths[0], encoder.tokenizer)
+    _use_settings(paths[0], encoder.tokenizer)
     return encoder if len(names) == 2 else _with_dense(encoder, paths[0], paths[2])
 
 
@@ -132,6 +134,8 @@ def _modules(folder: Path) -> tuple[list[str], list[Path]]:
         listed = sorted(listed, key=lambda module: module["idx"])
         kinds = [module["type"] for module in listed]
         paths = [folder / module["path"] for module in listed]
+        for path in paths:
+            check_readable(path)
     except (KeyError, TypeError) as error:
         raise ModelError(
             f"{folder / 'modules.json'} is damaged ({type(error).__name__}: {error}); get the "
@@ -165,15 +169,24 @@ def _default_prompt(folder: Path) -> str:
     return f"{config['prompts'][name]}{{sentence}}" if name else ""
 
 
-def _check_case(folder: Path, tokenizer: PreTrainedTokenizerBase) -> None:
-    """Raise ModelError where sentence-transformers lower-cases for a tokenizer that does not."""
-    path = folder / "sentence_bert_config.json"
-    lowers = path.is_file() and _read_json(path, dict).get("do_lower_case")
-    if lowers and tokenizer.tokenize("The DOG") != tokenizer.tokenize("the dog"):
+def _use_settings(folder: Path, tokenizer: PreTrainedTokenizerBase) -> None:
+    """Give the tokenizer the length that sentence-transformers cuts sentences at.
+
+    Raises ModelError where it lower-cases for a tokenizer that does not.
+    """
+    path = next(folder.glob("sentence_*_config.json"), None)  # "bert", or another model type
+    settings = {} if path is None else _read_json(path, dict)
+    if settings.get("do_lower_case") and tokenizer.tokenize("The DOG") != tokenizer.tokenize(
+        "the dog"
+    ):
         raise ModelError(
             f"{folder} asks for lower case (do_lower_case), which its tokenizer does not make; "
             "save the tokenizer with a lower-casing normalizer"
         )
+    if length := settings.get("max_seq_length"):
+        if not isinstance(length, int):
+            raise ModelError(f"{path} has max_seq_length {length!r}; expected a number of tokens")
+        tokenizer.model_max_length = length
 
 
 def _with_dense(encoder: SentenceEncoder, transformer: Path, folder: Path) -> SentenceEncoder:
@@ -202,7 +215,7 @@ def _with_dense(encoder: SentenceEncoder, transformer: Path, folder: Path) -> Se
     backbone = encoder.backbone
     if backbone.pooler is None:
         with torch.random.fork_rng(devices=[]):
-            backbone = _load_backbone(transformer, pooler="fresh")
+            backbone = load_backbone(transformer, pooler="fresh")
     with torch.no_grad():
         backbone.pooler.dense.weight.copy_(dense.linear.weight)
         backbone.pooler.dense.bias.copy_(dense.linear.bias)

@@ -1,6 +1,6 @@
 """A single tower as a sentence encoder: a stock backbone, its tokenizer and its pooling."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from pathlib import Path
 
 import torch
@@ -13,10 +13,11 @@ from cselab.models.backbone import (
     ENCODERS,
     check_length,
     check_tokenizer,
+    has_tokenizer,
     is_encoder,
     load_backbone,
     load_tokenizer,
-    longest_input,
+    longest_text,
 )
 from cselab.models.decoder import load_decoder, merge_lora
 from cselab.models.encode import encode
@@ -24,6 +25,7 @@ from cselab.models.folder import new_folder, read_card, write_card
 from cselab.models.layers import run_tower
 from cselab.models.pooling import POOLINGS, pool
 from cselab.models.prompts import fill_prompt, prompt_template
+from cselab.models.texts import as_sentences
 
 
 class SentenceEncoder(nn.Module):
@@ -149,7 +151,7 @@ class SentenceEncoder(nn.Module):
         return states[torch.arange(len(ids), device=ids.device), last]
 
     def encode(
-        self, sentences: list[str], *, conditions: Sequence[str] | None = None, **options
+        self, sentences: Iterable[str], *, conditions: Iterable[str] | None = None, **options
     ) -> Float[Tensor, "n d"]:
         """Embeddings of sentences, in their order; options as in `cselab.models.encode`.
 
@@ -169,8 +171,11 @@ class SentenceEncoder(nn.Module):
                 "this encoder has no prompt, so that no sentence would get its condition; give one "
                 "with {condition} and {sentence}"
             )
-        if self.prompt and self.tokenizer is not None and not isinstance(sentences, str):
-            length = options.get("max_length") or longest_input(self.backbone)
+        sentences = as_sentences(sentences)
+        if self.prompt and self.tokenizer is not None and sentences:
+            if conditions is not None:
+                conditions = as_sentences(conditions)
+            length = options.get("max_length") or longest_text(self.backbone, self.tokenizer)
             sentences = fill_prompt(
                 self.prompt, sentences, self.tokenizer, length, conditions=conditions
             )
@@ -204,6 +209,5 @@ class SentenceEncoder(nn.Module):
             return cls(backbone, tokenizer, pooling=pooling, prompt=prompt)
         if pooling == "pooler":
             options.setdefault("pooler", "required")
-        has_tokenizer = (Path(folder) / "tokenizer.json").is_file()
-        tokenizer = load_tokenizer(folder) if has_tokenizer else None
+        tokenizer = load_tokenizer(folder) if has_tokenizer(folder) else None
         return cls(load_backbone(folder, **options), tokenizer, pooling=pooling, prompt=prompt)

@@ -1,6 +1,6 @@
 """The twin: two towers on one batch, optionally with cross-attention between them in training."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -13,6 +13,7 @@ from cselab.models.backbone import (
     ENCODERS,
     check_length,
     check_tokenizer,
+    has_tokenizer,
     load_backbone,
     load_tokenizer,
 )
@@ -189,7 +190,7 @@ class TwinEncoder(nn.Module):
             cls = [run_tower(tower, *inputs)[0] for tower in self.backbones]
         return cls[0] + cls[1]
 
-    def encode(self, sentences: list[str], **options) -> Float[Tensor, "n d"]:
+    def encode(self, sentences: Iterable[str], **options) -> Float[Tensor, "n d"]:
         """Embeddings of sentences, in their order; options as in `cselab.models.encode`."""
         return encode(self, sentences, **options)
 
@@ -214,8 +215,8 @@ class TwinEncoder(nn.Module):
         """
         cael, cross_stream = read_card(folder, "twin", "TwinEncoder", "cael", "cross_stream")
         towers = [load_backbone(Path(folder) / name, **options) for name in ("tower_i", "tower_ii")]
-        has_tokenizer = (Path(folder) / "tower_i" / "tokenizer.json").is_file()
-        tokenizer = load_tokenizer(Path(folder) / "tower_i") if has_tokenizer else None
+        first = Path(folder) / "tower_i"
+        tokenizer = load_tokenizer(first) if has_tokenizer(first) else None
         return cls(*towers, cael=tuple(cael), cross_stream=cross_stream, tokenizer=tokenizer)
 
 

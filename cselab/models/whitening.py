@@ -1,6 +1,6 @@
 """BERT-whitening: a linear map after any encoder."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable
 
 import numpy as np
 import torch
@@ -8,6 +8,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from cselab.errors import DataError
+from cselab.models.texts import as_sentences
 
 
 class Whitened:
@@ -39,11 +40,11 @@ class Whitened:
     def __init__(
         self,
         encode: Callable[[list[str]], Tensor | np.ndarray],
-        text: Sequence[str],
+        text: Iterable[str],
         *,
         dimensions: int | None = None,
     ):
-        vectors = torch.as_tensor(encode(list(text))).double()
+        vectors = torch.as_tensor(encode(as_sentences(text, "Whitened"))).double()
         if len(vectors) <= vectors.shape[1]:
             raise DataError(
                 f"whitening {vectors.shape[1]} dimensions needs more sentences than that, got "
@@ -53,7 +54,7 @@ class Whitened:
         self._encode, self.mean = encode, vectors.mean(0)
         self.map = (directions * variances.clamp_min(1e-12).rsqrt()).flip(1)[:, :dimensions]
 
-    def encode(self, sentences: list[str]) -> Float[Tensor, "n d"]:
+    def encode(self, sentences: Iterable[str]) -> Float[Tensor, "n d"]:
         """Whitened vectors of sentences, in their order."""
-        vectors = torch.as_tensor(self._encode(sentences)).double()
+        vectors = torch.as_tensor(self._encode(as_sentences(sentences))).double()
         return ((vectors - self.mean) @ self.map).float()

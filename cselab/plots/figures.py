@@ -10,9 +10,11 @@ import plotly.graph_objects as go
 import torch
 from plotly.subplots import make_subplots
 
+from cselab.data.sts import rating_scale
 from cselab.data.translation.round_trip import token_overlap
 from cselab.evaluation import StsReport, compare_pairs
 from cselab.losses import modulus_surface
+from cselab.models.texts import as_sentences
 from cselab.plots.theme import PALETTE
 
 DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot")
@@ -406,13 +408,13 @@ def alignment_uniformity(points: Mapping[str, tuple[float, float]], title: str =
 
 
 def cosine_by_rating(cosines: torch.Tensor, ratings: torch.Tensor, title: str = "") -> go.Figure:
-    """Distribution of cosines in five groups of gold ratings, 0–1 to 4–5.
+    """Distribution of cosines in five groups of gold ratings, 0–1 to 4–5 (0–0.2 to 0.8–1 of 1).
 
     Groups that overlap cannot be ranked.
 
     Args:
         cosines: One a pair, (n,).
-        ratings: Gold ratings from 0 to 5, (n,).
+        ratings: Gold ratings from 0 to 5, or 0 to 1, (n,).
         title: Title of the figure.
 
     Examples:
@@ -430,12 +432,13 @@ def cosine_by_rating(cosines: torch.Tensor, ratings: torch.Tensor, title: str = 
             showlegend=False,
         )
     )
-    group = ratings.clamp(max=4.999).floor().long()
+    scale = rating_scale(ratings)
+    group = (ratings * (5 / scale)).clamp(max=4.999).floor().long()
     for g in range(5):
         values = cosines[group == g]
         figure.add_violin(
             y=values,
-            name=f"{g}–{g + 1} (n={len(values)})",
+            name=f"{g * scale / 5:g}–{(g + 1) * scale / 5:g} (n={len(values)})",
             line_color=PALETTE[0],
             box_visible=True,
             points=False,
@@ -494,8 +497,9 @@ def overlap_histogram(pairs: Mapping[str, Sequence[tuple[str, str]]]) -> go.Figu
         )
     )
     for pivot, sentences in pairs.items():
-        tenths = Counter(int(10 * token_overlap(a, b) + 1e-9) for a, b in sentences)
-        shares = [100 * tenths[tenth] / len(sentences) for tenth in range(11)]
+        texts = [as_sentences(pair, "a pair") for pair in sentences]
+        tenths = Counter(int(10 * token_overlap(a, b) + 1e-9) for a, b in texts)
+        shares = [100 * tenths[tenth] / max(1, len(texts)) for tenth in range(11)]
         figure.add_bar(x=[tenth / 10 for tenth in range(11)], y=shares, name=pivot)
     return figure.update_xaxes(tickvals=[tenth / 10 for tenth in range(11)])
 

@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 import numpy as np
 import torch
-from transformers import AutoConfig, BertForPreTraining, LlamaForCausalLM, RobertaForMaskedLM
+from transformers import BertForPreTraining, LlamaForCausalLM, RobertaForMaskedLM
 
 from cselab.data.corpus import load_corpus
 from cselab.data.sts import STS7, load_sts
@@ -24,7 +24,7 @@ from cselab.errors import ModelError, SettingsError, suggest
 from cselab.evaluation import evaluate_sts
 from cselab.methods.sif import SifMean
 from cselab.models import SentenceEncoder, load_backbone, load_tokenizer
-from cselab.models.backbone import quiet_loading
+from cselab.models.backbone import quiet_loading, read_config
 from cselab.models.encode import Encoder
 from cselab.models.folder import check_folder
 from cselab.pretraining.bert import PretrainConfig, pretrain
@@ -96,7 +96,8 @@ def make_backbone(
     """
     _check_corpora(corpora, kind)
     check_device(config.get("device", "cpu"))
-    check_folder(folder)
+    if check_folder(folder):
+        raise ModelError(f"{folder} holds a saved encoder; choose a new folder, or an empty one")
     if kind != "llama":  # what the card is measured with
         for task in STS7:
             load_sts(task, folder=data_dir)
@@ -131,7 +132,7 @@ def write_card(kind: str, folder: str | Path, data_dir: str | Path | None, repor
     card = {**report, "measured": _measure(folder, data_dir, corpora)}
     (Path(folder) / "card.json").write_text(json.dumps(card, indent=1) + "\n")
     text = card_text(Path(folder).name, kind, card, corpora, _in_order(corpora))
-    (Path(folder) / "README.md").write_text(text)
+    (Path(folder) / "README.md").write_text(text, encoding="utf-8")
     return card
 
 
@@ -189,7 +190,7 @@ def _measure(folder: str | Path, data_dir: str | Path | None, corpora: tuple[str
     held_out = set(positions[positions < len(text.corpora)].tolist())  # real sentences only
     sentences = (sentence for i, sentence in enumerate(text.corpora) if i in held_out)
     rows = Rows.tokenize(sentences, tokenizer, max_length=LoopConfig.max_length)
-    kind = AutoConfig.from_pretrained(folder).model_type
+    kind = read_config(folder, f"no backbone in {folder}").model_type
     if kind == "llama":
         model = LlamaForCausalLM.from_pretrained(folder, dtype=torch.float32)
         loss = next_token_held_out(model, rows, np.arange(len(rows)), tokenizer.pad_token_id)

@@ -2,7 +2,6 @@
 
 import hashlib
 import itertools
-import os
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
@@ -21,7 +20,9 @@ from cselab.data.token_rows import Rows, batches
 from cselab.errors import DataError, SettingsError
 from cselab.methods.word_vectors import cooccurrence, ppmi_vectors
 from cselab.models.folder import new_folder
+from cselab.paths import replacing
 from cselab.pretraining.tokenizer import train_tokenizer
+from cselab.seals import is_whole, seal
 
 CHECKPOINT_EVERY, SHOW_EVERY = 500, 20
 """Steps between checkpoints, and between updates of the progress bar's losses."""
@@ -87,8 +88,8 @@ class Run(ABC):
         tokenizer: The model's.
         rows: Tokens of the text.
         model: The model to train.
-        checkpoint: A file from which the run resumes if it exists, and which the run writes; None
-            for neither.
+        checkpoint: A file from which the run resumes if it is there and whole, and which the run
+            writes; None for neither.
 
     Raises:
         DataError: For less text than a batch and the held-out sentences.
@@ -128,7 +129,7 @@ class Run(ABC):
         self.curve: list[dict[str, float]] = []
         self.recent: dict[str, Tensor] = {}
         self.key = {**asdict(config), "text": hashlib.sha256(rows.flat.data).hexdigest()}
-        if self.checkpoint and self.checkpoint.is_file():
+        if self.checkpoint and is_whole(self.checkpoint):
             self._resume()
         else:
             init_embeddings(model.get_input_embeddings(), rows, config)
@@ -226,9 +227,9 @@ class Run(ABC):
             "random": torch.get_rng_state(),
             "random_cuda": torch.cuda.get_rng_state(self.device) if on_gpu else None,
         }
-        temporary = checkpoint.with_suffix(".tmp")
-        torch.save(saved, temporary)
-        os.replace(temporary, checkpoint)
+        with replacing(checkpoint) as work:
+            torch.save(saved, work)
+            seal(work)
 
     def _resume(self) -> None:
         saved = torch.load(self.checkpoint, weights_only=True, map_location="cpu")

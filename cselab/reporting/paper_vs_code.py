@@ -15,6 +15,7 @@ from cselab.experiments.rehearsal import example_batch
 from cselab.methods import StepContext, method_names, registered
 from cselab.methods.config import TrainedConfig
 from cselab.methods.differences import Difference
+from cselab.reporting.texts import one_line
 
 SENTENCES = 64
 PAGE_HEAD = """# Paper versus released code
@@ -197,7 +198,7 @@ def page(effects: pandas.DataFrame, scores: pandas.DataFrame | None = None) -> s
             score = f"{found.mean():+.2f} ± {found.std():.2f} (n = {len(found)})"
         d = row.difference
         cells = (d.name, row.of, d.paper, d.released, d.here, loss, gradient, score)
-        lines.append("| " + " | ".join(cell.strip().replace("|", "\\|") for cell in cells) + " |")
+        lines.append("| " + " | ".join(one_line(cell).replace("|", "\\|") for cell in cells) + " |")
     return "\n".join(lines) + "\n"
 
 

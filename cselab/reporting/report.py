@@ -12,7 +12,7 @@ from cselab.headless.page import place_figure, write_html
 from cselab.plots.figures import difference_chart, energy_chart, name_rows, score_heatmap
 from cselab.plots.theme import use_theme
 from cselab.reporting.tables import Tables, read_tables
-from cselab.reporting.texts import markdown
+from cselab.reporting.texts import markdown, plain
 
 TITLES = {
     "claims": "Claims",
@@ -61,19 +61,27 @@ def write_report(
 
 def _figures(tables: Tables) -> dict[str, go.Figure]:
     figures, measures = {}, set(tables.rows.measure)
-    scores = tables.numbers["scores"]
+    scores = tables.numbers["scores"].rename(index=_as_label)
+    names = {name: tables.rows[name].map(_as_label) for name in ("label", "method", "task")}
+    rows = tables.rows.assign(**names)
     if scores.difference.notna().any():
-        figures["Differences"] = difference_chart({"paired by seed": scores}, tables.against)
+        baseline = _as_label(tables.against)
+        figures["Differences"] = difference_chart({"paired by seed": scores}, baseline)
     if "test" in measures:
-        figures["Every seed"] = _seeds(tables.rows)
+        figures["Every seed"] = _seeds(rows)
     if "phenomena" in tables.numbers:
-        phenomena = tables.numbers["phenomena"].T.to_dict()
+        phenomena = tables.numbers["phenomena"].rename(index=_as_label).T.to_dict()
         figures["Scores by phenomenon"] = score_heatmap(
             phenomena, x_title="what was changed in a pair of the synthetic STS"
         )
     if "energy" in measures:
-        figures["Energy of [CLS] and scores"] = energy_chart(tables.rows)
+        figures["Energy of [CLS] and scores"] = energy_chart(rows)
     return figures
+
+
+def _as_label(text: str) -> str:
+    """A text for a figure, in which tags are shown as text."""
+    return html.escape(text, quote=False)
 
 
 def _seeds(scores: pandas.DataFrame) -> go.Figure:
@@ -107,10 +115,12 @@ def _explained(against: str) -> str:
 
 
 def _markdown(tables: Tables) -> str:
-    lines = ["# Report of a sweep", "", _explained(tables.against), ""]
+    lines = ["# Report of a sweep", "", plain(_explained(tables.against)), ""]
     for name, table in tables.texts.items():
         lines += [f"## {TITLES[name]}", "", markdown(table), ""]
-    return "\n".join([*lines, "## Conditions", "", *(f"- {note}" for note in tables.notes), ""])
+    return "\n".join(
+        [*lines, "## Conditions", "", *(f"- {plain(note)}" for note in tables.notes), ""]
+    )
 
 
 def _page(target: Path, tables: Tables, figures: dict[str, go.Figure]) -> Path:
@@ -119,7 +129,8 @@ def _page(target: Path, tables: Tables, figures: dict[str, go.Figure]) -> Path:
         f"<p class='soft'>{html.escape(_explained(tables.against))}</p>",
     ]
     for name, table in tables.texts.items():
-        shown = table.to_html(border=0, classes="numbers")
+        with pandas.option_context("display.max_colwidth", None):
+            shown = table.to_html(border=0, classes="numbers")
         body += [f"<h2>{TITLES[name]}</h2>", f"<div class='scroll'>{shown}</div>"]
         body.append(f"<p class='soft'><a href='tables/{name}.csv'>{name}.csv</a></p>")
     drawn = [json.loads(figure.to_json()) for figure in figures.values()]

@@ -5,6 +5,7 @@ import re
 from collections.abc import Collection, Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
+from typing import Any
 
 import pandas
 
@@ -62,6 +63,15 @@ def read_rows(
     return rows.sort_values("label", key=lambda some: some.map(order.index), kind="stable")
 
 
+def read_object(text: str) -> dict[str, Any] | None:
+    """A JSON object of a store, or None for a damaged one."""
+    try:
+        found = json.loads(text)
+    except ValueError:
+        return None
+    return found if isinstance(found, dict) else None
+
+
 def by_number(label: str) -> list[str | float]:
     """Sort key that compares words as words and numbers as numbers.
 
@@ -106,8 +116,7 @@ def _chosen(
 def _check_same_data(scores: pandas.DataFrame, runs: pandas.DataFrame, store: Path) -> None:
     """Runs may train on different text, if their settings say so; but their tests have to be the
     same, and runs with equal settings have to have read equal data."""
-    settings = runs.settings.map(json.loads)
-    text = runs.profile + settings.map(lambda given: repr(_text_settings(given)))
+    text = runs.profile + runs.settings.map(lambda given: repr(_text_settings(given)))
     kinds = scores.data.groupby(text.reindex(scores.key).to_numpy()).nunique()
     averages = scores[(scores.measure == "test") & (scores.task == "average")]
     if kinds.max() > 1 or averages.n.nunique() > 1:
@@ -120,7 +129,8 @@ def _check_same_data(scores: pandas.DataFrame, runs: pandas.DataFrame, store: Pa
         )
 
 
-def _text_settings(given: dict) -> list:
+def _text_settings(settings: str) -> list:
     """What a run's configuration says of its text; in stores of the first edition it is flat."""
+    given = read_object(settings) or {}
     data = given.get("data", given)
-    return [data.get(name) for name in TEXT]
+    return [data.get(name) for name in TEXT] if isinstance(data, dict) else []

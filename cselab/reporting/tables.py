@@ -1,7 +1,6 @@
 """Tables of a store: over seeds, with paired tests, the papers' figures beside ours."""
 
 import functools
-import json
 from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -15,8 +14,8 @@ from cselab.headless.progress import clock
 from cselab.methods import method_names, registered
 from cselab.reporting import papers
 from cselab.reporting.claims import check_claims, read_claims, shown_claims
-from cselab.reporting.rows import read_rows
-from cselab.reporting.texts import DIGITS, as_texts
+from cselab.reporting.rows import read_object, read_rows
+from cselab.reporting.texts import DIGITS, as_texts, one_line
 from cselab.sweep.store import Store
 
 MEASURES = {
@@ -80,6 +79,8 @@ def read_tables(
             f"{', '.join(few)}: fewer than {FEWEST_SEEDS} seeds, so no difference, interval or p."
         )
     notes += _conditions(runs[runs.key.isin(rows.key)]) + _failures(runs)
+    numbers = {name: table.rename(index=one_line) for name, table in numbers.items()}
+    rows, against = rows.assign(label=rows.label.map(one_line)), one_line(against)
     texts = {name: as_texts(table, DIGITS[name]) for name, table in numbers.items()}
     if claims:
         numbers["claims"] = check_claims(rows, read_claims(claims))
@@ -180,9 +181,11 @@ def _failures(runs: pandas.DataFrame) -> list[str]:
 
 def _conditions(runs: pandas.DataFrame) -> list[str]:
     """Versions, hardware, time: a sentence each."""
-    environments = [json.loads(text) for text in runs.environment]
+    environments = [read_object(text) for text in runs.environment]
+    damaged = [key for key, found in zip(runs.key, environments, strict=True) if found is None]
+    known = list(filter(None, environments))
     facts = {
-        key: ", ".join(sorted({str(found[key]) for found in environments if found.get(key)}))
+        key: ", ".join(sorted({str(found[key]) for found in known if found.get(key)}))
         for key in ("hardware", "python", "torch", "transformers", "cselab", "commit", "source")
     }
     time, data = clock(runs.seconds.sum()), ", ".join(runs.data.unique())
@@ -190,4 +193,5 @@ def _conditions(runs: pandas.DataFrame) -> list[str]:
     return [
         f"{versions}; data {data}.",
         f"{len(runs)} runs, {time} of one worker in total, without the trainings that runs share.",
+        *(f"The environment of the run {key} is damaged in the store." for key in damaged),
     ]

@@ -1,5 +1,7 @@
 """Tables of numbers as texts: for Markdown, for a page, for a reader."""
 
+import re
+
 import pandas
 
 HEADS = {
@@ -14,16 +16,43 @@ HEADS = {
     "seeds_needed": "seeds for 80 % power",
     "paper": "paper's BERT-base",
 }
+MARKUP = re.compile(
+    r"[\\`*|~$]|<(?=[a-zA-Z/!?])|\[(?=[^]]*]\()|&(?=#?\w+;)|(?<!\w)_|_(?!\w)|^[#>]|^[+-](?=\s)"
+)
+"""What Markdown would not show as it is written."""
 DIGITS = {"scores": 2, "prose": 2, "phenomena": 1, "geometry": 3, "transfer": 1}
 
 
-def markdown(table: pandas.DataFrame) -> str:
-    """Format a table of texts as Markdown; the name of its index heads the first column."""
-    first = f" {table.index.name}" if table.index.name else ""
-    heads = [f"|{first} | " + " | ".join(map(str, table.columns)) + " |"]
+def one_line(text: object) -> str:
+    """A text without line breaks, which would end a row of a table."""
+    return " ".join(str(text).split())
+
+
+def plain(text: object) -> str:
+    """A text as Markdown that is shown as the text is written, in one line.
+
+    Examples:
+        >>> from cselab.reporting.texts import plain
+        >>> print(plain("a|b, *c* and last_only"))
+        a\\|b, \\*c\\* and last_only
+    """
+    return MARKUP.sub(r"\\\g<0>", one_line(text))
+
+
+def markdown(table: pandas.DataFrame, *, markup: bool = False) -> str:
+    """Format a table of texts as Markdown; the name of its index heads the first column.
+
+    Args:
+        table: Table of texts.
+        markup: Whether the texts are Markdown themselves; else they are shown as they are written.
+    """
+    shown = str if markup else plain
+    first = f" {shown(table.index.name)}" if table.index.name else ""
+    heads = [f"|{first} | " + " | ".join(map(shown, table.columns)) + " |"]
     heads.append("|---" * (len(table.columns) + 1) + "|")
     rows = zip(table.index, table.to_numpy().tolist(), strict=True)
-    return "\n".join([*heads, *(f"| {label} | " + " | ".join(row) + " |" for label, row in rows)])
+    lines = (f"| {' | '.join(map(shown, [label, *row]))} |" for label, row in rows)
+    return "\n".join([*heads, *lines])
 
 
 def as_texts(table: pandas.DataFrame, digits: int) -> pandas.DataFrame:

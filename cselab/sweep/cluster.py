@@ -1,10 +1,12 @@
 """Where runs are computed: a local cluster of processes, or any dask scheduler."""
 
+import asyncio
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 import dask
-from distributed import Client, LocalCluster
+from distributed import Client, LocalCluster, Security
+from distributed.comm import connect
 
 from cselab.errors import CselabError
 from cselab.experiments.environment import library_hash
@@ -46,13 +48,24 @@ def connected(scheduler: str | None, workers: int, threads: int) -> Iterator[Cli
         yield client
 
 
+async def _greeted(address: str) -> None:
+    """Wait for a scheduler's answer; of another server, such as its dashboard, a client would wait
+    for ever."""
+    if not address.startswith("inproc:"):
+        options = Security().get_connection_args("client")
+        async with asyncio.timeout(START):
+            (await connect(address, timeout=START, **options)).abort()
+
+
 @contextmanager
 def _attached(scheduler: str) -> Iterator[Client]:
     try:
+        asyncio.run(_greeted(scheduler))
         client = Client(scheduler, timeout=START)
-    except (OSError, TimeoutError, ValueError) as error:
+    except Exception as error:  # what another server answers is read as anything
         raise CselabError(
-            f"no scheduler answers at {scheduler} ({error or 'timeout'}); start one: dask scheduler"
+            f"no scheduler answers at {scheduler} ({str(error) or type(error).__name__}); start "
+            "one: dask scheduler"
         ) from None
     with client:
         try:

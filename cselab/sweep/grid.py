@@ -34,7 +34,10 @@ from typing import Any
 from cselab.errors import SettingsError, nearest, suggest
 from cselab.experiments.config import RunConfig, configure, known_settings, setting_names
 from cselab.methods import load_method_file, registered
+from cselab.methods.registry import registered_by
+from cselab.paths import absolute, expanded
 from cselab.sweep.measures import DEFAULT, MEASURES
+from cselab.training.distributed import rank_and_world
 
 OWN = ("methods", "notebooks", "seeds", "seed", "label", "profile", "preset")
 """Keys of a block that are no settings of a method."""
@@ -92,7 +95,7 @@ def module_files(grid: Mapping[str, Any], folder: Path) -> list[Path]:
         grid: The grid of `read_grid`.
         folder: Folder of the grid, in which relative names are looked up.
     """
-    return [folder / Path(str(name)).expanduser() for name in _listed(grid.get("modules", ()))]
+    return [absolute(folder / expanded(str(name))) for name in _listed(grid.get("modules", ()))]
 
 
 def expand(grid: Mapping[str, Any], notebooks: Path, *, modules: Sequence[Path] = ()) -> list[Run]:
@@ -153,7 +156,21 @@ def expand(grid: Mapping[str, Any], notebooks: Path, *, modules: Sequence[Path] 
                 f"two runs are called {run.label!r} and differ; give one block a label of its own, "
                 "with {setting} in it"
             )
+    _mention_unused(modules, runs)
     return list(names.values())
+
+
+def _mention_unused(modules: Sequence[Path], runs: Sequence[Run]) -> None:
+    """Say which files have no method that is run; of several processes, in the first."""
+    nodes, used = [run.config.method for run in runs], set()
+    while nodes:
+        node = nodes.pop()
+        used.add(node.method)
+        nodes += node.parts
+    for module in modules:
+        names = registered_by(module)
+        if not used & set(names) and not rank_and_world()[0]:
+            print(f"{module.name}: no run uses {', '.join(names)}; name it among the methods")
 
 
 def parse_seeds(given: Any) -> list[int]:
@@ -311,7 +328,7 @@ def _shown(value: Any) -> str:
 
 def _notebook_parameters(notebook: Path, given: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
     """Names and values for the notebook's cell, as typed on a command line."""
-    from cselab.headless.parameters import SETTINGS, read_parameters
+    from cselab.headless.parameters import SETTINGS, absolute_paths, read_parameters
 
     declared = read_parameters(notebook)
     given = {name: value for name, value in given.items() if value is not None}
@@ -320,7 +337,8 @@ def _notebook_parameters(notebook: Path, given: Mapping[str, Any]) -> tuple[tupl
             raise SettingsError(
                 f"notebook {notebook.stem} has no parameter {name!r}; {suggest(name, declared)}"
             )
-    return tuple((n, v if isinstance(v, str) else json.dumps(v)) for n, v in given.items())
+    texts = {name: v if isinstance(v, str) else json.dumps(v) for name, v in given.items()}
+    return tuple((name, absolute_paths(name, text)) for name, text in texts.items())
 
 
 def _listed(given: Any) -> list:

@@ -13,6 +13,7 @@ from distributed.scheduler import KilledWorker
 from filelock import FileLock, Timeout
 
 from cselab.errors import CselabError
+from cselab.methods.registry import method_sources
 from cselab.paths import replacing
 from cselab.sweep import task
 from cselab.sweep.board import Board
@@ -53,7 +54,7 @@ def sweep(
             store then, and the same command goes on.
     """
     address = client.scheduler.address
-    sources = tuple((path.stem, path.read_text(encoding="utf-8")) for path in modules)
+    sources = tuple(map(method_sources, modules))
     place = Place(str(store.resolve()), str(outputs.resolve()), sources)
     with _alone_on(store, address):
         known = Store(store)

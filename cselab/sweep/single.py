@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from cselab.errors import SettingsError
+from cselab.methods.registry import method_sources
 from cselab.sweep import task
 from cselab.sweep.grid import OWN, expand
 from cselab.sweep.store import Store
@@ -52,7 +53,7 @@ def train_one(
         print(f"{row.measure:11} {row.task:14} {row.value:8.3f}")
     if known:
         seconds = time.perf_counter() - started
-        sources = tuple((path.stem, path.read_text(encoding="utf-8")) for path in modules)
+        sources = tuple(map(method_sources, modules))
         job = Job.of(run)
         (plan,) = task.plans([job], Place(str(store), str(outputs.resolve()), sources))
         environment = session.workspace.environment

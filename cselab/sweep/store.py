@@ -18,7 +18,7 @@ from pathlib import Path
 
 import pandas
 
-from cselab.errors import CselabError, DataError
+from cselab.errors import CselabError, DataError, no_space
 
 VERSION = 2
 """Of the tables; kept in the file as `PRAGMA user_version`."""
@@ -138,13 +138,30 @@ class Store:
             with db:
                 yield db
 
+    @contextmanager
+    def _tables(self) -> Iterator[sqlite3.Connection]:
+        """A connection to a store that was opened before; a damaged page is one line."""
+        try:
+            with self._open() as db:
+                yield db
+        except sqlite3.IntegrityError:
+            raise
+        except (sqlite3.DatabaseError, pandas.errors.DatabaseError) as error:
+            if no_space(error):
+                raise
+            reason = str(error).splitlines()[-1]
+            raise DataError(
+                f"store {self.path} cannot be read or written ({reason}); put a copy in its place, "
+                "or repair it: sqlite3 FILE .recover"
+            ) from None
+
     def done(self, keys: Iterable[str] | None = None) -> set[str]:
         """Keys of finished runs.
 
         Args:
             keys: Keys to choose from; None: all.
         """
-        with self._open() as db:
+        with self._tables() as db:
             found = {key for (key,) in db.execute("SELECT key FROM runs WHERE state = 'done'")}
         return found if keys is None else found & set(keys)
 
@@ -165,7 +182,7 @@ class Store:
             json.dumps(result.settings),
             json.dumps(result.environment),
         )
-        with self._open() as db:
+        with self._tables() as db:
             db.execute("BEGIN IMMEDIATE")
             before = db.execute(
                 "SELECT state, attempts FROM runs WHERE key = ?", (result.key,)
@@ -194,7 +211,7 @@ class Store:
         Raises:
             KeyError: For an unknown one.
         """
-        with self._open() as db:
+        with self._tables() as db:
             run = db.execute("SELECT error, seconds FROM runs WHERE key = ?", (key,)).fetchone()
             if run is None:
                 raise KeyError(key)
@@ -205,7 +222,7 @@ class Store:
 
     def runs(self) -> pandas.DataFrame:
         """A row a run, finished and failed."""
-        with self._open() as db:
+        with self._tables() as db:
             return pandas.read_sql("SELECT * FROM runs ORDER BY finished", db)
 
     def scores(self) -> pandas.DataFrame:
@@ -215,6 +232,6 @@ class Store:
             "runs.key AS key FROM scores JOIN runs USING (key) "
             "WHERE state = 'done' ORDER BY finished, scores.rowid"
         )
-        with self._open() as db:
+        with self._tables() as db:
             found = pandas.read_sql(query, db)
         return found.replace({"task": OLD_TASKS})

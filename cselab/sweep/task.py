@@ -14,7 +14,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import NamedTuple
 
+from cselab.config import read_value
 from cselab.data.config import DataConfig
+from cselab.data.fingerprints import folder_hash
+from cselab.data.sources import data_folder
 from cselab.data.transfer import TRANSFER7, load_transfer
 from cselab.errors import CselabError
 from cselab.experiments.check import check
@@ -30,8 +33,9 @@ from cselab.methods import MethodConfig, load_method_file
 from cselab.methods.config import as_node
 from cselab.paths import replacing
 from cselab.sweep.grid import Run
-from cselab.sweep.measures import MEASURES, Row
+from cselab.sweep.measures import MAIN, MEASURES, Row
 from cselab.sweep.store import Result, Store
+from cselab.training.distributed import rank_and_world
 
 ALONE = threading.Lock()
 """One run at a time in a process: torch's random state is the process's, not a thread's."""
@@ -43,12 +47,13 @@ class Place(NamedTuple):
     Attributes:
         store: Path of the store.
         outputs: Folder of steps and logs.
-        modules: Files of methods, name and source, which a worker may not have.
+        modules: Files of methods and what they import, which a worker may not have; see
+            `cselab.methods.registry.method_sources`.
     """
 
     store: str
     outputs: str
-    modules: tuple[tuple[str, str], ...] = ()
+    modules: tuple[tuple[tuple[str, bytes], ...], ...] = ()
 
 
 class Job(NamedTuple):
@@ -67,7 +72,9 @@ class Job(NamedTuple):
     @classmethod
     def of(cls, run: Run) -> "Job":
         """The run's plain values."""
-        text = run.config.model_dump_json()
+        text = run.config.model_copy(
+            update={"data": _with_folder(run.config.data)}
+        ).model_dump_json()
         return cls(run.label, run.method, run.seed, text, run.given, run.measures)
 
     def run(self) -> Run:
@@ -132,7 +139,8 @@ def _plan(run: Run, outputs: str) -> Plan:
     data = data_fingerprint(session)
     if run.notebook:
         content = hashlib.sha256(run.notebook.read_bytes()).hexdigest()
-        parts = [content, run.given, library_hash(), data]
+        given = [(name, _without_paths(value)) for name, value in run.given]
+        parts = [content, given, library_hash(), data]
         return Plan(_hash(parts), data, (), ())
     node = session.workspace.with_fast_precision(run.config).method
     measures = [run.measures, code_of_modules("cselab.sweep.measures"), data]
@@ -140,6 +148,20 @@ def _plan(run: Run, outputs: str) -> Plan:
     after = _trainings(session, node, found)
     key = _hash([node_key(session, node), run.seed, *measures])
     return Plan(key, data, tuple(found.values()), after)
+
+
+def _without_paths(value: str) -> str:
+    """A parameter of a notebook, as typed, with what a path holds in the place of the path."""
+    listed = read_value(value)
+    if isinstance(listed, list):
+        return json.dumps([_without_paths(str(part)) for part in listed])
+    return ",".join(map(_held, value.split(",")))
+
+
+def _held(text: str) -> str:
+    if os.path.isabs(text) and os.path.isfile(text):
+        return hashlib.sha256(Path(text).read_bytes()).hexdigest()
+    return folder_hash(Path(text)) if os.path.isabs(text) and os.path.isdir(text) else text
 
 
 def _trainings(session: Session, node: MethodConfig, found: dict[str, Training]) -> tuple[str, ...]:
@@ -259,9 +281,25 @@ def execute(job: Job, plan: Plan, place: Place, *_after: object) -> Summary:
 
 
 def measured(run: Run, session: Session) -> list[Row]:
-    """Train, or find, the run's method and measure it."""
+    """Train, or find, the run's method and measure it.
+
+    A measure besides the scores that fails is said and left out, unless nothing else is measured.
+    """
     encoder = train(run.config, session).encoder
-    rows = [row for measure in run.measures for row in MEASURES[measure](session, encoder)]
+    rows: list[Row] = []
+    failed = None
+    for measure in run.measures:
+        try:
+            rows += MEASURES[measure](session, encoder)
+        except Exception as error:  # also a full memory
+            if measure in MAIN:
+                raise
+            failed = error
+            if not rank_and_world()[0]:
+                reason = " ".join(str(error).split())[:200]
+                print(f"{measure} is left out ({type(error).__name__}: {reason})")
+    if failed and not rows:
+        raise failed
     return list({(row.measure, row.task): row for row in rows}.values())  # "sts" has dev too
 
 
@@ -334,7 +372,13 @@ def session_of(config: RunConfig, outputs: str) -> Session:
         "CSELAB_OUTPUTS": outputs,
         "CSELAB_RUN_DIR": str(Path(outputs) / "runs" / "sweep"),
     }
-    return _session(config.machine.device, outputs, config.data)
+    return _session(config.machine.device, outputs, _with_folder(config.data))
+
+
+def _with_folder(data: DataConfig) -> DataConfig:
+    """The settings with the folder of CSELAB_DATA, which another process may not have, or have as
+    another."""
+    return data.model_copy(update={"data_dir": data.data_dir or data_folder()})
 
 
 @functools.lru_cache(maxsize=4)
@@ -346,13 +390,19 @@ def _session(device: str, outputs: str, data: DataConfig) -> Session:
 def _notebook(run: Run, key: str, place: Place) -> list[Row]:
     """Execute the notebook in its own kernel; its rows are the scores it recorded."""
     from cselab.headless.report import read_rows  # with nbformat, a second and a half
+    from cselab.headless.runner import environment
     from cselab.headless.runner import run as run_notebooks
 
     notebook, outputs = Path(run.method), Path(place.outputs)
-    if not run_notebooks([notebook], dict(run.given), outputs, name=f"sweep-{key}", resume=True):
-        folder = outputs / "runs" / f"sweep-{key}"
-        raise CselabError(f"notebook {notebook.stem} failed; see {folder}")
-    recorded = read_rows(outputs / "runs" / f"sweep-{key}")
+    data, name = run.config.data.data_dir, f"sweep-{key}"
+    with environment(**({"CSELAB_DATA": str(data)} if data else {})):
+        if not run_notebooks([notebook], dict(run.given), outputs, name=name, resume=True):
+            raise CselabError(f"notebook {notebook.stem} failed; see {outputs / 'runs' / name}")
+
+    def refuse(line: str) -> None:
+        raise CselabError(f"{line}; remove that folder to run the notebook again")
+
+    recorded = read_rows(outputs / "runs" / name, say=refuse)
     rows = {(row["method"], row["task"]): row for row in recorded}
     if len(rows) < len(recorded):
         raise CselabError(
@@ -379,11 +429,12 @@ def _working(place: Place, log: Path | None = None) -> Iterator[None]:
 
 def _load_modules(place: Place) -> None:
     """Register the sweep's own methods, from files that are written once by content."""
-    for name, source in place.modules:
-        digest = hashlib.sha256(source.encode()).hexdigest()[:12]
-        path = Path(place.outputs) / "methods" / digest / f"{name}.py"
-        if not path.is_file():
-            path.parent.mkdir(parents=True, exist_ok=True)
-            with replacing(path) as work:
-                work.write_text(source, encoding="utf-8")
-        load_method_file(path)
+    for files in place.modules:
+        digest = hashlib.sha256(repr(files).encode()).hexdigest()[:12]
+        folder = Path(place.outputs) / "methods" / digest
+        for name, content in files:
+            if not (path := folder / name).is_file():
+                path.parent.mkdir(parents=True, exist_ok=True)
+                with replacing(path) as work:
+                    work.write_bytes(content)
+        load_method_file(folder / files[0][0])

@@ -2,22 +2,22 @@
 
 import json
 import os
-import shutil
 import sys
 from pathlib import Path
 
 from transformers import TrainerCallback
 from transformers.trainer_utils import PREFIX_CHECKPOINT_DIR
 
-from cselab.paths import replacing
-from cselab.training.distributed import rank_and_world, wait_for_all
+from cselab.seals import damage, remove, seal
+from cselab.training.distributed import from_first_process, rank_and_world, wait_for_all
 
 HISTORY = "history.json"
-"""Written last and atomically: a checkpoint that contains it is complete."""
+STATE = "trainer_state.json"
+"""The Trainer's own; it names the step of the best weights."""
 
 
 class MarkComplete(TrainerCallback):
-    """Write the history into a checkpoint after all processes have written their files."""
+    """Write the history into a checkpoint, and seal it, after all processes wrote their files."""
 
     def __init__(self, history: list[dict]):
         self.history = history
@@ -27,31 +27,37 @@ class MarkComplete(TrainerCallback):
         if not state.is_world_process_zero:
             return
         folder = Path(args.output_dir) / f"{PREFIX_CHECKPOINT_DIR}-{state.global_step}"
-        for path in folder.iterdir():  # before the mark, in case of a power cut
+        (folder / HISTORY).write_text(json.dumps(self.history))
+        for path in folder.iterdir():  # before the seal, in case of a power cut
             with path.open("rb") as file:
                 os.fsync(file.fileno())
-        with replacing(folder / HISTORY) as work:
-            work.write_text(json.dumps(self.history))
+        seal(folder)
 
 
-def last_complete(folder: Path, *, before: int = sys.maxsize) -> Path | None:
-    """The newest complete checkpoint of a step less than `before`; removes incomplete ones."""
+def last_complete(folder: Path, *, before: int = sys.maxsize) -> tuple[Path | None, list[str]]:
+    """The newest complete checkpoint of a step less than `before`, and why newer ones are none.
+
+    A checkpoint is complete if every file is as it was written, and those of the checkpoint with
+    the best weights so far. Others are removed.
+    """
     wait_for_all()
-    complete = {}
-    for path in folder.glob(f"{PREFIX_CHECKPOINT_DIR}-*"):
-        if (path / HISTORY).is_file():
-            complete[int(path.name.rsplit("-", 1)[1])] = path
-        elif rank_and_world()[0] == 0:
-            shutil.rmtree(path)
-    steps = [step for step in complete if step < before]
-    return complete[max(steps)] if steps else None
+    return from_first_process(_last_complete(folder, before) if rank_and_world()[0] == 0 else None)
 
 
-def remove_checkpoints(folder: Path) -> None:
-    """Remove a folder of checkpoints, their marks first: a kill may come between any two files."""
-    for mark in folder.glob(f"{PREFIX_CHECKPOINT_DIR}-*/{HISTORY}"):
-        mark.unlink()
-    shutil.rmtree(folder)
+def _last_complete(folder: Path, before: int) -> tuple[Path | None, list[str]]:
+    found = folder.glob(f"{PREFIX_CHECKPOINT_DIR}-[0-9]*")
+    paths = {int(path.name.rpartition("-")[2]): path for path in found}
+    wrong = {step: damage(path) for step, path in paths.items()}
+    for step in [step for step in wrong if not wrong[step]]:
+        best = json.loads((paths[step] / STATE).read_text())["best_global_step"]
+        if best and wrong.get(best, "missing"):
+            wrong[step] = f"checkpoint-{best}, the best so far, is damaged or missing"
+    last = max((step for step in wrong if not wrong[step] and step < before), default=0)
+    for step in wrong:
+        if wrong[step]:
+            remove(paths[step])
+    newer = [step for step in sorted(wrong, reverse=True) if wrong[step] and step > last]
+    return paths.get(last), [f"{paths[step].name}: {wrong[step]}" for step in newer]
 
 
 def read_history(checkpoint: Path) -> list[dict]:

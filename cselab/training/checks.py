@@ -1,11 +1,14 @@
 """What makes a training impossible, found before anything is prepared for it."""
 
+import datasets
+import numpy as np
 import torch
 
 from cselab.data.augment import most_added
 from cselab.errors import SettingsError
 from cselab.methods import Method, Schedule
 from cselab.models import longest_input
+from cselab.models.texts import warn_of_lost_text
 from cselab.training.distributed import rank_and_world
 
 
@@ -44,6 +47,24 @@ def check_trainable(method: Method, schedule: Schedule, device: torch.device) ->
             f"max_length={schedule.max_length}{more}: the backbone reads at most {longest} "
             "tokens; give less"
         )
+
+
+def warn_of_lost_rows(method: Method, corpus: datasets.Dataset, schedule: Schedule) -> None:
+    """Warn, once, if much of the training text is unknown to the tokenizer, or cut off.
+
+    Args:
+        method: As in `fit`.
+        corpus: As in `fit`.
+        schedule: As in `fit`.
+    """
+    tokenizer = getattr(method.encoder, "tokenizer", None)
+    if tokenizer is None or rank_and_world()[0]:
+        return
+    columns = [name for name in corpus.column_names if name.startswith("input_ids")]
+    chunks = [chunk for name in columns for chunk in corpus.data.column(name).chunks]
+    ids = np.concatenate([chunk.flatten().to_numpy(zero_copy_only=False) for chunk in chunks])
+    lengths = np.concatenate([chunk.value_lengths().to_numpy() for chunk in chunks])
+    warn_of_lost_text((ids, lengths), tokenizer, schedule.max_length, "the training text")
 
 
 def _prompt_tokens(method: Method) -> int:

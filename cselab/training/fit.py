@@ -14,13 +14,8 @@ from transformers import PrinterCallback, TrainingArguments
 
 from cselab.errors import DataError, Interrupted
 from cselab.methods import Method, Schedule
-from cselab.training.checkpoints import (
-    MarkComplete,
-    last_complete,
-    read_history,
-    remove_checkpoints,
-)
-from cselab.training.checks import check_trainable
+from cselab.training.checkpoints import MarkComplete, last_complete, read_history
+from cselab.training.checks import check_trainable, warn_of_lost_rows
 from cselab.training.distributed import from_first_process, rank_and_world, wait_for_all
 from cselab.training.trainer import AfterStep, ContrastiveTrainer
 from cselab.training.watch import Listener, Probe, Watch
@@ -76,8 +71,8 @@ def fit(
         method: What is trained, from `cselab.methods.create`.
         corpus: Rows with `input_ids` (and `input_ids_b` where the second view is another text), as
             `tokenize_corpus` returns them.
-        schedule: Steps, batch size, learning rate and how they are used; `max_length` is not read,
-            for the rows are tokenised already.
+        schedule: Steps, batch size, learning rate and how they are used; `max_length` says at which
+            length the rows, which are tokenised already, were cut.
         dev: A function that scores the method, higher is better; called before the first step and
             every `schedule.eval_every` steps.
         seed: Seed of batches, dropout and coins; equal seeds give equal weights on the same
@@ -86,8 +81,8 @@ def fit(
         name: Name of the progress bar.
         checkpoints: A folder of checkpoints, one per evaluation, for a run that may be interrupted.
             Called again after a kill, `fit` continues from the last complete checkpoint, to exactly
-            the same weights. The folder is removed at the end. None: an interrupted run starts
-            again.
+            the same weights; a line names damaged ones. The folder is removed at the end. None: an
+            interrupted run starts again.
         logs: A folder for TensorBoard files and, if training diverges, for the batch at which it
             did; None for neither.
         listener: Called as it trains, in the first process.
@@ -129,12 +124,13 @@ def fit(
         )
     device, logs = torch.device(device), Path(logs) if logs else None
     check_trainable(method, schedule, device)
+    warn_of_lost_rows(method, corpus, schedule)
     # DCL's gradients underflow, and a CPU is far slower with denormal numbers
     torch.set_flush_denormal(True)
     torch.manual_seed(seed)
     with _folder(checkpoints) as folder:
         # from the last step, the Trainer would take one more before it stops
-        resumed = last_complete(folder, before=schedule.steps)
+        resumed, lost = last_complete(folder, before=schedule.steps)
         history = read_history(resumed) if resumed else []
         arguments = _arguments(schedule, seed, device, folder)
         arguments.eval_on_start = resumed is None
@@ -145,8 +141,9 @@ def fit(
         first = rank_and_world()[0] == 0
         listener = listener if first else None
         watch = Watch(name, schedule.steps, schedule.batch_size, logs if first else None, listener)
-        if resumed and first:
-            print(f"{name}: resumed at step {history[-1]['step']}")
+        if first and (resumed or lost):
+            start = f"resumed at step {history[-1]['step']}" if resumed else "starts again"
+            print(f"{name}: {start}" + (f" ({'; '.join(lost)})" if lost else ""))
             watch.tell(history)
         trainer = ContrastiveTrainer(
             method, corpus, schedule, dev, arguments, history, probe, watch, logs
@@ -178,7 +175,7 @@ def fit(
 
 def _interrupted(name: str, trainer: ContrastiveTrainer, checkpoints: str | Path | None) -> str:
     state = trainer.state
-    kept = checkpoints and last_complete(Path(checkpoints), before=state.max_steps)
+    kept = checkpoints and last_complete(Path(checkpoints), before=state.max_steps)[0]
     start = read_history(kept)[-1]["step"] if kept else 0
     text = f"{name}: interrupted at step {state.global_step} of {state.max_steps}"
     return f"{text}; run it again to {f'go on from step {start}' if start else 'start again'}"
@@ -239,4 +236,4 @@ def _folder(checkpoints: str | Path | None) -> Iterator[Path]:
         raise
     wait_for_all()
     if first:
-        remove_checkpoints(folder)
+        shutil.rmtree(folder)

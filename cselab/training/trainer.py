@@ -5,6 +5,7 @@ With named loss terms, the negatives of all processes, cached gradients and a de
 
 import math
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 import datasets
@@ -151,8 +152,9 @@ class ContrastiveTrainer(Trainer):
         values = ", ".join(f"{name} {value.item():g}" for name, value in terms.items())
         note = ""
         if self.logs:
-            path = save_batch(self.logs, step, batch, self.model.encoder.tokenizer, terms)
-            note = f"; its sentences are in {path}"
+            with suppress(OSError):
+                path = save_batch(self.logs, step, batch, self.model.encoder.tokenizer, terms)
+                note = f"; its sentences are in {path}"
         raise DivergenceError(
             f"the loss is not finite at step {step} ({values}){note}; try a lower learning rate, "
             "clipping (max_grad_norm=1) or a higher temperature"

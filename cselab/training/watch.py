@@ -2,9 +2,10 @@
 
 import functools
 import json
+import sys
 import time
-from collections.abc import Iterable, Mapping
-from contextlib import AbstractContextManager
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Protocol, runtime_checkable
 
@@ -130,6 +131,8 @@ class Listener(Protocol):
 class Watch(TrainerCallback):
     """A progress bar with dev score, loss terms and speed, and the same in TensorBoard files.
 
+    Files that cannot be written end no training: a line says why, and there are none.
+
     Attributes:
         seconds: Time of the training steps of this process, without evaluations.
         steps: Number of these steps.
@@ -150,7 +153,16 @@ class Watch(TrainerCallback):
         if logs is not None:
             from torch.utils.tensorboard import SummaryWriter
 
-            self.writer = SummaryWriter(str(logs))
+            with self._writing():
+                self.writer = SummaryWriter(str(logs))
+
+    @contextmanager
+    def _writing(self) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            print(f"{self.name}: no TensorBoard files ({error})", file=sys.stderr)
+            self.writer = None
 
     @property
     def sentences_per_second(self) -> float:
@@ -185,8 +197,9 @@ class Watch(TrainerCallback):
             text += f", {self.sentences_per_second:.0f} sentences/s"
         self.bar.set_postfix_str(text, refresh=False)
         if self.writer:
-            for name, value in {**row, **speed}.items():
-                self.writer.add_scalar(name, value, row["step"])
+            with self._writing():
+                for name, value in {**row, **speed}.items():
+                    self.writer.add_scalar(name, value, row["step"])
 
     def on_train_end(self, args, state, control, **kwargs):
         self.close()
@@ -195,7 +208,8 @@ class Watch(TrainerCallback):
         """Close the bar and the TensorBoard files."""
         self.bar.close()
         if self.writer:
-            self.writer.close()
+            with self._writing():
+                self.writer.close()
 
 
 def save_batch(
@@ -210,5 +224,5 @@ def save_batch(
         "terms": {name: value.item() for name, value in terms.items()},
         "sentences": sentences,
     }
-    path.write_text(json.dumps(bad, indent=1, ensure_ascii=False))
+    path.write_text(json.dumps(bad, indent=1, ensure_ascii=False), encoding="utf-8")
     return path

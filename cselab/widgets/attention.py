@@ -11,6 +11,7 @@ import traitlets
 from cselab.analysis import cosine_by_token
 from cselab.errors import ModelError
 from cselab.models import SentenceEncoder, TwinEncoder
+from cselab.models.texts import as_sentences
 from cselab.widgets.attention_figure import attention_figure
 from cselab.widgets.reading import LONGEST, SHOWN, read_sentence
 from cselab.widgets.streams import streams
@@ -47,6 +48,7 @@ class AttentionInspector(Widget):
     Raises:
         ModelError: For encoders without BERT-like towers, or of different shapes.
         SettingsError: For a model of another name.
+        DataError: For a sentence that is no string.
 
     Examples:
         >>> import cselab
@@ -82,6 +84,7 @@ class AttentionInspector(Widget):
         sentence: str,
         pairs: Sequence[tuple[str, str]] = (),
     ):
+        (sentence,) = as_sentences((sentence,), "AttentionInspector")
         self.streams, self.encoders = streams(encoders), dict(encoders)
         names = list(self.streams)
         config, tokenizer = self.streams[names[0]].tower.config, self.streams[names[0]].tokenizer
@@ -100,7 +103,7 @@ class AttentionInspector(Widget):
                 for name, stream in self.streams.items()
             ],
             special=[str(tokenizer.cls_token), str(tokenizer.sep_token)],
-            pairs=[list(pair) for pair in pairs],
+            pairs=[as_sentences(pair, "a pair") for pair in pairs],
             sentence=sentence,
             model_a=names[0],
             model_b=names[-1],

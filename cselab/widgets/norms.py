@@ -2,7 +2,7 @@
 
 import copy
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -14,6 +14,7 @@ from torch import Tensor
 from cselab.analysis import Norms, vector_norms
 from cselab.errors import SettingsError
 from cselab.models import SentenceEncoder, TwinEncoder, remove_layer_norms
+from cselab.models.texts import as_sentences
 from cselab.plots.theme import PALETTE
 from cselab.widgets.streams import streams
 from cselab.widgets.widget import Widget, escape_label, one_of, rounded
@@ -41,6 +42,7 @@ class NormExplorer(Widget):
     Raises:
         ModelError: For encoders without BERT-like towers or of different shapes.
         SettingsError: For an unknown model or an r outside the depth.
+        DataError: For a single string, and an entry that is no string.
 
     Examples:
         >>> import cselab
@@ -65,9 +67,10 @@ class NormExplorer(Widget):
     """What the browser has, by model; it asks for the others."""
 
     def __init__(
-        self, encoders: Mapping[str, SentenceEncoder | TwinEncoder], sentences: Sequence[str]
+        self, encoders: Mapping[str, SentenceEncoder | TwinEncoder], sentences: Iterable[str]
     ):
-        self.streams, self.sentences = streams(encoders), list(sentences)
+        self.streams = streams(encoders)
+        self.sentences = as_sentences(sentences, "NormExplorer")
         self.measure = lru_cache(maxsize=None)(self._measure)
         names = list(self.streams)
         depth = self.streams[names[0]].tower.config.num_hidden_layers

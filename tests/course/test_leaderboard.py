@@ -38,9 +38,29 @@ def test_a_second_entry_takes_the_place_of_the_first(tmp_path):
 
 def test_a_name_may_be_a_number(tmp_path):
     """Prevents a second row of a student who enters by number: the column was one of integers."""
-    for _ in range(2):
-        board = course.enter(tmp_path / "board.csv", "123456", SCORES, "mine")
-    assert board["name"].tolist() == ["123456"]
+    for name in ("123456", "123456", "a\rb"):
+        board = course.enter(tmp_path / "board.csv", name, SCORES, "mine")
+    assert board["name"].tolist() == ["123456", "a b"]  # a break of a line would end the row
+
+
+def test_damaged_rows_are_named_and_stay_in_the_file(tmp_path, capsys):
+    """Prevents half a row, or one typed by hand, from putting the numbers in the order of texts,
+    from refusing the whole class, and from losing a teacher's column."""
+    path = tmp_path / "board.csv"
+    course.enter(path, "Ada", SCORES, "mine")
+    head, row = path.read_text().splitlines()
+    damaged = ["Ben,mi", "Eve,mi" + row, "Cleo,hinge,three,1,2,3,4,5,SimCSE"]
+    path.write_text("\n".join([f"{head},note", f"{row},well done", *damaged]) + "\n")
+    board = course.enter(path, "Dan", SCORES.assign(mine=SCORES.mine + 10), "mine")
+    assert board["name"].tolist() == ["Dan", "Ada"]
+    numpy.testing.assert_allclose(board.difference, [11.0, 1.0])
+    assert "damaged rows are left out, of 'Ben', 'Eve', 'Cleo'" in capsys.readouterr().out
+    text = path.read_text()
+    assert all(line in text for line in (*damaged, "well done"))
+    path.write_text(f'{head}\n{row}\n"Ben,mi\n{row}\n')  # the quote is open to the end
+    with pytest.raises(DataError, match="is no leaderboard, or damaged"):
+        course.enter(path, "Dan", SCORES, "mine")
+    assert path.read_text().count(row) == 2
 
 
 def test_an_entry_that_is_cut_off_costs_no_other(tmp_path, monkeypatch):
@@ -78,6 +98,8 @@ def test_the_board_is_read_before_another_may_write(tmp_path, monkeypatch):
 def test_bad_entries_are_one_line(tmp_path):
     with pytest.raises(DataError, match="no scores of 'mien'; did you mean 'mine'"):
         course.enter(tmp_path / "board.csv", "Ada", SCORES, "mien")
+    with pytest.raises(DataError, match="'SimCSE' is the baseline itself; enter another"):
+        course.enter(tmp_path / "board.csv", "Ada", SCORES, "SimCSE")
     with pytest.raises(DataError, match="name: expected"):
         course.enter(tmp_path / "board.csv", " ", SCORES, "mine")
     with pytest.raises(DataError, match="no scores of 'SimCS'"):

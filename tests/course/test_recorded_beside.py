@@ -8,11 +8,11 @@ from cselab.experiments import Trained, open_lab
 from cselab.reporting import recorded
 
 
-def test_settings_that_differ_from_the_recorded_runs_are_listed(monkeypatch):
+def test_settings_that_differ_from_the_recorded_runs_are_listed(monkeypatch, tmp_path):
     """Prevents a page that compares its score with that of another weight, rate or text, and says
     that only the length of the training differs."""
     monkeypatch.setenv("CSELAB_DATA", "")
-    lab = open_lab("x", sentences=50, synthetic_pairs=20)
+    lab = open_lab("x", sentences=50, synthetic_pairs=20, outputs=tmp_path)
     there = recorded.methods("synthetic-papers")["TNCSE"]
     weight = there.value_at(("terms", "ictm", "weight"))
     encoder = cselab.load("tiny-bert")

@@ -12,6 +12,7 @@ from types import SimpleNamespace
 
 import datasets
 import pytest
+from seal_helpers import DAMAGES
 
 import cselab.data.corpus as module
 from cselab.data import load_corpus, tokenize_corpus
@@ -72,6 +73,19 @@ def test_files_are_named_by_stem_or_path(folder, text):
         "my own line",
     ]
     assert list(load_corpus([str(folder / "corpus" / "wikipedia-2014.txt.gz")])) == ["the end ."]
+
+
+def test_text_is_read_in_every_clear_form(folder, text, tmp_path, monkeypatch):
+    """Prevents "is not a text" for a suffix in capitals or none, and a traceback for a `Path`; a
+    file beside the notebook is never read for a corpus of the same name."""
+    monkeypatch.chdir(tmp_path)
+    for name in ("a.TXT", "a,b.txt", "a.text", "plain", "more"):
+        text(["my own line\r"], name)
+    (tmp_path / "b.txt").write_bytes(gzip.compress(b"my own line\n"))
+    for name in ("a.TXT", "a,b.txt", "a.text", "plain", "b.txt"):
+        for given in (name, tmp_path / name, [tmp_path / name]):
+            assert list(load_corpus(given, folder=folder)) == ["my own line"]
+    assert list(load_corpus("more", folder=folder)) == ["one line"]
 
 
 def test_pairs_give_their_sentences_without_scores(folder):
@@ -295,6 +309,18 @@ def test_several_callers_at_once_tokenise_once(text, word_tokenizer, tmp_path, m
         results = [job.result()["input_ids"][:] for job in jobs]
     assert written == [1]
     assert all(result == results[0] for result in results)
+
+
+@pytest.mark.parametrize("how", DAMAGES)
+def test_damaged_tokens_are_tokenised_again(how, text, word_tokenizer, tmp_path, capsys):
+    """Prevents other tokens under the same key, and ArrowInvalid until somebody removes them."""
+    corpus, given = load_corpus(text(LINES)), {"max_length": 6, "cache_dir": tmp_path / "cache"}
+    expected = tokenize_corpus(corpus, word_tokenizer, **given).to_list()
+    (path,) = (tmp_path / "cache").glob("*.arrow")
+    DAMAGES[how](path)
+    assert tokenize_corpus(corpus, word_tokenizer, **given).to_list() == expected
+    assert capsys.readouterr().err.count(f"{path} is damaged") == (how != "gone")
+    assert path.is_file()
 
 
 @pytest.mark.parametrize(

@@ -33,6 +33,11 @@ def test_a_premise_needs_an_entailed_and_a_contradicted_sentence(tmp_path):
     assert load_nli_triplets(["one"], folder=tmp_path) == [
         Triplet("A dog runs.", "An animal runs.", "A cat runs.")
     ]
+    (tmp_path / "own.csv").write_text("\n".join(ROWS).replace("\t", ",") + "\n\n")
+    for own in ("one", tmp_path / "own.csv", [str(tmp_path / "own.csv")]):
+        assert load_nli_triplets(own, folder=tmp_path) == load_nli_triplets(
+            ["one"], folder=tmp_path
+        )
     assert load_nli_triplets(["one", "two"], folder=tmp_path)[1] == Triplet(
         "Two boys.", "Two people.", "Nobody."
     )
@@ -45,9 +50,9 @@ def test_a_premise_needs_an_entailed_and_a_contradicted_sentence(tmp_path):
         (
             ["one"],
             [*ROWS, "only two\tcells"],
-            "line 8: expected premise, hypothesis, label with tabs",
+            "line 8: 2 cells, expected 3 as in the header",
         ),
-        (["one"], ROWS[1:], "line 1: expected premise, hypothesis, label"),
+        (["one"], ROWS[1:], "no column 'premise'; its first line must name premise, hyp"),
         (["one"], ROWS[:3], "no premise in one has both"),
     ],
 )

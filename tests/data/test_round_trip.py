@@ -5,6 +5,7 @@ import itertools
 import math
 
 import pytest
+from seal_helpers import DAMAGES
 
 from cselab.data.synthetic import sentences
 from cselab.data.translation.pivot import LexicalPivot
@@ -148,15 +149,18 @@ def test_a_kill_signal_loses_no_finished_part(tmp_path):
     assert len(resumed.asked) == 50
 
 
-def test_a_damaged_cache_is_refused(tmp_path):
-    """Prevents translations that are silently missing."""
+@pytest.mark.parametrize("how", ["cut", "empty", "flip"])
+def test_a_damaged_cache_is_translated_again(how, tmp_path, capsys):
+    """Prevents translations that are silently others, and an error until somebody removes them."""
     list(RoundTrip("fr", Counting(), cache=tmp_path)(["a"]))
     (path,) = tmp_path.glob("*.parquet")
-    path.write_bytes(path.read_bytes()[:-9])
-    with pytest.raises(
-        DataError, match=rf"{path.name} is damaged .*remove it to translate it anew"
-    ):
-        list(RoundTrip("fr", Counting(), cache=tmp_path)(["a"]))
+    for again in (1, 0):
+        if again:
+            DAMAGES[how](path)
+        asked = Counting()
+        assert list(RoundTrip("fr", asked, cache=tmp_path)(["a"])) == ["A"]
+        assert len(asked.asked) == again
+        assert capsys.readouterr().err.count(f"{path} is damaged (") == again
 
 
 def test_the_report_counts_changes_overlap_and_duplicates():

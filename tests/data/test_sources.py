@@ -1,12 +1,13 @@
 """Sources: the order folder, hub, embedded; and every unreadable file as one clear line."""
 
 import gzip
+import os
 import subprocess
 import sys
 
 import pytest
 
-from cselab.data import data_folder
+from cselab.data import data_folder, load_corpus
 from cselab.data.sources import read_lines
 from cselab.errors import DataError
 
@@ -95,7 +96,7 @@ def _folder(path):
         (_flipped, r"f\.gz is truncated or damaged after line \d+ .*; copy it again$"),
         (_not_gzip, r"f\.gz is truncated or damaged after line 0 .*; copy it again$"),
         (_latin1, r"f\.gz, line 2: not UTF-8 \(byte 0xe9\); convert"),
-        (_folder, r"f\.gz cannot be read \(Is a directory\)"),
+        (_folder, r"f\.gz is a folder; give the path of a file in it"),
         (lambda path: None, r"no file .*f\.gz; a data folder holds"),
     ],
 )
@@ -105,3 +106,24 @@ def test_an_unreadable_file_is_refused_in_one_line(make, message, tmp_path):
     with pytest.raises(DataError, match=message) as caught:
         list(read_lines(tmp_path / "f.gz"))
     assert "\n" not in str(caught.value)
+
+
+def test_what_may_not_be_read_says_so(tmp_path, monkeypatch):
+    """Prevents "no such file", and "no corpus" where there is one, for want of a permission."""
+    (tmp_path / "corpus").mkdir()
+    text = tmp_path / "a.txt"
+    text.write_text("a sentence\n")
+    for locked in (text, tmp_path / "corpus"):
+        locked.chmod(0)
+    monkeypatch.chdir(tmp_path)
+    root = os.geteuid() == 0
+    if root:  # who may read everything
+        tmp_path.chmod(0o755)
+        os.seteuid(65534)
+    try:
+        for refused in (text, "x", "a.txt"):
+            with pytest.raises(DataError, match="no permission to read .*; ask its owner"):
+                load_corpus(refused, folder=".")
+    finally:
+        if root:
+            os.seteuid(0)

@@ -99,6 +99,46 @@ def test_a_malformed_file_is_refused_in_one_line(folder, text, message):
     assert "sts12-test.tsv.gz" in str(caught.value)
 
 
+PAIRS = "sentence1\tsentence2\tscore\nA dog, running.\tB\t0\nC\tD\t2.5\nE\tF\t5\n"
+CSV = 'sentence1,sentence2,score\n"A dog, running.",B,0\nC,D,2.5\nE,F,5\n'
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("a.TSV", PAIRS),
+        ("a.tsv.GZ", gzip.compress(PAIRS.encode(), mtime=0)),
+        ("a.txt", PAIRS),
+        ("pairs", PAIRS),
+        ("a,b.tsv", PAIRS),
+        ("blank.tsv", PAIRS + "\n \n"),
+        ("windows.tsv", (PAIRS + "\n").replace("\n", "\r\n")),
+        ("packed.tsv", gzip.compress(PAIRS.encode(), mtime=0)),
+        ("a.csv", CSV),
+        ("a.CSV.gz", gzip.compress((CSV + ",,\n").encode(), mtime=0)),
+        ("excel.csv", CSV.replace(",", ";").replace("dog;", "dog,").encode("utf-8-sig")),
+    ],
+)
+def test_pairs_are_read_in_every_clear_form(tmp_path, monkeypatch, name, content):
+    """Prevents "unknown task" for a file, a tab that is blamed for a blank line, and a traceback
+    for a `Path`."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / name).write_bytes(content.encode() if isinstance(content, str) else content)
+    for given in (name, tmp_path / name):
+        data = load_sts(given)
+        assert data.sentences1 == ["A dog, running.", "C", "E"]
+        assert data.scores.tolist() == [0, 2.5, 5]
+
+
+def test_a_scale_is_known_by_its_maximum(tmp_path):
+    """Prevents pairs of the same meaning that are above 4 only, in a file rated from 0 to 1."""
+    path = tmp_path / "a.tsv"
+    for top in (5, 1):
+        rows = [f"a\tb\t{part * top}\n" for part in (0, 0.8, 0.84, 1)]
+        path.write_text("sentence1\tsentence2\tscore\n" + "".join(rows))
+        assert load_sts(path).same_meaning.tolist() == [False, False, True, True]
+
+
 def test_a_truncated_file_is_not_a_shorter_task(folder):
     """Prevents scores on the pairs that a broken copy still holds."""
     where = folder(GOOD)

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from seal_helpers import DAMAGES
 
 from cselab.data import corpus as corpora
 from cselab.data import targets
@@ -35,7 +36,26 @@ def test_each_sentence_gets_its_vector_once(text, word_tokenizer, tmp_path, monk
     assert asked == [2, 2, 1]
     assert both["target"][:] == [[len(s), s.count("a")] for s in corpus]
     assert both["input_ids"][:] == rows["input_ids"][:]
-    assert [path.name for path in (tmp_path / "teacher").iterdir()] == ["vectors.arrow"]
+    kept = {path.name for path in (tmp_path / "teacher").iterdir()}
+    assert kept == {"vectors.arrow", "vectors.arrow.lock"}
+
+
+@pytest.mark.parametrize("how", DAMAGES)
+def test_damaged_vectors_are_encoded_again(how, text, word_tokenizer, tmp_path, capsys):
+    """Prevents a student of other vectors, and ArrowInvalid for ever."""
+    corpus, path, asked = text("the dog", "a cat"), tmp_path / "vectors.arrow", []
+
+    def encode(sentences):
+        asked.append(sentences)
+        return [[len(s), 1] for s in sentences]
+
+    rows = tokenize_corpus(corpus, word_tokenizer, max_length=8, cache_dir=tmp_path / "tokens")
+    targets.with_targets(rows, corpus, encode, path)
+    DAMAGES[how](path)
+    both = targets.with_targets(rows, corpus, encode, path)
+    assert both["target"][:] == [[7, 1], [5, 1]]
+    assert len(asked) == 2
+    assert capsys.readouterr().err.count("is damaged") == (how != "gone")
 
 
 def test_rows_of_another_text_are_refused(text, word_tokenizer, tmp_path):
@@ -56,4 +76,4 @@ def test_a_teacher_that_fails_leaves_nothing(text, word_tokenizer, tmp_path):
     rows = tokenize_corpus(corpus, word_tokenizer, max_length=8, cache_dir=tmp_path / "tokens")
     with pytest.raises(ZeroDivisionError):
         targets.with_targets(rows, corpus, lambda s: 1 / 0, tmp_path / "teacher" / "vectors.arrow")
-    assert not list((tmp_path / "teacher").iterdir())
+    assert [path.name for path in (tmp_path / "teacher").iterdir()] == ["vectors.arrow.lock"]

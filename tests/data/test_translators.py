@@ -213,11 +213,13 @@ def test_prepared_round_trips_are_read_by_sentence(tmp_path):
     path = tmp_path / "trips.tsv"
     path.write_text("sentence\tround_trip\nThe dog.\tA dog.\nOne.\tUne.\n")
     trips = PreparedTrips(path)
+    (tmp_path / "trips.CSV").write_text('sentence,round_trip\n"The dog.",A dog.\nOne.,Une.\n\n')
+    assert open_translator(tmp_path / "trips.CSV", "fr").fingerprint == trips.fingerprint
     assert trips(["One.", "The dog."]) == ["Une.", "A dog."]
     with pytest.raises(DataError, match=r"no round trip of 'Two.' \(nor of 0 more of 2\)"):
         trips(["One.", "Two."])
     path.write_text("sentence\tround_trip\nThe dog.\n")
-    with pytest.raises(DataError, match="line 2: expected sentence, a tab and round_trip"):
+    with pytest.raises(DataError, match="line 2: 1 cells, expected 2 as in the header"):
         PreparedTrips(path)
 
 
@@ -237,8 +239,10 @@ def test_parallel_text_is_pairs_of_two_named_languages(tmp_path):
     with pytest.raises(DataError, match="no parallel text 'toy-en-de'.*did you mean 'toy-en-fr'"):
         load_parallel("toy-en-de", folder=tmp_path)
     for bad, message in [
-        ("en\tfr\nThe dog.\n", "line 2: expected a sentence, a tab"),
-        ("en\tfr\n", "has no pairs"),
+        ("en\tfr\nThe dog.\n", "line 2: 1 cells, expected 2"),
+        ("en\tfr\nThe dog.\t\n", "line 2: expected a sentence and its translation"),
+        ("en\tfr\tde\na\tb\tc\n", "line 2: expected a sentence and its translation"),
+        ("en\tfr\n\n", "has no pairs"),
     ]:
         write(bad)
         with pytest.raises(DataError, match=message):

@@ -10,7 +10,7 @@ from sklearn.metrics import average_precision_score
 from cselab.data.sources import embedded_dir
 from cselab.data.sts import STS7
 from cselab.data.synthetic import captions
-from cselab.errors import DataError, SettingsError
+from cselab.errors import SettingsError
 from cselab.evaluation import evaluate_sts
 from cselab.evaluation.sts import unit_rows
 from cselab.models import Ensemble, TwinEncoder, export, load
@@ -243,18 +243,21 @@ def test_bad_names_are_one_line(names, languages, message):
 
 
 @pytest.mark.parametrize("content", ["", '{"task_name": "SynthET', "[]", '{"scores": {}}'])
-def test_a_damaged_result_file_is_named_before_anything_is_computed(content, tmp_path):
-    """Prevents a traceback of pydantic, and a file that is silently replaced."""
-    from cselab.evaluation.mteb_run import run_mteb
+def test_a_damaged_result_file_is_named_and_its_task_evaluated_again(content, tmp_path, capsys):
+    """Prevents a traceback of pydantic, and a file that stops every run until it is deleted."""
+    from cselab.evaluation.mteb_run import kept_results, run_mteb
 
-    encoder, tasks = Counting(), fed({"SyntheticPairClassification", "SyntheticSTS"})
     path = tmp_path / "results" / "cselab__test" / TEST["revision"] / "SyntheticSTS.json"
     path.parent.mkdir(parents=True)
-    path.write_text(content)
-    with pytest.raises(DataError, match=r"SyntheticSTS\.json is damaged .*; delete it"):
-        run_mteb(encoder, tasks, tmp_path, **TEST, say=lambda line: None)
-    assert not encoder.calls
-    assert path.read_text() == content
+    for name in (path.name, "Other.json", "run_settings.jsonl"):
+        path.with_name(name).write_text(content + "\xff", encoding="latin-1")
+    (result,) = run_mteb(Counting(), fed({"SyntheticSTS"}), tmp_path, **TEST, say=lambda line: None)
+    assert [result.task_name] == [kept.task_name for kept in kept_results(tmp_path, **TEST)]
+    named = [line for line in capsys.readouterr().err.splitlines() if "is damaged" in line]
+    assert [line.partition(" is")[0] for line in named] == [
+        str(path),
+        str(path.with_name("Other.json")),
+    ]
 
 
 def test_other_data_under_the_same_name_is_evaluated_again(tmp_path):

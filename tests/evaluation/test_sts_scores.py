@@ -276,8 +276,8 @@ def test_the_seven_tasks_from_bags_of_words(data_dir):
 
 
 def test_scores_without_captions_are_those_of_the_other_pairs():
-    """Prevents a caption that still counts, a pair with another's cosine, and a task of captions
-    alone with a score."""
+    """Prevents a caption that still counts, a pair with another's cosine, and a score of captions
+    alone or of one pair that is none."""
     random = np.random.default_rng(0)
     gold, cosines = random.integers(0, 6, 40) / 1.0, random.normal(size=40)
     subsets = (["images", "main-captions/MSRvid", "headlines", "main-news/headlines"] * 10)[:40]
@@ -287,6 +287,9 @@ def test_scores_without_captions_are_those_of_the_other_pairs():
             "STS14": score_pairs(pairs(gold, subsets, "STS14"), cosines, resamples=0),
             "SICK-R": score_pairs(pairs(gold, None, "SICK-R"), cosines, resamples=0),
             "STS16": score_pairs(pairs(gold, None, "STS16"), cosines, resamples=0),
+            "STS15": score_pairs(
+                pairs(np.array([1.0, 2.0]), ["images", "forum"], "STS15"), cosines[:2], resamples=0
+            ),
         }
     ).without_captions()
     assert list(report.tasks) == ["STS14", "STS16"]

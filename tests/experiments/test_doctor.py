@@ -46,6 +46,15 @@ def test_the_hub_is_offline_where_its_library_is(tmp_path, monkeypatch, value, s
     assert said in found(tmp_path)["hub"].found
 
 
+def test_a_folder_that_cannot_be_made_is_broken(tmp_path):
+    """Prevents "ok" for outputs that no run can write to."""
+    (tmp_path / "file").touch()
+    (tmp_path / "link").symlink_to(tmp_path / "gone")
+    for outputs in (tmp_path / "file" / "outputs", tmp_path / "link"):
+        assert found(outputs)["outputs"].state == "broken"
+    assert found(tmp_path / "new" / "outputs")["outputs"].state == "ok"
+
+
 def test_the_processors_are_those_of_the_process(tmp_path, monkeypatch):
     """Prevents a report of all cores of a machine where a batch system gave three."""
     monkeypatch.setattr(os, "sched_getaffinity", lambda pid: {2, 5, 7}, raising=False)

@@ -5,6 +5,7 @@ import json
 import subprocess
 import sys
 
+import numpy
 import pytest
 import torch
 from quick import same_weights
@@ -30,6 +31,18 @@ def test_rows_carry_seed_settings_and_environment(open_lab):
     assert (first["seed"], first["profile"], first["notebook"]) == (3, "quick", "test")
     settings = json.loads(first["settings"])
     assert (settings["caels"], settings["preset"]) == (1, "released")
+
+
+def test_a_row_is_whole_after_one_that_was_cut_off(lab):
+    """Prevents a row that is lost with the half row that it is glued to, and scores and methods
+    that no reader takes for what they are."""
+    lab.run_dir.joinpath("results.jsonl").write_text('{"method": "m", "ta')
+    lab.record([{"method": 3, "task": "t", "score": numpy.float32(1.5), "n": torch.tensor(2)}])
+    lab.record([{"method": "m", "task": "t", "score": 2.5}])
+    lines = (lab.run_dir / "results.jsonl").read_text().splitlines()
+    found = [json.loads(line) for line in lines[1:]]
+    assert [(row["method"], row["score"]) for row in found] == [("3", 1.5), ("m", 2.5)]
+    assert found[0]["n"] == 2
 
 
 def test_scores_are_recorded_with_where_they_come_from(lab):
@@ -190,8 +203,9 @@ def test_a_report_that_is_there_is_not_computed_again(lab):
 # ------------------------------------------------------------------------------ finished trainings
 
 
-def test_finished_trainings_open_with_their_scores(lab):
-    """Prevents a comparer that offers steps without a training, or a training of other code."""
+def test_finished_trainings_open_with_their_scores(lab, capsys):
+    """Prevents a comparer that offers steps without a training, or a training of other code, and
+    a damaged one that hides the others."""
     lab.train("simcse")
     (name,) = lab.finished_runs()
     assert name.startswith("simcse-fr, seed 3, dev ")
@@ -201,6 +215,9 @@ def test_finished_trainings_open_with_their_scores(lab):
     stamp = next(lab.workspace.steps_dir.glob("simcse-*/step.json"))
     stamp.write_text(stamp.read_text().replace('"code": "', '"code": "older-'))
     assert lab.finished_runs() == {}
+    stamp.write_text(stamp.read_text()[:99])
+    assert lab.finished_runs() == {}
+    assert f"{stamp.parent} is damaged (" in capsys.readouterr().err
 
 
 def test_importing_cselab_does_not_import_torch():

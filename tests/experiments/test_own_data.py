@@ -1,11 +1,14 @@
 """A text, a backbone and evaluation pairs of one's own, given by path."""
 
 import shutil
+from math import isnan
+from pathlib import Path
 
 import pytest
 from quick import same_weights
 
 from cselab import cli
+from cselab.data import load_sts
 from cselab.errors import DataError
 
 TEXT = [
@@ -25,10 +28,11 @@ def corpus(tmp_path) -> str:
 
 @pytest.fixture
 def pairs(tmp_path):
-    """`pairs(name)`: a file of 12 pairs."""
+    """`pairs(name)`: a file of 12 pairs, of others if "dev" is in its name."""
 
-    def pairs(name, header="sentence1\tsentence2\tscore"):
-        lines = [f"{TEXT[i]}\t{TEXT[(2 * i + 1) % 12]}\t{i % 6}" for i in range(12)]
+    def pairs(name, header="sentence1\tsentence2\tscore", top=5):
+        text = TEXT if "dev" in name else TEXT[12:]
+        lines = [f"{text[i]}\t{text[(2 * i + 1) % 12]}\t{i % 6 / 5 * top}" for i in range(12)]
         path = tmp_path / name
         path.parent.mkdir(exist_ok=True)
         path.write_text("\n".join([header, *lines]) + "\n")
@@ -49,6 +53,54 @@ def test_a_test_does_not_pick_checkpoints(open_lab, pairs):
     lab = open_lab(tasks=pairs("mine.tsv"), dev_task=pairs("mine.tsv"))
     with pytest.raises(DataError, match=r"dev_task: .*mine\.tsv is also a test.*give other pairs"):
         lab.check("simcse")
+
+
+def test_a_copy_of_a_test_does_not_pick_checkpoints(open_lab, pairs, tmp_path):
+    """Prevents a selection on the test by its copy, also with other ratings, in part, as the
+    default dev split, and in a training that nobody checked."""
+    test = pairs("test.tsv")
+    rows = [line.split("\t") for line in Path(test).read_text().splitlines()[1:11]]
+    copy = tmp_path / "copy.csv"
+    lines = [f"{b},{a},{float(score) / 5}" for a, b, score in rows]
+    copy.write_text("\n".join(["sentence1,sentence2,score", *lines]))
+    lab = open_lab(tasks=test, dev_task=copy)
+    message = r"dev_task: .*copy\.csv is also a test \(9 of its 9 pairs are in .*test\.tsv\)"
+    for step in (lambda: lab.check("sif"), lambda: lab.evaluate({"sif": lab.untrained()})):
+        with pytest.raises(DataError, match=message):
+            step()
+    dev = load_sts("Synthetic", "dev")
+    lines = zip(dev.sentences1, dev.sentences2, map(str, dev.scores), strict=True)
+    header = "sentence1\tsentence2\tscore"
+    Path(test).write_text("\n".join([header, *map("\t".join, lines)]))
+    with pytest.raises(DataError, match=r"dev_task: Synthetic is also a test \(12 of its 12 pairs"):
+        open_lab(tasks=test).check("simcse")
+
+
+def test_pairs_rated_from_0_to_1_are_measured_as_those_from_0_to_5(open_lab, pairs, capsys):
+    """Prevents a training whose test score is lost because no rating is above 4; where none is
+    above 4 of 5, the check says it."""
+    labs = [open_lab(dev_task=pairs(f"dev-{top}.tsv", top=top)) for top in (5, 1, 4)]
+    five, one, four = (lab.geometry(lab.untrained()) for lab in labs)
+    assert five == one
+    assert four[0] == five[0]
+    assert isnan(four[1])
+    capsys.readouterr()
+    for lab, said in zip(labs, (0, 0, 1), strict=True):
+        lab.check("untrained")
+        assert capsys.readouterr().out.count("alignment is left out: no pair of dev dev-4") == said
+
+
+def test_files_are_given_as_paths_and_with_commas_in_their_names(open_lab, pairs, corpus, tmp_path):
+    """Prevents "a valid tuple" for a `Path`, and two files that are not there for one that is."""
+    comma = Path(pairs("one,two.tsv"))
+    shutil.copy(corpus, tmp_path / "a,b.txt")
+    for tasks, text in ((comma, tmp_path / "a,b.txt"), ([str(comma)], str(tmp_path / "a,b.txt"))):
+        lab = open_lab(corpus=text, tasks=tasks, dev_task=Path(pairs("dev.tsv")))
+        assert (lab.sentences(100), lab.test_tasks, lab.dev_name) == (
+            TEXT,
+            ("one,two",),
+            "dev dev",
+        )
 
 
 def test_pairs_by_path_are_the_tests_and_the_dev_split(open_lab, pairs, corpus):

@@ -4,6 +4,7 @@ weights."""
 import pytest
 import torch
 from quick import same_weights, weights
+from seal_helpers import cut, flip
 
 from cselab.errors import DataError, SettingsError
 from cselab.methods import Method, method_names, registered
@@ -40,6 +41,29 @@ def test_a_tower_is_trained_once_and_found_again(open_lab, computed):
     assert computed() == []
     assert same_weights(first, again)
     assert [row["step"] for row in first.fit["history"]] == [0, 2]
+
+
+def test_damaged_files_are_made_again_to_the_same_weights(open_lab, computed, capsys):
+    """Prevents every cache from being trusted because it exists: cut trips and tokens that end all
+    later runs, and a step without its weights that is "finished"."""
+    lab = open_lab()
+    first, cache = lab.train("simcse"), lab.workspace.cache_dir
+    assert computed() == ["simcse-fr"]
+    (trips,) = lab.workspace.steps_dir.glob("round-trips-*/round-trips.txt")
+    tokens, parts = [*cache.glob("tokenised/*.arrow")], [*cache.glob("round-trips/*/*.parquet")]
+    (first.folder / "encoder" / "model.safetensors").unlink()
+    cut(trips)
+    for path in (*tokens, *parts):
+        flip(path)
+    again = open_lab().train("simcse")
+    said = capsys.readouterr()
+    assert said.out.count(": computed") == 2  # the step and its round trips
+    named = [
+        line.partition(" is damaged")[0] for line in said.err.splitlines() if "damaged" in line
+    ]
+    assert sorted(named) == sorted(map(str, [first.folder, trips.parent, *tokens, *parts]))
+    assert same_weights(first, again)
+    assert first.fit["history"] == again.fit["history"]
 
 
 @pytest.mark.parametrize(

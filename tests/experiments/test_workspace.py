@@ -1,13 +1,18 @@
 """The workspace: steps are computed once, whole or not at all, on a device that is there."""
 
 import errno
+import os
+import shutil
+import tempfile
 from pathlib import Path
 
 import pytest
 import torch
+from seal_helpers import DAMAGES, as_another_user
 
 from cselab.errors import CselabError, SettingsError
 from cselab.experiments import Machine, Workspace
+from cselab.seals import SEAL
 
 
 @pytest.fixture
@@ -58,6 +63,58 @@ def test_an_interrupted_training_finds_its_folder_again(workspace):
     seen = []
     workspace.step("name", {}, lambda folder: seen.extend(folder.iterdir()), resumable=True)
     assert [path.name for path in seen] == ["checkpoint"]
+
+
+@pytest.mark.parametrize("how", DAMAGES)
+def test_a_damaged_step_is_computed_again(how, workspace, capsys):
+    """Prevents a step whose weights were purged, or whose file is cut, from being reused."""
+
+    def compute(folder):
+        (folder / "value").write_text("1234")
+
+    for name in ("value", "step.json", SEAL):
+        DAMAGES[how](workspace.step("name", {}, compute) / name)
+        capsys.readouterr()
+        final = workspace.step("name", {}, compute)
+        assert (final / "value").read_text() == "1234"
+        said = capsys.readouterr()
+        assert said.err.count("\n") == said.err.count(f"{final} is damaged (") == 1
+        assert "computed" in said.out
+
+
+@pytest.fixture
+def shared():
+    """A folder that everybody can enter: pytest's own are for their owner alone."""
+    folder = Path(tempfile.mkdtemp())
+    folder.chmod(0o755)
+    yield folder
+    shutil.rmtree(folder)
+
+
+def test_another_users_outputs_are_read_or_one_line(shared):
+    """Prevents eighty lines of traceback though the step is finished: folders of mkdtemp and
+    weights of safetensors are for their owner alone, and so is the lock."""
+    before = os.umask(0o022)
+    try:
+        workspace = Workspace(Machine(device="cpu", outputs=shared / "outputs"))
+        final = workspace.step("name", {"a": 1}, lambda folder: (folder / "x").touch())
+    finally:
+        os.umask(before)
+    answer = shared / "answer"
+    read = as_another_user(lambda: workspace.step("name", {"a": 1}, lambda folder: None), answer)
+    assert read == str(final)
+    assert not as_another_user(lambda: workspace.is_computing("name", {"a": 1}) or "", answer)
+    refused = "DataError: cannot read or write {} (Permission denied); ask its owner for access, or"
+    for inputs, place, mode in [
+        ({"a": 2}, f"{workspace._place('name', {'a': 2})}.lock", 0o755),
+        ({"a": 1}, final / SEAL, 0o700),
+    ]:
+        final.chmod(mode)
+        said = as_another_user(
+            lambda inputs=inputs: workspace.step("name", inputs, lambda folder: None), answer
+        )
+        assert said.startswith(refused.format(place))
+        assert "\n" not in said
 
 
 def test_a_full_disk_is_one_line(workspace):

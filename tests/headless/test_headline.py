@@ -54,3 +54,12 @@ def test_an_average_of_tests_has_a_narrower_interval_than_each():
 
 def test_a_run_with_one_of_the_methods_has_no_headline():
     assert headline(ROWS[:1], []) == ""
+
+
+def test_rows_without_an_interval_have_no_point():
+    """Prevents a score that is NaN, or a row typed by hand, from ending the run."""
+    other = [
+        {**ROWS[0], "method": "TNCSE", part: float("nan")} for part in ("score", "low", "high")
+    ]
+    other.append({**ROWS[0], "method": "JTCSE", "low": None})
+    assert headline([*ROWS, *other], []) == headline(ROWS, [])

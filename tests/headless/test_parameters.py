@@ -152,8 +152,11 @@ def test_what_is_no_parameters_cell(tmp_path):
         CselabError, match="'seed = compute\\(\\)' is not a plain literal; move it to a later cell"
     ):
         read_parameters(notebook(tmp_path, "seed = compute()"))
-    for source in ("seed: int", "seed, steps = (1, 2)"):
+    for source in ("seed: int", "seed, steps = (1, 2)", "seed: Literal[x] = 1"):
         with pytest.raises(CselabError, match="is not a plain literal"):
+            read_parameters(notebook(tmp_path, source))
+    for source in ("%matplotlib inline\na = 1", "a = 1\0"):
+        with pytest.raises(CselabError, match="parameters cell: not plain Python .*; move what"):
             read_parameters(notebook(tmp_path, source))
     (tmp_path / "03_broken.ipynb").write_text("{")
     with pytest.raises(CselabError, match="03_broken.ipynb is not a notebook"):
@@ -188,6 +191,38 @@ def test_settings_are_checked_before_a_kernel_starts(given, message, tmp_path):
     takes = notebook(tmp_path, 'profile: str = "tiny"\nsettings: dict = {}')
     with pytest.raises(SettingsError, match=message):
         assign(given, [takes])
+
+
+@pytest.mark.parametrize(
+    ("line", "text", "value"),
+    [
+        ("head: int = 5", "10", 10),
+        ("steps: int = 1", "0", 0),
+        ("leaderboard: int = 3", "4", 4),
+        ("seed: str = 'x'", "abc", "abc"),
+        ("profile: str = 'user'", "admin", "admin"),
+        ("preset: int = 1", "2", 2),
+    ],
+)
+def test_a_notebooks_own_parameter_is_no_setting(line, text, value, tmp_path):
+    """Prevents `-p head=10` of somebody's own notebook from being checked as a setting of a method
+    that has the same name."""
+    path = notebook(tmp_path, line)
+    name = line.partition(":")[0]
+    assert assign({name: text}, [path]) == {path: {name: value}}
+    with_settings = notebook(tmp_path, f"{line}\nsettings: dict = {{}}", "02_b.ipynb")
+    if name not in ("profile", "seed", "preset"):
+        assert assign({name: text}, [with_settings]) == {with_settings: {name: value}}
+
+
+def test_a_parameter_that_the_lab_takes_is_checked_before_a_kernel_starts(tmp_path):
+    """Prevents a bad setting that is only found when the notebook opens its lab."""
+    path = notebook(tmp_path, "caels: int | None = None")
+    nb = nbformat.read(path, as_version=4)
+    nb.cells.append(nbformat.v4.new_code_cell("lab = open_lab('x', caels=caels)"))
+    nbformat.write(nb, path)
+    with pytest.raises(SettingsError, match="caels: .*greater than or equal to 0"):
+        assign({"caels": "-1"}, [path])
 
 
 def test_every_notebook_takes_every_setting_of_every_method(capsys):

@@ -7,12 +7,18 @@ import io
 import json
 import os
 import re
+import signal
 import subprocess
 import sys
+import tempfile
+import time
 from pathlib import Path
+from unittest.mock import Mock
 
 import nbformat
+import psutil
 import pytest
+from safetensors import SafetensorError
 
 from cselab.data.progress import progress_bar
 from cselab.errors import CselabError, DataError, Interrupted
@@ -41,7 +47,7 @@ def notebook(folder: Path, name: str, *cells: str, title: str = "# A title") -> 
     return folder / name
 
 
-def cselab(*arguments, cwd):
+def cselab(*arguments, cwd, env=None):
     """The command line in its own process, as a user has it."""
     return subprocess.run(
         [sys.executable, "-m", "cselab", *map(str, arguments)],
@@ -49,6 +55,7 @@ def cselab(*arguments, cwd):
         capture_output=True,
         text=True,
         check=False,
+        env=env,
     )
 
 
@@ -455,28 +462,93 @@ def test_clock_and_the_live_line():
     assert line.text() == "[1/2] 01_a  cell 3/9  0:00  about 1:40 left"
 
 
-def test_a_broken_durations_file_is_no_obstacle(tmp_path):
-    (tmp_path / "durations.json").write_text("{half")
+@pytest.mark.parametrize("content", ["{half", "[1]", "3", '{"02_b:tiny": "x", "c": NaN, "d": []}'])
+def test_a_broken_durations_file_is_no_obstacle(content, tmp_path):
+    (tmp_path / "durations.json").write_text(content)
     durations = Durations(tmp_path / "durations.json")
     durations.add("01_a:tiny", 3.21)
     assert Durations(tmp_path / "durations.json").seconds == {"01_a:tiny": 3.2}
+    Durations(tmp_path / "nowhere" / "durations.json").add("01_a:tiny", 3.21)
 
 
-def test_a_full_disk_is_one_line(monkeypatch, capsys):
+@pytest.mark.parametrize(
+    "error",
+    [
+        OSError(errno.ENOSPC, "No space left on device", "outputs"),
+        RuntimeError("[enforce fail at inline_container.cc:672] . unexpected pos 232 vs 124"),
+        SafetensorError("I/O error: No space left on device (os error 28)"),
+    ],
+    ids=type,
+)
+def test_a_full_disk_is_one_line(monkeypatch, capsys, error):
+    """Prevents the traceback of a library that has an error of its own for it."""
     from cselab import cli
 
-    def full(**_):
-        raise OSError(errno.ENOSPC, "No space left on device", "outputs/runs/x")
-
-    monkeypatch.setattr(cli, "app", full)
+    monkeypatch.setattr(cli, "app", Mock(side_effect=error))
     with pytest.raises(SystemExit) as caught:
         cli.main()
     assert caught.value.code == 2
-    assert (
-        capsys.readouterr().err
-        == "cselab: no space left on the disk while writing outputs/runs/x: free some, or set"
-        " --outputs\n"
+    assert capsys.readouterr().err == (
+        "cselab: no space left on the disk while writing outputs: free some, or choose another\n"
     )
+
+
+def test_a_terminal_without_a_character_does_not_end_a_command(tmp_path):
+    """Prevents a UnicodeEncodeError of a title in a container or on an old Windows."""
+    notebook(tmp_path / "notebooks", "01_a.ipynb", title="# 01 · é × →")
+    done = cselab("list", cwd=tmp_path, env={**os.environ, "PYTHONIOENCODING": "ascii"})
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith("01 \\xb7 \\xe9 \\xd7 \\u2192\n")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("end", ["SIGINT", "SIGTERM"])
+def test_an_interrupted_run_says_how_to_go_on_and_leaves_nothing(tmp_path, end):
+    """Prevents tracebacks of the processes of --jobs, kernels that go on, and a run that nobody
+    knows how to resume."""
+    for name in ("01_a", "02_b"):
+        cell = f"import os, time\nopen('../{name}', 'w').close()\ntime.sleep(300)"
+        notebook(tmp_path / "notebooks", f"{name}.ipynb", cell)
+    command = [sys.executable, "-m", "cselab", "run", "--jobs", "2", "--outputs", "o"]
+    options = {"stdout": subprocess.DEVNULL, "stderr": subprocess.PIPE, "text": True}
+    with subprocess.Popen(
+        [*command, "--name", "r"], cwd=tmp_path, start_new_session=True, **options
+    ) as process:
+        deadline = time.monotonic() + 240
+        while not all((tmp_path / name).exists() for name in ("01_a", "02_b")):
+            assert process.poll() is None
+            assert time.monotonic() < deadline
+            time.sleep(0.1)
+        children = psutil.Process(process.pid).children(recursive=True)
+        if end == "SIGINT":  # as a terminal does
+            os.killpg(process.pid, signal.SIGINT)
+        else:
+            process.terminate()
+        _, said = process.communicate(timeout=120)
+    assert said == "interrupted; to go on: cselab run --resume r --outputs o\n"
+    assert process.returncode == 130
+    _, alive = psutil.wait_procs(children, timeout=30)
+    assert not alive
+
+
+def test_sockets_of_kernels_have_short_names(tmp_path, monkeypatch):
+    """Prevents a hundred lines of ZMQError where the folder of temporary files is a deep one."""
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / ("x" * 100)))
+    Path(tempfile.gettempdir()).mkdir()
+    notebooks = [notebook(tmp_path / "n", "01_a.ipynb", "1 + 1")]
+    assert runner.run(notebooks, {}, tmp_path / "o")
+
+
+def test_a_project_with_notebooks_of_its_own_has_the_workbook_too(tmp_path, monkeypatch):
+    """Prevents "run from the project's folder" in the folder of a project."""
+    from cselab.cli.options import notebooks_folder
+
+    monkeypatch.chdir(tmp_path)
+    notebook(tmp_path / "notebooks", "mine.ipynb")
+    assert find_notebooks(notebooks_folder(), ["02"])[0].stem.startswith("02_")
+    assert find_notebooks(notebooks_folder(), ["notebooks/mine.ipynb"])[0].is_absolute()
+    copy = notebook(tmp_path / "notebooks", "01_a.ipynb")
+    assert find_notebooks(notebooks_folder()) == [copy]
 
 
 def test_an_interrupted_training_says_where_it_goes_on(monkeypatch, capsys):

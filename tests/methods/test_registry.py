@@ -15,7 +15,7 @@ from pydantic import Field
 
 from cselab.data.sources import embedded_dir
 from cselab.errors import SettingsError
-from cselab.experiments.code import PACKAGE
+from cselab.experiments.code import PACKAGE, code_of
 from cselab.methods import (
     Method,
     StepContext,
@@ -28,6 +28,7 @@ from cselab.methods import (
     registry,
     term,
 )
+from cselab.methods.registry import method_sources, registered_by
 
 SimCSE = registered("simcse")
 
@@ -93,6 +94,68 @@ def test_a_method_file_is_read_again_when_it_changes(own_registry, tmp_path):
     path.write_text(FILE.format(name="mine", scale=2))
     load_method_file(path)
     assert (first.scale, registered("mine").scale) == (1, 2)
+
+
+BESIDE = """from cselab.methods import register
+from cselab.methods.simcse import SimCSE
+from helpers import scale
+
+@register("beside")
+class Beside(SimCSE):
+    scale = scale()
+
+    def later(self):
+        from later import last
+        return last
+"""
+
+
+def test_a_method_file_imports_the_files_beside_it(own_registry, tmp_path):
+    """Prevents a method that cannot be split over files, the helpers of another folder under the
+    same names, an edit that is not read again, and keys without the helpers' code."""
+    one, two = tmp_path / "one", tmp_path / "two"
+    for folder, scale in ((one, 1), (two, 2)):
+        (folder / "parts").mkdir(parents=True)
+        (folder / "my_method.py").write_text(BESIDE)
+        (folder / "helpers.py").write_text(
+            "from parts.deep import SCALE\ndef scale():\n    return SCALE"
+        )
+        (folder / "parts" / "deep.py").write_text(f"SCALE = {scale}")
+        (folder / "later.py").write_text(f"last = {scale}")
+        (folder / "unused.py").write_text("1 / 0")
+    names = [name for name, _ in method_sources(one / "my_method.py")]
+    assert names == ["my_method.py", "helpers.py", "later.py", "parts/deep.py"]
+
+    def loaded(folder):
+        assert registered_by(folder / "my_method.py") == ["beside"]
+        method = registered("beside")
+        return method.scale, method.later(None), code_of(method)
+
+    first, second = loaded(one), loaded(two)
+    assert (first[:2], second[:2]) == ((1, 1), (2, 2))
+    (two / "later.py").write_text("last = 3")
+    third = loaded(two)
+    assert third[:2] == (2, 3)
+    assert len({first[2], second[2], third[2]}) == 3
+    assert not list(tmp_path.rglob("__pycache__"))
+    (two / "helpers.py").rename(two / "torch.py")
+    (two / "my_method.py").write_text(BESIDE.replace("helpers", "torch"))
+    with pytest.raises(SettingsError, match="torch.py has the name of an installed module; rename"):
+        loaded(two)
+
+
+@pytest.mark.parametrize(
+    ("start", "encoding"), [("", "utf-8-sig"), ("# coding: latin-1\n", "latin-1")]
+)
+def test_a_method_file_in_another_encoding(own_registry, tmp_path, start, encoding):
+    """Prevents a traceback of a file that an editor began with a mark, and text that is garbled."""
+    path = tmp_path / "my_method.py"
+    path.write_text(start + FILE.format(name="mine", scale="'é'"), encoding=encoding)
+    load_method_file(path)
+    assert registered("mine").scale == "é"
+    path.write_text("# é", encoding="latin-1")
+    with pytest.raises(SettingsError, match="my_method.py is not UTF-8 text; save it as UTF-8"):
+        load_method_file(path)
 
 
 @pytest.mark.parametrize(

@@ -13,11 +13,23 @@ from sentence_transformers.sentence_transformer.modules import (
     Pooling,
     Transformer,
 )
+from transformers import AutoTokenizer
 
 import cselab
+from cselab.analysis import cls_energy
 from cselab.data.sources import embedded_dir
 from cselab.errors import ModelError
-from cselab.models import POOLINGS, Ensemble, SentenceEncoder, TwinEncoder, pool, with_pooling
+from cselab.models import (
+    POOLINGS,
+    Ensemble,
+    SentenceEncoder,
+    TwinEncoder,
+    export,
+    load_backbone,
+    load_tokenizer,
+    pool,
+    with_pooling,
+)
 
 SENTENCES = ["a man is playing guitar .", "the dog", "the big red ball was not under the table ."]
 
@@ -267,3 +279,60 @@ def test_what_has_no_token_states_has_no_pooling():
 
     with pytest.raises(ModelError, match="a WordVectors has no token states"):
         with_pooling(WordVectors(), "mean")
+
+
+def test_the_length_of_a_sentence_transformers_model_is_kept(foreign, tower, tmp_path):
+    """Prevents vectors of text that the model was never meant to read (cosines differ by 0.08)."""
+    folder, _ = foreign(Pooling(32, "mean"))
+    long = ["the dog is not in the park , the cat is under the table ."]
+    expected = tower(1, pooling="mean").encode(long, max_length=8)
+    tokenizer = folder / "tokenizer_config.json"  # where today's versions write it
+    settings = json.loads(tokenizer.read_text())
+    tokenizer.write_text(json.dumps({**settings, "model_max_length": 8}))
+    same(cselab.load(folder).encode(long), expected)
+    tokenizer.write_text(json.dumps(settings))
+    (folder / "sentence_bert_config.json").write_text('{"max_seq_length": 8}')
+    encoder = cselab.load(folder)
+    encoder.save_pretrained(tmp_path / "saved")
+    export(encoder, tmp_path / "exported")
+    Ensemble([encoder]).save_pretrained(tmp_path / "sum")
+    for name in ("saved", "exported", "sum"):
+        same(cselab.load(tmp_path / name).encode(long), expected)
+    model = SentenceTransformer(str(tmp_path / "exported"), device="cpu")
+    same(model.encode(long, convert_to_tensor=True), expected)
+    same(encoder.encode(long, max_length=20), tower(1, pooling="mean").encode(long))
+
+
+def test_padding_is_on_the_right_whatever_the_tokenizer_says(stock, tower, make_bert, tmp_path):
+    """Prevents other vectors for the short sentences of a batch: [CLS] would not come first."""
+    path = stock / "tokenizer_config.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), "padding_side": "left"}))
+    expected = tower(1).encode(SENTENCES)
+    same(cselab.load(stock).encode(SENTENCES), expected)
+    given = AutoTokenizer.from_pretrained(stock)
+    assert given.padding_side == "left"
+    by_hand = SentenceEncoder(make_bert(1), given)
+    same(by_hand.encode(SENTENCES), expected)
+    energy = cls_energy(make_bert(1), AutoTokenizer.from_pretrained(stock), SENTENCES)
+    same(energy, cls_energy(make_bert(1), tower(1).tokenizer, SENTENCES))
+    export(by_hand, tmp_path / "exported")
+    model = SentenceTransformer(str(tmp_path / "exported"), device="cpu")
+    same(model.encode(SENTENCES, convert_to_tensor=True), expected)
+
+
+def test_what_load_reads_is_read_as_a_backbone(stock, tower, word_tokenizer, tmp_path):
+    """Prevents `-p backbone=` from refusing SimCSE's checkpoints (a pickle, with its MLP) and
+    sentence-transformers' folders with a folder for each module."""
+    weights = {f"bert.{key}": value for key, value in tower(1).backbone.state_dict().items()}
+    torch.save({**weights, "mlp.dense.weight": torch.zeros(32, 32)}, stock / "pytorch_model.bin")
+    (stock / "model.safetensors").unlink()
+    (tmp_path / "modules").mkdir()
+    shutil.copytree(stock, tmp_path / "modules" / "0_Transformer")
+    for folder in (stock, tmp_path / "modules"):
+        read = SentenceEncoder(load_backbone(folder), load_tokenizer(folder))
+        same(read.encode(SENTENCES), tower(1).encode(SENTENCES))
+    # as the rehearsal of a training leaves it
+    (tmp_path / "modules" / "cselab.json").write_text(
+        '{"kind": "sentence", "pooling": "cls", "prompt": ""}'
+    )
+    same(cselab.load(tmp_path / "modules").encode(SENTENCES), tower(1).encode(SENTENCES))

@@ -133,6 +133,14 @@ def test_cosines_are_grouped_by_rating():
     assert figure.data[4].name == "4–5 (n=2)"
 
 
+def test_ratings_from_0_to_1_are_five_groups_too():
+    """Prevents one group of all pairs, and an edge that rounding moves into the group below."""
+    ratings = torch.tensor([0.0, 0.2, 0.4, 0.6, 0.8, 1.0], dtype=torch.float64)
+    figure = cosine_by_rating(torch.linspace(-1, 1, 6), ratings)
+    assert [len(trace.y) for trace in figure.data] == [1, 1, 1, 1, 2]
+    assert [trace.name[:5] for trace in figure.data][::4] == ["0–0.2", "0.8–1"]
+
+
 def test_geometry_and_overlap_have_labels():
     """Prevents axes that say nothing of which side is better."""
     assert axis_titles(alignment_uniformity({"A": (-2.0, 0.3)})) == {

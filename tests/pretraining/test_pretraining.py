@@ -3,11 +3,13 @@
 import errno
 import gzip
 import math
+import shutil
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
+from seal_helpers import DAMAGES
 from transformers import (
     AutoModelForCausalLM,
     AutoModelForMaskedLM,
@@ -30,6 +32,7 @@ from cselab.pretraining.objectives import bag_of_words_loss, random_tokens
 from cselab.pretraining.roberta import RobertaRun, pretrain_roberta
 from cselab.pretraining.run import LoopConfig
 from cselab.pretraining.tokenizer import train_byte_tokenizer, train_tokenizer
+from cselab.seals import seal
 
 TEXT = list(sentences(900, 21))
 SMALL = PretrainConfig(
@@ -238,8 +241,9 @@ def test_a_run_learns_and_its_folder_loads_like_any_bert(tmp_path):
 
 
 @pytest.mark.parametrize("kind", ["bert", "roberta"])
-def test_an_interrupted_run_ends_where_it_would_have(kind, tmp_path, monkeypatch):
-    """Prevents a resumed run from seeing other batches, masks or dropout."""
+def test_an_interrupted_run_ends_where_it_would_have(kind, tmp_path, monkeypatch, capsys):
+    """Prevents a resumed run from seeing other batches, masks or dropout, and other weights from a
+    damaged checkpoint."""
 
     def train(name, **options):
         if kind == "roberta":
@@ -259,12 +263,16 @@ def test_an_interrupted_run_ends_where_it_would_have(kind, tmp_path, monkeypatch
     with pytest.raises(KeyboardInterrupt):
         train("part", checkpoint=tmp_path / "run.ckpt")
     assert not (tmp_path / "part").exists()
+    shutil.copy(tmp_path / "run.ckpt", tmp_path / "damaged.ckpt")
+    DAMAGES["flip"](tmp_path / "damaged.ckpt")
     monkeypatch.setattr(EncoderRun, "set_dropout", trained)
-    resumed = train("part", checkpoint=tmp_path / "run.ckpt")
-    one, two = (load_backbone(tmp_path / name).state_dict() for name in ("whole", "part"))
-    assert all(torch.equal(one[key], two[key]) for key in one)
-    assert {**resumed, "hours": 0} == {**whole, "hours": 0}  # all but the time
-    assert not (tmp_path / "run.ckpt").exists()
+    for name, file in (("part", "run.ckpt"), ("again", "damaged.ckpt")):
+        resumed = train(name, checkpoint=tmp_path / file)
+        one, two = (load_backbone(tmp_path / folder).state_dict() for folder in ("whole", name))
+        assert all(torch.equal(one[key], two[key]) for key in one)
+        assert {**resumed, "hours": 0} == {**whole, "hours": 0}  # all but the time
+        assert not (tmp_path / file).exists()
+        assert ("is damaged" in capsys.readouterr().err) == (name == "again")
 
 
 def test_a_folder_that_cannot_be_written_keeps_the_checkpoint_and_its_time(tmp_path, monkeypatch):
@@ -284,6 +292,7 @@ def test_a_folder_that_cannot_be_written_keeps_the_checkpoint_and_its_time(tmp_p
     assert 0 < saved["progress"]["seconds"] < 600
     saved["progress"]["seconds"] += 2 * 3600
     torch.save(saved, checkpoint)
+    seal(checkpoint)
     monkeypatch.setattr(BertForPreTraining, "save_pretrained", save)
     report = pretrain(SMALL, TEXT, tmp_path / "bb", checkpoint=checkpoint)
     assert 2 <= report["hours"] < 2.5
@@ -343,6 +352,7 @@ def test_a_decoder_learns_and_loads(tmp_path):
 def test_a_checkpoint_of_other_settings_is_refused(tmp_path):
     """Prevents a run that goes on with the weights of another."""
     torch.save({"key": {"steps": 1}}, tmp_path / "run.ckpt")
+    seal(tmp_path / "run.ckpt")
     with pytest.raises(SettingsError, match="of a run on other text or settings; remove it"):
         pretrain(SMALL, TEXT, tmp_path / "bb", checkpoint=tmp_path / "run.ckpt")
 

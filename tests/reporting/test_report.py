@@ -2,12 +2,15 @@
 
 import base64
 import gzip
+import html
 import re
+import sqlite3
 from dataclasses import replace
 
 import pandas
 import pytest
 from example_result import RESULT
+from markdown_it import MarkdownIt
 
 from cselab.errors import DataError
 from cselab.evaluation.methods import holm
@@ -74,6 +77,49 @@ def test_tables_in_three_forms(store, tmp_path):
     assert "<th><b></th>" not in page
     assert not re.findall(r"<(?:script|link|img)[^>]+(?:src|href)\s*=\s*[\"']?https?:", page)
     assert pandas.read_csv(tmp_path / "r" / "tables" / "rows.csv").key.nunique() == 12
+
+
+@pytest.mark.parametrize(
+    "label",
+    [
+        "a|b",
+        "*a* `b`",
+        "<b>x</b>",
+        "two\nlines",
+        "cr\rhere",
+        "[a](b) _c_ \\d &lt;",
+        "# 9",
+        "x" * 99,
+    ],
+)
+def test_a_label_is_shown_as_it_is_written(label, tmp_path):
+    """Prevents a label that adds a column to a table, is a tag, a link or emphasis, is cut off, or
+    ends the row."""
+    store = Store(tmp_path / "s.sqlite")
+    for seed, value in enumerate(SCORES["towers"], 1):
+        for name in (label, "other"):
+            rows = [("test", "average", value, 70)]
+            store.add(replace(RESULT, key=f"{name}{seed}", label=name, seed=seed, rows=rows))
+    store.add(replace(RESULT, key="bad", label=label, seed=9, error=label, rows=[]))
+    page = write_report(store.path, tmp_path / "r", against=label).read_text()
+    shown = " ".join(label.split())
+    text = MarkdownIt().enable("table").render((tmp_path / "r" / "report.md").read_text())
+    assert f"difference: from {html.escape(shown)}, seed by seed" in text
+    assert f"<td>{html.escape(shown)}</td>\n<td>61.50</td>" in text
+    assert f"FAILED: {html.escape(shown)}, seed 9: {html.escape(shown)}</li>" in text
+    assert f"<th>{html.escape(shown, quote=False)}</th>" in page
+    for name in ("scores", "rows"):
+        found = pandas.read_csv(tmp_path / "r" / "tables" / f"{name}.csv")
+        assert set(found[found.columns[0]]) == {shown, "other"}
+
+
+def test_a_damaged_field_of_a_store_costs_no_report(store, tmp_path):
+    """Prevents a traceback where a run's settings or environment are no JSON."""
+    with sqlite3.connect(store.path) as db:
+        db.execute("UPDATE runs SET settings = '[', environment = '{' WHERE key = 'jtcse1'")
+    write_report(store.path, tmp_path / "r")
+    text = (tmp_path / "r" / "report.md").read_text()
+    assert "The environment of the run jtcse1 is damaged in the store." in text
 
 
 def test_tables_of_some_seeds(store):

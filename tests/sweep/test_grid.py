@@ -5,7 +5,15 @@ from pathlib import Path
 import pytest
 
 from cselab.errors import CselabError, SettingsError
+from cselab.methods import registry
 from cselab.sweep.grid import expand, parse_seeds, read_grid
+
+
+@pytest.fixture
+def own_registry(monkeypatch):
+    """The methods registered so far; what a test adds is gone after it."""
+    monkeypatch.setattr(registry, "_METHODS", dict(registry._METHODS))
+
 
 ROOT = Path(__file__).resolve().parents[2]
 NOTEBOOKS, GRIDS = ROOT / "notebooks", ROOT / "outputs" / "reference" / "grids"
@@ -135,6 +143,19 @@ def test_a_bad_grid_is_one_line(grid, message):
     with pytest.raises(CselabError, match=message) as caught:
         expand(grid, NOTEBOOKS)
     assert len(str(caught.value).splitlines()) == 1
+
+
+def test_a_file_whose_methods_nobody_names_is_said(tmp_path, capsys, own_registry):
+    """Prevents a comparison without the method that it is about."""
+    own = tmp_path / "my_method.py"
+    own.write_text(
+        "from cselab.methods import register\nfrom cselab.methods.simcse import SimCSE\n"
+        '@register("mine")\nclass Mine(SimCSE): pass\n'
+    )
+    expand({"methods": ["sif"]}, NOTEBOOKS, modules=[own])
+    assert capsys.readouterr().out == "my_method.py: no run uses mine; name it among the methods\n"
+    expand({"methods": ["sum"], "towers": ["mine", "simcse"]}, NOTEBOOKS, modules=[own])
+    assert not capsys.readouterr().out
 
 
 def test_a_file(tmp_path):

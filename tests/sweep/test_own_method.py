@@ -45,10 +45,12 @@ def options(backbone: str) -> list[str]:
 
 @pytest.mark.slow
 def test_a_sweep_on_two_workers_and_its_report(tmp_path, small_backbone):
-    """Prevents workers that do not have the method, a key without its source, a report without an
-    interval against a baseline, and runs that are done again after an edited comment."""
+    """Prevents workers that do not have the method, or the file beside it, a file that is read and
+    not run, a key without its source, a report without an interval against a baseline, and runs
+    that are done again after an edited comment."""
     file = tmp_path / "my_method.py"
-    file.write_text(METHOD)
+    file.write_text("from half import HALF\n" + METHOD.replace("/ 2", "* HALF"))
+    (tmp_path / "half.py").write_text("HALF = 1 / 2")
 
     def cselab(*arguments: str) -> str:
         command = [sys.executable, "-m", "cselab", *arguments]
@@ -57,7 +59,7 @@ def test_a_sweep_on_two_workers_and_its_report(tmp_path, small_backbone):
         return done.stdout
 
     def sweep() -> str:
-        methods = ["-m", "my_method.py", "-m", "mine", "-m", "simcse", "--seeds", "1-3"]
+        methods = ["-m", "my_method.py", "-m", "simcse", "--seeds", "1-3"]
         place = ["--store", "s.sqlite", "--outputs", "o", "--workers", "2"]
         return cselab("sweep", *methods, *place, *options(small_backbone))
 
@@ -69,10 +71,8 @@ def test_a_sweep_on_two_workers_and_its_report(tmp_path, small_backbone):
         if line.startswith("| mine |") and "[" in line
     )
     assert row.count("[") == 1  # the interval of the paired difference
-    file.write_text(
-        METHOD.replace("    @term\n    def align", "    # a comment\n    @term\n    def align")
-    )
+    file.write_text(file.read_text().replace("    @term", "    # a comment\n    @term", 1))
     assert "6 of them in the store before" in sweep()
-    file.write_text(METHOD.replace("/ 2", "/ 3"))
+    (tmp_path / "half.py").write_text("HALF = 1 / 3")
     assert "3 of them in the store before" in sweep()
     assert len(Store(tmp_path / "s.sqlite").runs()) == 9

@@ -98,3 +98,20 @@ def test_what_is_no_store_is_said_in_one_line(tmp_path):
             Store(tmp_path / "new.sqlite")
     with pytest.raises(CselabError, match="cannot open the store"):
         Store(tmp_path)
+
+
+@pytest.mark.parametrize("damage", [b"\xff" * 4096, b"\0" * 4096], ids=["ones", "zeros"])
+def test_a_damaged_page_is_one_line(tmp_path, damage):
+    """Prevents a traceback of sqlite or pandas in sweep, report and train --store."""
+    store = Store(tmp_path / "s.sqlite")
+    many = [("test", f"task {i} {'x' * 200}", 1.0, 10) for i in range(200)]
+    assert store.add(replace(RESULT, rows=many))
+    with store.path.open("r+b") as file:
+        for page in range(1, store.path.stat().st_size // 4096):
+            file.seek(page * 4096)
+            file.write(damage)
+    uses = [store.done, store.runs, store.scores]
+    uses += [lambda: store.summary("k1"), lambda: store.add(replace(RESULT, key="k2"))]
+    for use in uses:
+        with pytest.raises(DataError, match=r"s\.sqlite cannot be read or written \(.*repair it"):
+            use()

@@ -102,6 +102,27 @@ def test_a_number_that_two_measures_give_is_kept_once(client, runs, tmp_path):
     assert sorted(Store(store).scores().measure) == ["dev", "test", "test"]
 
 
+def test_a_measure_that_fails_costs_no_score(runs, tmp_path, monkeypatch, capsys):
+    """Prevents a finished training without a test score because what is measured beside it fails;
+    a run of nothing else fails."""
+
+    def fail(session, encoder):
+        raise RuntimeError("out of memory\nfor the pairs")
+
+    monkeypatch.setitem(task.MEASURES, "geometry", fail)
+    for measures, kept in ((["geometry", "sts"], {"test", "dev"}), (["geometry"], None)):
+        (run,) = runs(methods="untrained", measures=measures, seeds=[1])
+        session = task.session_of(run.config, str(tmp_path))
+        capsys.readouterr()
+        if kept:
+            assert {row.measure for row in task.measured(run, session)} == kept
+        else:
+            with pytest.raises(RuntimeError, match="out of memory"):
+                task.measured(run, session)
+        said = "geometry is left out (RuntimeError: out of memory for the pairs)"
+        assert capsys.readouterr().out.splitlines() == [said]
+
+
 def test_a_label_that_the_store_does_not_take_is_said(small_backbone, tmp_path, capsys):
     """Prevents `cselab train --store` from keeping a run under its old label without a word."""
     few = {"backbone": small_backbone, "sentences": 60, "dev_pairs": 12, "synthetic_pairs": 40}
@@ -262,7 +283,8 @@ def scoring_notebook(path: Path, seeds: str) -> None:
     cells = [
         nbformat.v4.new_markdown_cell("# 01 · T"),
         nbformat.v4.new_code_cell(
-            'profile: str = "tiny"\nseed: int = 42', metadata={"tags": ["parameters"]}
+            'profile: str = "tiny"\nseed: int = 42\nsettings = {}',
+            metadata={"tags": ["parameters"]},
         ),
         nbformat.v4.new_code_cell(
             "import json, os\n"
@@ -299,6 +321,41 @@ def test_a_notebook_in_a_grid(client, tmp_path, monkeypatch):
         (2, "m", "T", 52.0),
     ]
     assert (tmp_path / "o" / "runs").is_dir()
+
+
+def test_a_worker_in_another_folder_reads_what_the_user_named(tmp_path, monkeypatch):
+    """Prevents results on decoys: files of the same names in the folder of a worker, and the data
+    folder of its machine."""
+    pairs = "sentence1\tsentence2\tscore\na {0}\tb\t1\nc\td {0}\t2\ne {0}\tf\t5\n"
+    users, workers = tmp_path / "user", tmp_path / "worker"
+    for folder in (users, workers):
+        (folder / "data" / "corpus").mkdir(parents=True)
+        (folder / "notebooks").mkdir()
+        scoring_notebook(folder / "notebooks" / "01_t.ipynb", "[seed]")
+        (folder / "t.txt").write_text(f"a dog of the {folder.name}\nb\n" * 40)
+        (folder / "p.tsv").write_text(pairs.format(folder.name))
+    monkeypatch.chdir(users)
+    monkeypatch.setenv("CSELAB_DATA", str(users / "data"))
+    grid = {"corpus": "t.txt", "tasks": "p.tsv", "dev_task": "Synthetic", "dev_pairs": 12}
+    grid |= {"synthetic_pairs": 40, "runs": []}
+    grid["runs"] += [{"methods": ["sif"]}, {"notebooks": ["notebooks/01_t.ipynb"]}]
+    jobs = [task.Job.of(run) for run in expand({**grid, "seeds": 1}, tmp_path)]
+    place = task.Place(str(tmp_path / "s.sqlite"), str(tmp_path / "o"))
+    before = task.plans(jobs, place)
+    monkeypatch.chdir(workers)
+    monkeypatch.setenv("CSELAB_DATA", str(workers / "data"))
+    task._session.cache_clear()
+    assert task.plans(jobs, place) == before
+    assert all(str(users / "data") in job.config for job in jobs)
+    assert jobs[1].method == str(users / "notebooks" / "01_t.ipynb")
+    moved = str(users.rename(tmp_path / "u"))
+    method, config, *values = (
+        text.replace(str(users), moved)
+        for text in (jobs[1].method, jobs[1].config, *dict(jobs[1].given).values())
+    )
+    given = tuple(zip(dict(jobs[1].given), values, strict=True))
+    (again,) = task.plans([jobs[1]._replace(method=method, config=config, given=given)], place)
+    assert again.key == before[1].key  # it holds what a path names, not the path
 
 
 def test_more_threads_than_cores_are_one_worker(tmp_path, monkeypatch):

@@ -2,12 +2,14 @@
 asked for."""
 
 import math
+import warnings
 
 import pytest
 import torch
 from build_method import build
 from training_helpers import Scores, same, schedule, train
 
+from cselab.data.corpus import load_corpus, tokenize_corpus
 from cselab.errors import DataError, DivergenceError, SettingsError
 from cselab.methods import StepContext
 from cselab.training import fit
@@ -206,3 +208,34 @@ def test_no_checkpoint_is_left_behind(towers, corpus, tmp_path, monkeypatch):
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     train(build("simcse", towers), corpus, schedule())
     assert list(tmp_path.iterdir()) == []
+
+
+def test_text_that_the_tokenizer_cannot_hold_is_said_before_the_training(
+    towers, corpus, word_tokenizer, tmp_path
+):
+    """Prevents hours of training on [UNK]s, or on the first words of documents."""
+    from cselab.models.texts import _warn_once
+
+    text = {
+        "chinese": ["狗 在 跑", "the dog"] * 5,
+        "documents": ["the dog is running in the park . " * 9] * 10,
+    }
+    messages = {
+        "chinese": r"60% of the tokens of the training text are \[UNK\]",
+        "documents": "100% of the sentences of the training text are cut at 16 tokens",
+    }
+    for name, lines in text.items():
+        (tmp_path / f"{name}.txt").write_text("\n".join(lines))
+        rows = tokenize_corpus(
+            load_corpus(str(tmp_path / f"{name}.txt")),
+            word_tokenizer,
+            max_length=16,
+            cache_dir=tmp_path,
+        )
+        _warn_once.cache_clear()
+        with pytest.warns(UserWarning, match=messages[name]):
+            train(build("simcse", towers), rows, schedule(steps=2))
+    _warn_once.cache_clear()
+    with warnings.catch_warnings():
+        warnings.filterwarnings("error", ".*the training text")
+        train(build("simcse", towers), corpus, schedule(steps=2))

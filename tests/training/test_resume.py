@@ -5,18 +5,20 @@ import itertools
 import json
 import os
 import random
+import shutil
 import signal
-import sys
 import threading
 import time
 
 import pytest
 import torch
 from build_method import build
+from seal_helpers import DAMAGES
 from tqdm import tqdm
 from training_helpers import Scores, same, schedule
 
 from cselab.errors import DivergenceError
+from cselab.seals import SEAL, seal
 from cselab.training import checkpoints, fit, watch
 
 PLAN = schedule(steps=24, eval_every=3, batch_size=8)
@@ -53,7 +55,7 @@ def uninterrupted(request, towers, corpus):
 
 def still_to_come(folder, scores=DEV):
     """The dev scores of the marks that a resumed run has before it."""
-    last = checkpoints.last_complete(folder)
+    last, _ = checkpoints.last_complete(folder)
     return Scores(*scores[len(checkpoints.read_history(last)) if last else 0 :])
 
 
@@ -82,16 +84,19 @@ def test_killed_after_its_last_step_it_trains_no_step_more(towers, corpus, tmp_p
     plan, scores = schedule(steps=10, eval_every=2), (0, 1, 2, 3, 4, 5)
     expected, weights = whole("simcse", towers, corpus, plan, scores)
 
-    def killed(folder):
-        raise Interrupted
+    folder, remove = tmp_path / "run", shutil.rmtree
 
-    folder = tmp_path / "run"
+    def killed(path, *given, **options):
+        if path == folder:
+            raise Interrupted
+        remove(path, *given, **options)
+
     with monkeypatch.context() as patch:
-        patch.setattr(sys.modules["cselab.training.fit"], "remove_checkpoints", killed)
+        patch.setattr(shutil, "rmtree", killed)
         method, dev = build("simcse", towers), Scores(*scores)
         with pytest.raises(Interrupted):
             fit(method, corpus, plan, dev=dev, seed=7, checkpoints=folder)
-    assert (folder / "checkpoint-10" / checkpoints.HISTORY).is_file()
+    assert (folder / "checkpoint-10" / SEAL).is_file()
     method = build("simcse", towers)
     result = fit(method, corpus, plan, dev=Scores(5, 6, 7), seed=7, checkpoints=folder)
     assert same(method.state_dict(), weights)
@@ -110,24 +115,62 @@ def test_collapse_after_a_resume_is_measured_from_the_start(towers, corpus, tmp_
         fit(build("simcse", towers), corpus, schedule(), dev=dev, seed=7, checkpoints=folder)
 
 
-def test_half_removed_checkpoints_are_not_resumed_from(tmp_path, monkeypatch):
-    """Prevents a kill while a finished training removes its checkpoints from failing the next call,
-    which would take one without its weights for complete."""
-    for step in (3, 6):
-        folder = tmp_path / f"checkpoint-{step}"
-        folder.mkdir()
-        for name in ("model.safetensors", checkpoints.HISTORY):
-            (folder / name).write_text("[]")
+@pytest.fixture(scope="module")
+def stopped(towers, corpus, tmp_path_factory):
+    """Checkpoints of SimCSE, stopped before step 18: 3 (the best), 12 and 15."""
+    folder, best = tmp_path_factory.mktemp("stopped") / "run", (0, 9, 3, 5, 1, 2)
+    method, dev = build("simcse", towers), Stop(6, *best)
+    with pytest.raises(Interrupted):
+        fit(method, corpus, PLAN, dev=dev, seed=7, checkpoints=folder)
+    assert {path.name for path in folder.iterdir()} == {f"checkpoint-{n}" for n in (3, 12, 15)}
+    return folder
 
-    def killed(folder):
-        (folder / "checkpoint-6" / "model.safetensors").unlink()
-        raise Interrupted
 
-    with monkeypatch.context() as patch:
-        patch.setattr(checkpoints.shutil, "rmtree", killed)
-        with pytest.raises(Interrupted):
-            checkpoints.remove_checkpoints(tmp_path)
-    assert checkpoints.last_complete(tmp_path) is None
+@pytest.mark.parametrize("how", DAMAGES)
+def test_a_checkpoint_with_any_damaged_file_is_passed_over(how, stopped, tmp_path):
+    """Prevents a training that resumes without its optimizer, to other weights under the same key,
+    and tracebacks of torch for ever."""
+    names = sorted(path.name for path in (stopped / "checkpoint-15").iterdir())
+    assert {"optimizer.pt", "scheduler.pt", "rng_state.pth", checkpoints.HISTORY} < set(names)
+    for name in names:
+        folder = tmp_path / name
+        shutil.copytree(stopped, folder)
+        DAMAGES[how](folder / "checkpoint-15" / name)
+        last, (why,) = checkpoints.last_complete(folder)
+        assert last.name == "checkpoint-12"
+        assert why.startswith("checkpoint-15: ")
+        assert name in why or name == SEAL  # of which one hash is another
+        assert not (folder / "checkpoint-15").exists()
+        assert checkpoints.last_complete(folder) == (last, [])
+
+
+@pytest.mark.parametrize(
+    ("damaged", "said"),
+    [
+        ((15,), "simcse: resumed at step 12 (checkpoint-15: optimizer.pt is damaged)"),
+        ((3,), "simcse: starts again (checkpoint-15: checkpoint-3, the best so far, is damaged"),
+        ((3, 12, 15), "simcse: starts again (checkpoint-15: optimizer.pt is damaged; checkpoint-"),
+    ],
+)
+def test_it_goes_on_before_the_damage_to_the_same_weights(
+    damaged, said, stopped, towers, corpus, tmp_path, capsys
+):
+    """Prevents an end without the best weights, which a resume reads last, and several lines."""
+    scores = (0, 9, 3, 5, 1, 2, 8, 4, 7)
+    expected, weights = whole("simcse", towers, corpus, PLAN, scores)
+    folder = tmp_path / "run"
+    shutil.copytree(stopped, folder)
+    for step in damaged:
+        DAMAGES["flip"](folder / f"checkpoint-{step}" / "optimizer.pt")
+    capsys.readouterr()
+    method, seen = build("simcse", towers), 5 if damaged == (15,) else 0
+    result = fit(
+        method, corpus, PLAN, dev=Scores(*scores[seen:]), seed=7, checkpoints=folder, name="simcse"
+    )
+    (line,) = capsys.readouterr().out.splitlines()
+    assert line.startswith(said)
+    assert same(method.state_dict(), weights)
+    assert result.history == expected.history
 
 
 def test_a_half_written_checkpoint_is_passed_over(tmp_path):
@@ -136,11 +179,13 @@ def test_a_half_written_checkpoint_is_passed_over(tmp_path):
         folder = tmp_path / f"checkpoint-{step}"
         folder.mkdir()
         (folder / "optimizer.pt").write_bytes(b"half")
+        (folder / checkpoints.STATE).write_text('{"best_global_step": 3}')
         if done:
-            (folder / checkpoints.HISTORY).write_text("[]")
-    assert checkpoints.last_complete(tmp_path).name == "checkpoint-6"
+            seal(folder)
+    last, why = checkpoints.last_complete(tmp_path)
+    assert (last.name, why) == ("checkpoint-6", [f"checkpoint-9: {SEAL} is missing"])
     assert not (tmp_path / "checkpoint-9").exists()
-    assert checkpoints.last_complete(tmp_path / "nothing") is None
+    assert checkpoints.last_complete(tmp_path / "nothing") == (None, [])
 
 
 @pytest.mark.slow

@@ -64,6 +64,17 @@ def test_speed_is_of_training_steps_alone():
     watch.close()
 
 
+@pytest.mark.parametrize("rate", [1e-3, float("inf")])
+def test_logs_that_cannot_be_written_end_no_training(rate, towers, corpus, tmp_path, capsys):
+    """Prevents TensorBoard's files from costing the weights, and a divergence its message."""
+    (tmp_path / "file").touch()
+    ends = pytest.raises(DivergenceError, match="not finite") if rate > 1 else nullcontext()
+    plan, options = schedule(learning_rate=rate), {"dev": lambda method: 0.0, "seed": 7}
+    with ends:
+        fit(build("simcse", towers), corpus, plan, **options, logs=tmp_path / "file" / "logs")
+    assert capsys.readouterr().err.count("training: no TensorBoard files (") == 1
+
+
 @pytest.mark.parametrize("precision", [torch.float32, torch.bfloat16])
 def test_the_peak_is_that_of_a_matrix_product(precision):
     """Prevents a number that some table says, and a page that stands still for minutes where

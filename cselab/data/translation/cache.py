@@ -1,6 +1,7 @@
 """Cache of round trips: Parquet files, keyed by the hash of the sentence, written atomically."""
 
 import hashlib
+import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -8,8 +9,8 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from cselab.errors import DataError
 from cselab.paths import replacing
+from cselab.seals import remove
 
 SCHEMA = pa.schema([("hash", pa.binary(16)), ("round_trip", pa.string())])
 FLUSH_ROWS, FLUSH_SECONDS = 50_000, 30.0
@@ -19,11 +20,10 @@ FLUSH_ROWS, FLUSH_SECONDS = 50_000, 30.0
 class RoundTripCache:
     """A mapping from sentences to round trips; a context manager that writes on exit.
 
+    A damaged file is removed, with a line: its sentences are translated again.
+
     Args:
         folder: Folder of the Parquet files; None keeps the round trips in memory.
-
-    Raises:
-        DataError: With the file's name, for a damaged file.
     """
 
     def __init__(self, folder: str | Path | None):
@@ -69,7 +69,7 @@ class RoundTripCache:
         table = pa.table([list(self._new), list(self._new.values())], schema=SCHEMA)
         first = next(iter(self._new)).hex()
         with replacing(self.folder / f"{first}.parquet") as work:
-            pq.write_table(table, work, compression="zstd")
+            pq.write_table(table, work, compression="zstd", write_page_checksum=True)
         self._new.clear()
 
 
@@ -79,9 +79,13 @@ def _key(sentence: str) -> bytes:
 
 def _read(path: Path) -> dict[bytes, str]:
     try:
-        table = pq.read_table(path, schema=SCHEMA)
-    except (pa.ArrowInvalid, OSError) as error:
-        raise DataError(
-            f"{path} is damaged ({str(error).splitlines()[0]}); remove it to translate it anew"
-        ) from None
+        with path.open("rb") as file:
+            table = pq.read_table(file, schema=SCHEMA, page_checksum_verification=True)
+    except PermissionError:
+        raise
+    except (pa.ArrowException, OSError) as error:
+        reason = str(error).partition("\n")[0]
+        print(f"{path} is damaged ({reason}), so it is made again", file=sys.stderr)
+        remove(path)
+        return {}
     return dict(zip(table["hash"].to_pylist(), table["round_trip"].to_pylist(), strict=True))

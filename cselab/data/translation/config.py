@@ -1,8 +1,12 @@
 """Settings of round trips."""
 
-from typing import Literal
+from functools import partial
+from typing import Annotated, Literal
+
+from pydantic import AfterValidator
 
 from cselab.config import Config, shared
+from cselab.paths import located
 
 Mode = Literal["append", "replace", "pair", "none", "twice"]
 
@@ -17,7 +21,7 @@ class RoundTrips(Config):
     further sentences. "replace": they replace the sentences. "pair": a sentence's round trip is its
     second view. "none" and "twice" are controls: the text alone, and the text twice, with as many
     rows as "append"."""
-    translator: str = shared("lexical")
+    translator: Annotated[str, AfterValidator(partial(located, folders=True))] = shared("lexical")
     """"lexical", "opus-mt", "multilingual", a folder, or a .tsv file of prepared round trips; the
     papers used Google Translate."""
     beams: int = shared(1, ge=1)

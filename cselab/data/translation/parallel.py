@@ -3,8 +3,8 @@
 from pathlib import Path
 from typing import NamedTuple
 
-from cselab.data.sources import data_folder, read_lines
-from cselab.errors import DataError, suggest
+from cselab.data.sources import find_file, name_of, read_table
+from cselab.errors import DataError
 
 
 class Parallel(NamedTuple):
@@ -14,36 +14,28 @@ class Parallel(NamedTuple):
     pairs: list[tuple[str, str]]
 
 
-def load_parallel(name: str, *, folder: str | Path | None = None) -> Parallel:
+def load_parallel(name: str | Path, *, folder: str | Path | None = None) -> Parallel:
     """Load `parallel/<name>.tsv.gz` of the data folder: a header of the two languages, then pairs.
 
     Args:
-        name: Name of the file.
+        name: Name of the file, or the path of such a file.
         folder: A data folder (data/README.md); None: the variable CSELAB_DATA.
 
     Raises:
         DataError: For no data folder, an unknown name, a malformed file and one without pairs.
     """
-    where = data_folder(folder)
-    if where is None:
-        raise DataError(
-            "parallel text comes from a data folder; set data_dir or CSELAB_DATA to one with "
-            "parallel/"
-        )
-    folder = where / "parallel"
-    available = sorted(path.name.removesuffix(".tsv.gz") for path in folder.glob("*.tsv.gz"))
-    if name not in available:
-        raise DataError(f"no parallel text {name!r} in {folder}; {suggest(name, available)}")
-    path = folder / f"{name}.tsv.gz"
-    rows = []
-    for number, line in enumerate(read_lines(path), 1):
-        cells = tuple(cell.strip() for cell in line.split("\t"))
-        if len(cells) != 2 or not all(cells):
+    path = find_file(name_of(name), folder, "parallel/*.tsv.gz", what="parallel text")
+    languages = "", ""
+    pairs: list[tuple[str, str]] = []
+    for number, row in read_table(path, ()):
+        if len(row) != 2 or not all(cell.strip() for cells in row.items() for cell in cells):
             raise DataError(
-                f"{path}, line {number}: expected a sentence, a tab and its translation, got "
-                f"{line[:60]!r}"
+                f"{path}, line {number}: expected a sentence and its translation, below the names "
+                f"of two languages, got {' '.join(row.values())[:60]!r}"
             )
-        rows.append(cells)
-    if len(rows) < 2:
+        (source, sentence), (target, translation) = row.items()
+        languages = source, target
+        pairs.append((sentence.strip(), translation.strip()))
+    if not pairs:
         raise DataError(f"{path} has no pairs below its line of languages")
-    return Parallel(rows[0], rows[1:])
+    return Parallel(languages, pairs)

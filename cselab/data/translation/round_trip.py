@@ -43,7 +43,7 @@ class RoundTrip:
 
     Raises:
         DataError: With the number of the batch, if the translator does not return one line per
-            sentence, and for a damaged cache.
+            sentence.
 
     Examples:
         >>> from cselab.data import RoundTrip

@@ -3,6 +3,7 @@
 import copy
 import functools
 import hashlib
+import os
 import warnings
 from collections.abc import Callable
 from pathlib import Path
@@ -14,14 +15,14 @@ from safetensors import SafetensorError
 
 from cselab.data.fingerprints import folder_hash
 from cselab.data.hub import hub_model
-from cselab.data.sources import read_lines
+from cselab.data.sources import TABLES, name_of, read_table, suffix_of
 from cselab.data.translation.pivot import LexicalPivot
 from cselab.errors import DataError, SettingsError, suggest
+from cselab.paths import TRANSLATORS, check_readable, expanded
 
 Translator = Callable[[list[str]], list[str]]
 """A function from sentences to as many translations, in their order."""
 
-NAMES = ("lexical", "opus-mt", "multilingual")
 MULTILINGUAL = "facebook/m2m100_418M"
 TOKENS = {"zh": "cmn_Hans"}
 """Target tokens of opus-mt models that write several variants of a language."""
@@ -67,6 +68,7 @@ class Seq2Seq:
                 f"beams={beams}, temperature={temperature}: expected a beam of at least 1 with "
                 "temperature 0, or one beam and a temperature above 0"
             )
+        check_readable(model)
         try:
             kind = AutoConfig.from_pretrained(model, trust_remote_code=False)
             # Marian's tokenizer recommends sacremoses
@@ -205,23 +207,16 @@ class RoundTripTranslator:
 
 
 class PreparedTrips:
-    """Prepared round trips from a .tsv or .tsv.gz file, with the header `sentence<TAB>round_trip`.
+    """Prepared round trips from a .tsv or .csv file with the columns sentence and round_trip.
 
     Raises:
         DataError: For a malformed file, and when called with a sentence that is not in it.
     """
 
     def __init__(self, path: str | Path):
-        self.path, self.trips = Path(path).expanduser(), {}
-        for number, line in enumerate(read_lines(self.path), 1):
-            cells = line.split("\t")
-            if len(cells) != 2 or (number == 1 and cells != ["sentence", "round_trip"]):
-                raise DataError(
-                    f"{self.path}, line {number}: expected sentence, a tab and round_trip, got "
-                    f"{line[:60]!r}"
-                )
-            if number > 1:
-                self.trips[cells[0].strip()] = cells[1]
+        self.path = expanded(path)
+        rows = read_table(self.path, ("sentence", "round_trip"))
+        self.trips = {row["sentence"].strip(): row["round_trip"] for _, row in rows}
 
     def __call__(self, sentences: list[str]) -> list[str]:
         missing = [sentence for sentence in sentences if sentence not in self.trips]
@@ -239,7 +234,7 @@ class PreparedTrips:
 
 
 def open_translator(
-    name: str,
+    name: str | Path,
     pivot: str,
     *,
     hub: bool = False,
@@ -253,7 +248,7 @@ def open_translator(
     Args:
         name: "lexical": the offline stand-in, `LexicalPivot`. "opus-mt": two Marian models;
             "multilingual": M2M100 in both directions; both from the hub. A folder that
-            `cselab train-translator` made. A .tsv or .tsv.gz file of prepared round trips. In a
+            `cselab train-translator` made. A .tsv or .csv file of prepared round trips. In a
             path, `{pivot}` stands for the pivot.
         pivot: The language, such as "fr".
         hub: Whether models may be fetched from the hub, or offline from its cache.
@@ -269,10 +264,11 @@ def open_translator(
     seq2seq = functools.partial(
         Seq2Seq, beams=beams, temperature=temperature, seed=seed, device=device
     )
-    path = Path(name.replace("{pivot}", pivot)).expanduser()
+    name = name_of(name)
+    path = expanded(name.replace("{pivot}", pivot))
     if name == "lexical":
         return LexicalPivot(pivot)
-    if name in NAMES and not hub:
+    if name in TRANSLATORS and not hub:
         raise SettingsError(
             f"the translator {name!r} is fetched from the hub; set hub=True, or use 'lexical' "
             "offline"
@@ -281,12 +277,12 @@ def open_translator(
         there = hub_model(f"Helsinki-NLP/opus-mt-en-{pivot}")
         back = hub_model(f"Helsinki-NLP/opus-mt-{pivot}-en")
         return RoundTripTranslator(seq2seq(there, target=TOKENS.get(pivot)), seq2seq(back))
-    if name.endswith((".tsv", ".tsv.gz")):
+    if suffix_of(name) in TABLES or os.path.isfile(path):
         return PreparedTrips(path)
-    if name != "multilingual" and not path.is_dir():
+    if name != "multilingual" and not os.path.isdir(path):
         raise SettingsError(
-            f"unknown translator {name!r}; {suggest(name, NAMES)}, or a folder, or a .tsv file of "
-            "prepared round trips"
+            f"unknown translator {name!r}; {suggest(name, TRANSLATORS)}, or a folder, or a .tsv "
+            "file of prepared round trips"
         )
     model = hub_model(MULTILINGUAL) if name == "multilingual" else path
     to_pivot = seq2seq(model, source="en", target=pivot)

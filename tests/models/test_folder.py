@@ -1,0 +1,141 @@
+"""Folders of saved encoders: they own their files, and touch no other."""
+
+import json
+import os
+import resource
+from pathlib import Path
+
+import pytest
+
+import cselab
+from cselab.errors import ModelError
+from cselab.models import Ensemble, SentenceEncoder, TwinEncoder, export
+
+
+@pytest.fixture
+def tower(make_bert, word_tokenizer):
+    return SentenceEncoder(make_bert(1), word_tokenizer, pooling="mean")
+
+
+@pytest.fixture
+def clone(tower, tmp_path):
+    """An export in a clone of the hub, with what its user put beside it."""
+    folder = tmp_path / "clone"
+    export(tower, folder)
+    for name in (".git/HEAD", "README.md", "1_Pooling/notes.txt"):
+        (folder / name).parent.mkdir(exist_ok=True)
+        (folder / name).write_text("mine")
+    return folder
+
+
+def files(folder: Path) -> set[str]:
+    return {path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()}
+
+
+MINE = {".git/HEAD", "README.md", "1_Pooling/notes.txt"}
+
+
+def test_an_export_replaces_exactly_the_files_of_the_one_before(clone, tower, tmp_path):
+    """Prevents the loss of .git and README, and files of the encoder before that stay."""
+    before = files(clone)
+    assert before > MINE
+    export(tower, clone)
+    assert files(clone) == before
+    twin = TwinEncoder(tower.backbone, tower.backbone, tokenizer=tower.tokenizer)
+    for encoder in (twin, Ensemble([tower, twin]), tower):
+        encoder.save_pretrained(clone)
+        encoder.save_pretrained(tmp_path / "alone" / type(encoder).__name__)
+        assert files(clone) - MINE == files(tmp_path / "alone" / type(encoder).__name__)
+        assert type(cselab.load(clone)) is type(encoder)
+    assert {(clone / name).read_text() for name in MINE} == {"mine"}
+
+
+def test_what_no_saved_encoder_wrote_is_not_overwritten(clone, tower, tmp_path):
+    """Prevents a user's file of the same name from being replaced, and a card that came from
+    elsewhere from having files outside removed."""
+    tower.save_pretrained(clone)  # has no modules.json
+    (clone / "modules.json").write_text("mine")
+    before = files(clone)
+    with pytest.raises(ModelError, match=r"modules\.json is in the way"):
+        export(tower, clone)
+    assert files(clone) == before
+    (tmp_path / "thesis.txt").write_text("years")
+    (clone / "modules.json").unlink()
+    card = json.loads((clone / "cselab.json").read_text())
+    card["files"] += ["../thesis.txt", str(tmp_path / "thesis.txt")]
+    (clone / "cselab.json").write_text(json.dumps(card))
+    export(tower, clone)
+    assert (tmp_path / "thesis.txt").read_text() == "years"
+
+
+@pytest.mark.parametrize("broken", ["to old", "to new"])
+def test_an_export_that_fails_leaves_the_one_before(clone, tower, monkeypatch, broken):
+    """Prevents half an encoder where a whole one was."""
+    before, replace, calls = files(clone), os.replace, []
+    content = (clone / "cselab.json").read_text()
+
+    def fail(source, target):
+        calls.append(target)
+        if len(calls) == (3 if broken == "to old" else len(before - MINE) + 3):
+            raise PermissionError(13, "Permission denied")
+        replace(source, target)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "replace", fail)
+        with pytest.raises(ModelError, match=r"cannot write .*clone \(Permission denied\)"):
+            export(tower, clone)
+    assert files(clone) == before
+    assert (clone / "cselab.json").read_text() == content
+
+
+def test_odd_targets(tower, tmp_path, monkeypatch):
+    """Prevents a folder that is moved away under a link or the working folder, which fails."""
+    (tmp_path / "real").mkdir()
+    (tmp_path / "link").symlink_to("real")
+    (tmp_path / "dangling").symlink_to("nowhere")
+    for name in ("link", "dangling"):
+        for _ in range(2):
+            export(tower, tmp_path / name)
+        assert (tmp_path / name).is_symlink()
+        assert cselab.load(tmp_path / name).pooling == "mean"
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+    export(tower, ".")
+    assert cselab.load(".").pooling == "mean"
+    assert sorted(path.name for path in tmp_path.iterdir()) == [
+        "dangling",
+        "here",
+        "link",
+        "nowhere",
+        "real",
+    ]
+
+
+def test_a_full_disk_is_one_line_and_leaves_nothing(tower, tmp_path):
+    """Prevents the traceback of each library's own error (here, a file may not be longer)."""
+    (tmp_path / "there").mkdir()
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, before[1]))
+    try:
+        for name in ("new", "there"):
+            with pytest.raises(ModelError, match=rf"cannot write .*{name} \(File too large\); cho"):
+                export(tower, tmp_path / name)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    assert [path.name for path in tmp_path.rglob("*")] == ["there"]
+
+
+def test_a_folder_without_permission_is_found_before_anything_is_written(tower, tmp_path):
+    """Prevents hours of training for a folder that cannot be written."""
+    (tmp_path / "shut").mkdir(mode=0o555)
+    root = os.geteuid() == 0
+    if root:  # whom no permission stops
+        os.seteuid(65534)
+    try:
+        for name in ("shut", "shut/new"):
+            with pytest.raises(ModelError, match=r"cannot write .*shut.* \(Permission denied\)"):
+                tower.save_pretrained(tmp_path / name)
+    finally:
+        if root:
+            os.seteuid(0)
+    assert files(tmp_path) == set()
