@@ -3,7 +3,7 @@ PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11; 
 	$$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$p && break; done)
 BIN := .venv/bin
 INSTALLED := .venv/.installed
-CODE := cselab tests notebooks benchmarks docs conftest.py
+CODE := cselab tests notebooks benchmarks docs outputs/reference conftest.py
 PROFILE ?= tiny
 JOBS ?= $(shell n=$$(nproc 2>/dev/null || echo 2); echo $$((n < 4 ? n : 4)))
 

@@ -14,7 +14,6 @@ import growth  # noqa: F401  (each registers its benchmarks)
 import inference  # noqa: F401
 import torch
 import training  # noqa: F401
-import zero_shot  # noqa: F401
 from timing import BENCHMARKS
 
 from cselab.experiments.environment import environment_stamp

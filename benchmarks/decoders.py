@@ -36,7 +36,7 @@ def main() -> None:
     for measure in MEASURES:
         for seed in SEEDS:
             lab = open_lab("15_decoder_transfer", seed=seed, device="cpu")
-            text = "real" if lab.session.has_real_data else "synthetic"
+            text = "real" if lab.data.has_real_data else "synthetic"
             if measure in TRANSFER7 and (text == "synthetic" or seed != SEEDS[0]):
                 continue
             for label, encoder_of in builders(lab).items():
@@ -49,7 +49,7 @@ def main() -> None:
 
 def builders(lab: Lab) -> dict[str, Callable[[], Encoder]]:
     """What makes each row; the untrained decoder has no seed."""
-    folder = lab.session.model_folder(lab.config("bellm").decoder)
+    folder = lab.data.model_folder(lab.config("bellm").decoder)
     options = {"pooling": "last_token", "prompt": "representative"}
     untrained = {"untrained": lambda: SentenceEncoder(*load_decoder(folder), **options)}
     return {

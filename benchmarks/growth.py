@@ -1,11 +1,10 @@
 """How cost grows: of a training step with batch, length, width and CAELs, of encoding with the
 number of sentences."""
 
-import statistics
 import tempfile
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from functools import partial
+from statistics import median
 
 import datasets
 import torch
@@ -21,6 +20,8 @@ BATCH, LENGTH, STEPS, REPEATS = 64, 32, 4, 3
 BATCHES, LENGTHS = (16, 32, 64, 128, 256), (8, 16, 32, 64, 128)
 WIDTHS, CAELS = (96, 192, 384, 768), (1, 2, 3, 6)
 SENTENCES = (500, 1000, 2000, 4000, 8000)
+Work = tuple[Callable[[], float], float]
+"""A function that returns the seconds of its work, and the work's FLOPs."""
 
 
 @benchmark("k")
@@ -31,7 +32,7 @@ def growth(device: torch.device) -> dict:
     towers, 0 is TNCSE. Beside each time, the FLOPs of the step. Each turn times every point once,
     so that a disturbance of the machine does not fall on all times of one point.
     """
-    figures = {
+    works: dict[str, dict[int, Work]] = {
         "step over batch": {n: step(new_method("simcse"), n, LENGTH, device) for n in BATCHES},
         "step over length": {n: step(new_method("simcse"), BATCH, n, device) for n in LENGTHS},
         "step over width": {n: step(of_width(n), BATCH, LENGTH, device) for n in WIDTHS},
@@ -39,33 +40,19 @@ def growth(device: torch.device) -> dict:
         | {n: step(new_method("jtcse", caels=n), BATCH, LENGTH, device) for n in CAELS},
         "encoding over sentences": {n: encoding(n, device) for n in SENTENCES},
     }
+    times = {(name, n): [] for name, points in works.items() for n in points}
     for _ in range(REPEATS):
-        for points in figures.values():
-            for point in points.values():
-                point.times.append(point.timed())
-    return {
-        name: {"points": {n: point.figures() for n, point in points.items()}}
-        for name, points in figures.items()
-    }
+        for name, n in times:
+            timed, _ = works[name][n]
+            times[name, n].append(timed())
+    figures: dict[str, dict] = {name: {"points": {}} for name in works}
+    for (name, n), found in times.items():
+        gflop = round(works[name][n][1] / 1e9, 2)
+        figures[name]["points"][n] = {"seconds": round(median(found), 4), "gflop": gflop}
+    return figures
 
 
-@dataclass
-class Point:
-    """Work that is timed again and again: a function that returns its seconds, and its FLOPs."""
-
-    timed: Callable[[], float]
-    flops: float
-    times: list[float] = field(default_factory=list)
-
-    def figures(self) -> dict[str, float]:
-        """The median of the times, and the FLOPs."""
-        return {
-            "seconds": round(statistics.median(self.times), 4),
-            "gflop": round(self.flops / 1e9, 2),
-        }
-
-
-def step(method: Method, batch: int, length: int, device: torch.device) -> Point:
+def step(method: Method, batch: int, length: int, device: torch.device) -> Work:
     """A training step on sentences of equal length; its time is the mean of a few."""
     words = method.encoder.tokenizer("the of and in a", add_special_tokens=False)["input_ids"]
     drawn = torch.Generator().manual_seed(0)
@@ -78,14 +65,14 @@ def step(method: Method, batch: int, length: int, device: torch.device) -> Point
         }
     )
     count = batch * Probe(method, rows, device).flops_per_sentence(method)
-    return Point(partial(step_seconds, method, rows, plan(STEPS, length, batch), device), count)
+    return partial(step_seconds, method, rows, plan(STEPS, length, batch), device), count
 
 
-def encoding(count: int, device: torch.device) -> Point:
+def encoding(count: int, device: torch.device) -> Work:
     """Encoding so many sentences."""
     encoder = SentenceEncoder(load_backbone(TINY), load_tokenizer(TINY)).to(device)
     work = partial(encoder.encode, text(count))
-    return Point(partial(seconds, work, device), flops(work))
+    return partial(seconds, work, device), flops(work)
 
 
 def of_width(width: int) -> Method:

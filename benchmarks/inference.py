@@ -91,8 +91,7 @@ def mteb_evaluation(device: torch.device) -> dict:
             cache = ResultCache(folder)
             off = {"co2_tracker": False, "show_progress_bar": False}
             result = mteb.evaluate(peer_model, tasks, cache=cache, **off)
-        found = {one.task_name: one.scores["test"][0] for one in result.task_results}
-        scores["peer"] = {task: 100 * row["cosine_spearman"] for task, row in found.items()}
+        scores["peer"] = {one.task_name: 100 * one.get_score() for one in result.task_results}
 
     turns = []
     for _ in range(3):
@@ -103,7 +102,7 @@ def mteb_evaluation(device: torch.device) -> dict:
 
 
 def largest_difference(ours: dict[str, float], peer: dict[str, float]) -> float:
-    """Of the scores of any task."""
+    """Largest difference of the scores x100 of a task."""
     return round(float(max(abs(score - peer[task]) for task, score in ours.items())), 4)
 
 

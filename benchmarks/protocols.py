@@ -12,8 +12,8 @@ import torch
 from cselab.data.transfer import TRANSFER7
 from cselab.evaluation import evaluate_transfer
 from cselab.experiments import train
+from cselab.experiments.grid import expand, read_grid
 from cselab.paths import project_path, replacing
-from cselab.sweep.grid import expand, read_grid
 
 SEEDS = {
     "SIF mean": (1,),
@@ -33,7 +33,7 @@ def main() -> None:
     found = json.loads(path.read_text()) if path.is_file() else {"rows": []}
     grid = read_grid(folder / "grids" / "real-transfer.toml")
     grid = {**grid, "seeds": [1, 2], "device": "cpu", "bf16": False}
-    runs = {(run.label, run.seed): run for run in expand(grid, project_path("notebooks"))}
+    runs = {(run.label, run.seed): run for run in expand(grid)}
     found |= {
         "made by": "benchmarks/protocols.py",
         "torch": torch.__version__,

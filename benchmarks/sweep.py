@@ -24,7 +24,7 @@ import time
 from pathlib import Path
 
 from cselab.experiments.environment import environment_stamp
-from cselab.processors import cpu_count
+from cselab.machine import cpu_count
 
 TARGET = Path(__file__).resolve().parents[1] / "outputs" / "reference" / "sweep.json"
 RUNS = 16

@@ -13,43 +13,46 @@ from pathlib import Path
 
 import bertviz
 import torch
-from browsers import browser
 from circuitsvis.attention import attention_heads
-from playwright.sync_api import Browser
+from playwright.sync_api import Browser, sync_playwright
+from timing import TINY
 from transformers import BertConfig, BertModel
 
+from cselab.experiments import doctor
 from cselab.experiments.environment import environment_stamp
 from cselab.headless.page import write_widget
 from cselab.models import SentenceEncoder, load_tokenizer
+from cselab.paths import project_path
 from cselab.widgets import AttentionInspector
 
-ROOT = Path(__file__).resolve().parents[1]
-BACKBONE = ROOT / "data" / "backbones" / "tiny-bert"
-RESULTS = ROOT / "outputs" / "reference" / "viewers.json"
+RESULTS = project_path("outputs/reference/viewers.json")
 SENTENCE = "A man in a red shirt is playing the guitar on a stage while two dogs run after a ball."
 MARKS = "() => document.querySelectorAll('svg *, canvas').length"
 
 
 def main() -> None:
     torch.manual_seed(1)
-    tokenizer = load_tokenizer(BACKBONE)
+    tokenizer = load_tokenizer(TINY)
     shape = BertConfig(vocab_size=len(tokenizer))
     encoders = {name: SentenceEncoder(BertModel(shape).eval(), tokenizer) for name in ("A", "B")}
     inspector = AttentionInspector(encoders, SENTENCE)
     reading = inspector.read("A", SENTENCE)
     attention, tokens = list(reading.trace.attention), list(reading.tokens)
-    with tempfile.TemporaryDirectory() as folder, browser() as chromium:
+    with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
         pages = {name: Path(folder) / f"{name}.html" for name in ("cselab", "bertviz", "circuits")}
         write_widget(pages["cselab"], "cselab", inspector.saved())
         view = bertviz.model_view(attention, tokens, html_action="return")
         pages["bertviz"].write_text(view.data, encoding="utf-8")
         heads = attention_heads(attention=attention[0][0], tokens=tokens)  # one layer is its most
         pages["circuits"].write_text(heads.local_src, encoding="utf-8")
+        chromium = playwright.chromium.launch(
+            executable_path=doctor.browser(), args=["--no-sandbox"]
+        )
         found = {name: opened(chromium, page) for name, page in pages.items()}
-        chromium_version = chromium.version
+        machine = environment_stamp(torch.device("cpu")) | {"browser": chromium.version}
+        chromium.close()
     found["bertviz"]["version"] = version("bertviz")
     found["circuits"]["version"] = version("circuitsvis")
-    machine = environment_stamp(torch.device("cpu")) | {"browser": chromium_version}
     result = {"machine": machine, "tokens": len(tokens), "pages": found}
     RESULTS.write_text(json.dumps(result, indent=1) + "\n")
     print(RESULTS.read_text())

@@ -1,14 +1,14 @@
-"""Configurations: frozen trees of values, and changes to them by dotted path.
+"""Settings: frozen trees of values, and changes to them by dotted path.
 
-A path names fields from the root to a value, and may leave out any of them: `towers.temperature`,
-`schedule.steps`, `steps`. It means the field nearest to the root; a path into a tuple of
-configurations sets the field in each member, `towers.0.temperature` in the first alone. A field
-that is marked as shared (`shared(...)`: the backbone, bfloat16) is set wherever it occurs.
+A name means the shallowest setting of that name, a full dotted path means itself, and a path
+without an index means every member of a tuple: `steps`, `schedule.steps`, `towers.temperature`,
+`towers.0.temperature`. Steps of a path may be left out (`towers.steps`). A field marked as shared
+(`shared(...)`: the backbone, bfloat16) is set wherever it occurs.
 """
 
 import json
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, ClassVar, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
@@ -17,11 +17,9 @@ from pydantic.fields import FieldInfo
 from cselab.errors import SettingsError, nearest
 
 Path = tuple[str, ...]
-Index = dict[str, dict[Path, FieldInfo | None]]
-"""Fields by their last step and full path; a member of a tuple or mapping is no field: None."""
 Tree = TypeVar("Tree", bound="Config")
 PROFILE_NAMES = ("tiny", "small", "paper")
-"""`cselab.experiments.profiles` has what they are; here they can be read without torch."""
+"""Keys of `cselab.experiments.profiles.PROFILES`, readable without torch."""
 
 
 class Config(BaseModel):
@@ -44,8 +42,9 @@ class Config(BaseModel):
         validate_default=True,
         use_attribute_docstrings=True,
     )
-    main: ClassVar[str]
-    """Of a member of a mapping, such as a loss term: the field that a bare value sets."""
+    main: ClassVar[str] = ""
+    """The field that a bare value in the place of this configuration sets: a term's weight, a
+    node's method."""
 
     @field_validator("*", mode="before")
     @classmethod
@@ -53,32 +52,35 @@ class Config(BaseModel):
         """The text of a path; a field that takes a path makes one of it again."""
         return os.fspath(value) if isinstance(value, os.PathLike) else value
 
-    def paths(self) -> Iterator[tuple[Path, FieldInfo | None]]:
-        """Every value of the tree by its full path, with the field it is."""
+    def walk(self, before: Path = ()) -> Iterator[tuple[Path, Any, FieldInfo | None]]:
+        """Full path, value and field of everything in the tree; the field of a member of a tuple or
+        mapping is None."""
         for name, field in type(self).model_fields.items():
-            yield (name,), field
-            for path, inner in _inside(getattr(self, name)):
-                yield (name, *path), inner
+            value = getattr(self, name)
+            yield (*before, name), value, field
+            for key, part in _parts(value):
+                if key:
+                    yield (*before, name, *key), part, None
+                yield from part.walk((*before, name, *key))
 
     def leaves(self) -> Iterator[tuple[Path, Any, str]]:
-        """Every setting by its full path, with its value and where that comes from."""
-        for place, field in self.paths():
-            value = self.value_at(place)
+        """Every setting: its full path, its value and the source of its default."""
+        for path, value, field in self.walk():
             if not _parts(value):
-                yield place, value, " ".join(((field and field.description) or "").split())
+                yield path, value, " ".join(((field and field.description) or "").split())
 
     def optional_paths(self) -> Iterator[Path]:
-        """Paths of values that are not there and may be set, such as a loss term; override it."""
+        """Paths of absent values that may be set, such as a loss term; override it."""
         for name in type(self).model_fields:
             for key, part in _parts(getattr(self, name)):
                 for path in part.optional_paths():
                     yield (name, *key, *path)
 
     def changed(self: Tree, changes: Mapping[str, Any]) -> Tree:
-        """The same configuration with `changes`, values by dotted path; a nested mapping is paths.
+        """Return a copy with `changes`.
 
         Args:
-            changes: Values by path (see the module).
+            changes: Values by dotted path (see the module); a nested mapping is several paths.
 
         Raises:
             SettingsError: With the nearest valid path, for one that is unknown or that fits several
@@ -96,129 +98,105 @@ class Config(BaseModel):
             >>> Run().changed({"optimiser": {"learning_rate": 0.2}, "steps": 5})
             Run(steps=5, optimiser=Optimiser(learning_rate=0.2))
         """
-        found = self
+        tree = self
         flat = self.flattened(changes)
-        for path in sorted(flat, key=_order):
-            value = flat[path]
-            for place in found.places(path):
-                found = found.with_value(place, value)
-        return found
+        for path in sorted(flat, key=_methods_first):
+            for full_path in tree.resolve(path):
+                tree = tree.with_value(full_path, flat[path])
+        return tree
 
     def flattened(self, changes: Mapping[str, Any], before: Path = ()) -> dict[str, Any]:
-        """A nested mapping of changes as one of dotted paths, where it goes into configurations."""
+        """Return nested changes by dotted path, where a mapping goes into configurations."""
         flat: dict[str, Any] = {}
         for name, value in changes.items():
             path = (*before, *name.split("."))
-            if isinstance(value, Mapping) and self._holds_configs(path):
-                flat |= self.flattened(value, path)
-            else:
-                flat[".".join(path)] = value
+            inside = isinstance(value, Mapping) and any(
+                _parts(old) and not isinstance(old, Mapping)
+                for full_path, old, _ in self.walk()
+                if _fits(path, full_path)
+            )
+            flat |= self.flattened(value, path) if inside else {".".join(path): value}
         return flat
 
-    def _holds_configs(self, path: Path) -> bool:
-        values = map(self.value_at, self.present(path))
-        return any(_parts(value) for value in values if not isinstance(value, Mapping))
+    def fitting(self, changes: Mapping[str, Any]) -> dict[str, Any]:
+        """Return those of `changes` that fit, by full path.
+
+        A change that fits several settings equally well (the steps of both members of "uc") goes to
+        each of them. Where two changes mean the same setting, the longer path counts:
+        "towers.steps" against the "steps" of a sum. A hyperparameter does not add its term.
+        """
+        flat = self.flattened(changes)
+        chosen: dict[Path, Any] = {}
+        for path in sorted(flat, key=lambda path: path.count(".")):
+            for full_path, field in self.matches(path).items():
+                term, name = full_path[:-1], full_path[-1]
+                optional = field is None and name != "weight" and term[-2:-1] == ("terms",)
+                if not optional or {term, term[:-1]} & chosen.keys():
+                    chosen[full_path] = flat[path]
+        return {".".join(full_path): value for full_path, value in chosen.items()}
 
     def value_at(self, path: Path) -> Any:
         """The value at a full path."""
         value: Any = self
         for step in path:
-            value = (
-                getattr(value, step)
-                if isinstance(value, Config)
-                else value[int(step)]
-                if isinstance(value, tuple)
-                else value[step]
-            )
+            if isinstance(value, Config):
+                value = getattr(value, step)
+            else:
+                value = value[int(step)] if isinstance(value, tuple) else value[step]
         return value
-
-    def index(self) -> Index:
-        """The tree's fields, to look up many paths in one walk."""
-        fields: Index = {}
-        for place, config, is_member in self._configs():
-            if is_member:
-                fields.setdefault(place[-1], {})[place] = None
-            for name, field in type(config).model_fields.items():
-                fields.setdefault(name, {})[(*place, name)] = field
-        return fields
-
-    def present(self, path: Path, index: Index | None = None) -> dict[Path, FieldInfo | None]:
-        """Fields of the tree that a path fits, by their full paths.
-
-        Args:
-            path: Steps of the path.
-            index: The tree's `index`, if it is known.
-        """
-        fields = (self.index() if index is None else index).get(path[-1], {})
-        return {place: field for place, field in fields.items() if _fits(path, place)}
-
-    def _configs(
-        self, place: Path = (), *, is_member: bool = False
-    ) -> Iterator[tuple[Path, "Config", bool]]:
-        """This configuration and all inside of it, by their full paths; of each, whether it is a
-        member of a tuple or of a mapping."""
-        yield place, self, is_member
-        for name, value in self:
-            for key, part in _parts(value):
-                yield from part._configs((*place, name, *key), is_member=bool(key))
-
-    def _matches(self, path: Path, index: Index | None = None) -> dict[Path, FieldInfo | None]:
-        found = self.present(path, index)
-        if not found and len(path) > 1:  # a term that is not there yet is named in full
-            optional = [place for place in self.optional_paths() if _fits(path, place)]
-            found = dict.fromkeys(place for place in optional if place[-len(path) :] == path)
-        return found
 
     def takes(self, path: str) -> bool:
         """Whether a dotted path fits any field."""
-        return bool(self._matches(tuple(path.split("."))))
+        return bool(self.matches(path))
 
-    def places(self, path: str) -> list[Path]:
-        """Full paths of the fields that a dotted path means.
+    def resolve(self, path: str) -> list[Path]:
+        """Return the full paths of the settings that a dotted path means.
 
         Raises:
             SettingsError: As `changed`.
         """
-        index = self.index()
-        near = self.nearest_places(path, index)
-        if not near:
+        matches = self.matches(path)
+        if not matches:
             hint = nearest(path, self.names())
             raise SettingsError(f"unknown setting {path!r}; {hint or 'cselab settings lists them'}")
-        if len(near) > 1 and all(_is_shared(self.present(place, index)[place]) for place in near):
-            return near
-        fields = sorted({".".join(_named(place)).removeprefix("method.") for place in near})
-        if len(fields) > 1:
-            raise SettingsError(f"{path!r} fits several settings; write {' or '.join(fields)}")
-        return near
+        names = sorted({".".join(_named(place)).removeprefix("method.") for place in matches})
+        if len(names) > 1 and not all(map(_is_shared, matches.values())):
+            raise SettingsError(f"{path!r} fits several settings; write {' or '.join(names)}")
+        return list(matches)
 
-    def nearest_places(self, path: str, index: Index | None = None) -> list[Path]:
-        """Full paths of the fields nearest to the root that a dotted path fits.
+    def matches(self, path: str) -> dict[Path, FieldInfo | None]:
+        """Return the shallowest fields that a dotted path fits, by full path; of shared ones, all.
 
-        Their names may differ. Of shared fields it is all of them; where the path fits none, it is
-        none.
-
-        Args:
-            path: Dotted path.
-            index: The tree's `index`, if it is known.
+        The fields' names may differ. An absent value (`optional_paths`) has no field.
         """
-        found = self._matches(tuple(path.split(".")), index)
-        if all(_is_shared(field) for field in found.values()):
-            return list(found)
+        wanted = tuple(path.split("."))
+        found = {place: field for place, _, field in self.walk() if _fits(wanted, place)}
+        if not found and len(wanted) > 1:
+            absent = (place for place in self.optional_paths() if place[-len(wanted) :] == wanted)
+            found = dict.fromkeys(absent)
+        if all(map(_is_shared, found.values())):
+            return found
         least = min(len(_named(place)) for place in found)
-        return [place for place in found if len(_named(place)) == least]
+        return {place: field for place, field in found.items() if len(_named(place)) == least}
 
     def names(self) -> set[str]:
         """Short and dotted names of all fields, for messages."""
-        full = [_named(place) for place, _ in self.paths()] + list(self.optional_paths())
+        full = [_named(place) for place, _, _ in self.walk()] + list(self.optional_paths())
         return {".".join(place[start:]) for place in full for start in range(len(place))}
 
     def with_value(self: Tree, place: Path, value: Any) -> Tree:
-        """The tree with one value, every node on the way validated again."""
+        """Return a copy with one value, every configuration on the way validated again.
+
+        Args:
+            place: Full path of the value.
+            value: The value; a bare one in the place of a configuration sets its `main` field.
+
+        Raises:
+            SettingsError: For a bad value.
+        """
         name, *rest = place
-        old = getattr(self, name)
-        if rest:
-            value = _replaced(old, tuple(rest), value)
-        fields = {key: getattr(self, key) for key in type(self).model_fields} | {name: value}
+        fields = {key: getattr(self, key) for key in type(self).model_fields}
+        fields[name] = _replaced(fields[name], tuple(rest), value)
         try:
             return type(self)(**fields)
         except ValidationError as error:
@@ -246,7 +224,7 @@ def shared(default: Any, **options: Any) -> Any:
 
 
 def explained(error: ValidationError) -> str:
-    """pydantic's first complaint in one line: the field, what was expected, what it got."""
+    """Return pydantic's first complaint in one line: the field, the expected value, the value."""
     first = error.errors()[0]
     where = ".".join(str(part) for part in first["loc"]) or "settings"
     message = first["msg"].removeprefix("Value error, ")
@@ -254,16 +232,16 @@ def explained(error: ValidationError) -> str:
         return message
     if first["type"] == "value_error":  # ours, which name the value
         return f"{where}: {message}"
-    said = f"{where}: {message} (got {first['input']!r})"
+    text = f"{where}: {message} (got {first['input']!r})"
     if first["type"] == "literal_error":
         valid = first["ctx"]["expected"].replace(" or ", ", ").replace("'", "").split(", ")
         hint = nearest(str(first["input"]), valid)
-        said += f"; {hint}" if hint else ""
-    return said
+        text += f"; {hint}" if hint else ""
+    return text
 
 
 def read_value(text: str) -> Any:
-    """What a value typed on a command line means: JSON where it is JSON, else the text itself.
+    """Read a value typed on a command line: as JSON where it is JSON, else the text itself.
 
     Examples:
         >>> from cselab.config import read_value
@@ -276,8 +254,8 @@ def read_value(text: str) -> Any:
         return {"True": True, "False": False, "None": None}.get(text, text)
 
 
-def _order(path: str) -> tuple[bool, int]:
-    """Methods first, for other settings depend on them; of each, what is nearer to the root."""
+def _methods_first(path: str) -> tuple[bool, int]:
+    """Sort key: methods first, for other settings depend on them; of each, the shallowest."""
     steps = path.split(".")
     return steps[-1] != "method", len(steps)
 
@@ -291,14 +269,6 @@ def _parts(value: Any) -> list[tuple[Path, Config]]:
     if isinstance(value, dict):  # of an abstract Mapping, this takes ten times as long
         return [((key,), item) for key, item in value.items() if isinstance(item, Config)]
     return []
-
-
-def _inside(value: Any) -> Iterator[tuple[Path, FieldInfo | None]]:
-    for key, part in _parts(value):
-        if key:
-            yield key, None
-        for path, field in part.paths():
-            yield (*key, *path), field
 
 
 def _named(place: Path) -> Path:
@@ -325,18 +295,27 @@ def _is_shared(field: FieldInfo | None) -> bool:
 
 def _replaced(old: Any, place: Path, value: Any) -> Any:
     """`old`, a configuration, a tuple or a mapping of some, with a value inside replaced."""
+    if not place:
+        return _merged(old, value)
     if isinstance(old, Config):
         return old.with_value(place, value)
-    first, *rest = place
+    first, rest = place[0], place[1:]
     if isinstance(old, tuple):
         members = list(old)
-        members[int(first)] = _replaced(members[int(first)], tuple(rest), value) if rest else value
+        members[int(first)] = _replaced(members[int(first)], rest, value)
         return tuple(members)
-    entry = old.get(first)
-    if not rest and isinstance(entry, Config) and not isinstance(value, (Mapping, Config)):
-        entry = entry.with_value((type(entry).main,), value)
-    elif rest and entry is not None:
-        entry = _replaced(entry, tuple(rest), value)
-    else:
-        entry = {rest[0]: value} if rest else value
-    return {**old, first: entry}
+    if first in old:
+        return {**old, first: _replaced(old[first], rest, value)}
+    return {**old, first: {rest[0]: value} if rest else value}
+
+
+def _merged(old: Any, value: Any) -> Any:
+    """`value`; a bare one sets the main field of a configuration, or of each of a tuple's."""
+    if isinstance(old, Config) and old.main and isinstance(value, (str, int, float)):
+        return old.with_value((old.main,), value)
+    if isinstance(old, tuple) and old and all(isinstance(one, Config) and one.main for one in old):
+        if isinstance(value, str):
+            return tuple(_merged(one, value) for one in old)
+        if isinstance(value, Sequence) and len(value) == len(old):
+            return tuple(map(_merged, old, value))
+    return value

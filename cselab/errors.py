@@ -9,6 +9,7 @@ FULL = (
     "Disk quota exceeded",
     "database or disk is full",
     "PytorchStreamWriter failed writing",
+    "PytorchStreamWriter: file write failed",
     "] . unexpected pos ",
 )
 """What the system, SQLite and torch say of a full disk."""

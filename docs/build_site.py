@@ -1,8 +1,8 @@
 """Build the documentation site in outputs/docs/site: `python docs/build_site.py [RUN]`.
 
 RUN is the folder of a finished `cselab run`, by default the newest: the site shows its notebooks.
-The pages are collected in outputs/docs/pages and keep the places that they have in the repository,
-so that a link works in both; pages of the API are generated, and equations become MathML. zensical
+The pages are collected in outputs/docs/pages under the paths that they have in the repository, so
+that a link works in both; pages of the API are generated, and equations become MathML. zensical
 builds the site from them (mkdocs.yml).
 """
 
@@ -31,7 +31,8 @@ COPIED = (
     "data/backbones/*/README.md",
     "data/reported/*.md",
     "notebooks/*.ipynb",
-    "outputs/reference/**/*",
+    "outputs/reference/*",
+    "outputs/reference/[!p]*/*",  # not the scripts in outputs/reference/pages
 )
 """Patterns of the repository's files that the site has."""
 PACKAGES = (
@@ -58,11 +59,10 @@ def copied() -> list[Path]:
     command = ["git", "ls-files", "--cached", "--others", "--exclude-standard", "-z"]
     listed = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True).stdout
     known = {ROOT / name for name in listed.split("\0") if name}
-    found = {path for pattern in COPIED for path in ROOT.glob(pattern) if path in known}
-    return sorted(found)
+    return sorted(known.intersection(path for pattern in COPIED for path in ROOT.glob(pattern)))
 
 
-def place(source: Path, target: Path, executed: Collection[str]) -> None:
+def copy(source: Path, target: Path, executed: Collection[str]) -> None:
     """Copy a file; a page with its equations as MathML, and its links to executed notebooks as
     links to their pages."""
     target.parent.mkdir(parents=True, exist_ok=True)
@@ -77,25 +77,24 @@ def place(source: Path, target: Path, executed: Collection[str]) -> None:
 
 def homes(package: str) -> dict[str, str]:
     """Names that the modules of a package define at their top, each with its module."""
-    folder = ROOT / Path(*package.split("."))
-    found = {}
-    for path in sorted(folder.rglob("*.py")):
+    modules = {}
+    for path in sorted((ROOT / Path(*package.split("."))).rglob("*.py")):
         module = ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
         for node in ast.parse(path.read_text(encoding="utf-8")).body:
             if isinstance(node, (ast.FunctionDef, ast.ClassDef)):
-                found.setdefault(node.name, module)
+                modules.setdefault(node.name, module)
             elif isinstance(node, (ast.Assign, ast.AnnAssign)):
                 targets = node.targets if isinstance(node, ast.Assign) else [node.target]
-                found |= {t.id: module for t in targets if isinstance(t, ast.Name)}
-    return found
+                modules |= {t.id: module for t in targets if isinstance(t, ast.Name)}
+    return modules
 
 
 def api_page(package: str) -> str:
     """A page of the API: the package's first lines, and each of its public names."""
-    module, where = importlib.import_module(package), homes(package)
+    module, modules = importlib.import_module(package), homes(package)
     names = getattr(module, "__all__", ["open_lab", "load"])
     parts = [f"# {package}", str(module.__doc__)]
-    parts += [f"::: {where[name]}.{name}" for name in names]
+    parts += [f"::: {modules[name]}.{name}" for name in names]
     return "\n\n".join(parts) + "\n"
 
 
@@ -119,7 +118,7 @@ def collect(run: Path) -> None:
     shutil.rmtree(PAGES, ignore_errors=True)
     executed = sorted(path.stem for path in run.glob("*.html") if path.stem != "index")
     for source in copied():
-        place(source, PAGES / source.relative_to(ROOT), executed)
+        copy(source, PAGES / source.relative_to(ROOT), executed)
     (PAGES / "api").mkdir()
     for package in PACKAGES:
         (PAGES / "api" / f"{package}.md").write_text(api_page(package), encoding="utf-8")

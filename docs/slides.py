@@ -1,34 +1,28 @@
 """A lecture's slides: `python docs/slides.py` writes `outputs/docs/slides.html`.
 
 One file that opens without a network. Figures are drawn from the losses and from the recorded
-results; numbers in the text are read from them."""
+results; numbers in the text are read from them.
+"""
 
 import json
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
+import jinja2
 import plotly.graph_objects as go
 import torch
-from result_values import SPREAD
 
 from cselab import evaluation, plots
 from cselab.headless.page import write_html
 from cselab.losses import info_nce
 from cselab.reporting import recorded
+from cselab.reporting.papers import SEED_SPREAD
 
-TARGET = Path(__file__).resolve().parents[1] / "outputs" / "docs" / "slides.html"
-STYLE = """<style>
-html { scroll-snap-type: y mandatory; } main { max-width: none; padding: 0; }
-section { min-height: 100vh; scroll-snap-align: start; padding: 4vh 6vw; display: flex;
-  flex-direction: column; } section h2 { font-size: 2.2em; margin: 0 0 0.3em; }
-section p { font-size: 1.35em; max-width: 46em; margin: 0.3em 0; }
-.plot { flex: 1; min-height: 55vh; }
-@media print { section { page-break-after: always; } }
-</style>"""
+FOLDER = Path(__file__).resolve().parent
+TARGET = FOLDER.parent / "outputs" / "docs" / "slides.html"
 
 
-@dataclass(frozen=True)
-class Slide:
+class Slide(NamedTuple):
     """A title, a question to the audience, a figure and what it shows."""
 
     title: str
@@ -130,7 +124,7 @@ def _layer_norms() -> Slide:
 
 def _seeds() -> Slide:
     gaps = [0.2 + 0.1 * i for i in range(19)]
-    spread = SPREAD * 2**0.5  # of a difference of two scores
+    spread = SEED_SPREAD * 2**0.5  # of a difference of two scores
     needed = [evaluation.seeds_needed(gap / spread) for gap in gaps]
     lines = {f"σ = {spread:.2f}, two independent SimCSEs on BERT-base": (gaps, needed)}
     titles = {"x_title": "true difference (points)", "y_title": "seeds"}
@@ -138,29 +132,23 @@ def _seeds() -> Slide:
     return Slide(
         "How many seeds does a gap take?",
         "A paired t test should find a difference of half a point four times in five. Fifty public "
-        f"seeds of SimCSE have scores with a standard deviation of {SPREAD}.",
+        f"seeds of SimCSE have scores with a standard deviation of {SEED_SPREAD}.",
         plots.line_chart(lines, title="", **titles, log_y=True),
         f"{half} seeds. A table of single runs cannot show it.",
     )
 
 
-def page(chosen: list[Slide]) -> str:
-    """The body of the page."""
-    parts = []
-    for number, slide in enumerate(chosen):
-        parts.append(
-            f"<section><h2>{number + 1}. {slide.title}</h2><p>{slide.question}</p>"
-            f"<div class='plot' id='figure-{number}'></div><details><summary>Reveal</summary>"
-            f"<p>{slide.answer}</p></details></section>"
-        )
-    return STYLE + f"<main>{''.join(parts)}</main>"
+def write_slides(target: Path = TARGET) -> None:
+    """Draw the slides and write their page."""
+    plots.use_theme()
+    chosen = slides()
+    figures = [slide.figure.update_layout(height=None, autosize=True) for slide in chosen]
+    template = jinja2.Template((FOLDER / "templates" / "slides.html.j2").read_text("utf-8"))
+    target.parent.mkdir(parents=True, exist_ok=True)
+    drawn = [json.loads(figure.to_json()) for figure in figures]
+    write_html(target, "Sentence embeddings", template.render(slides=chosen), drawn)
 
 
 if __name__ == "__main__":
-    plots.use_theme()
-    TARGET.parent.mkdir(parents=True, exist_ok=True)
-    chosen = slides()
-    figures = [slide.figure.update_layout(height=None, autosize=True) for slide in chosen]
-    drawn = [json.loads(figure.to_json()) for figure in figures]
-    write_html(TARGET, "Sentence embeddings", page(chosen), drawn)
+    write_slides()
     print(TARGET)

@@ -1,6 +1,6 @@
 """A finished run of a sweep, for tests of stores and reports."""
 
-from cselab.sweep.store import Result
+from cselab.experiments.store import Result
 
 RESULT = Result(
     key="k1",
@@ -8,7 +8,7 @@ RESULT = Result(
     method="simcse",
     seed=1,
     profile="tiny",
-    settings={"seed": 1},
+    settings={"seed": 1, "data": {"corpus": [], "sentences": 100, "nli": [], "triplets": 9}},
     source="s",
     data="d",
     seconds=2.0,

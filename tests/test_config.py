@@ -173,7 +173,6 @@ def test_terms_are_replaced_as_a_whole_and_set_one_by_one():
     """Prevents an ablation that keeps the term it is to leave out."""
     assert terms("jtcse") == {"nce": 1, "icnce": 1, "ictm": 1}
     assert terms("jtcse", terms=["nce", "icnce"]) == {"nce": 1, "icnce": 1}
-    assert terms("jtcse", terms="nce, icnce") == {"nce": 1, "icnce": 1}
     assert terms("jtcse", terms={"nce": 1, "ictm": 0.1}) == {"nce": 1, "ictm": 0.1}
     assert terms("jtcse", **{"terms.ictm": 0.1}) == {"nce": 1, "icnce": 1, "ictm": 0.1}
     assert terms("jtcse", **{"terms.ictm": 0}) == {"nce": 1, "icnce": 1}
@@ -196,7 +195,7 @@ def test_a_weight_keeps_the_hyperparameters_of_its_term():
     ("change", "message"),
     [
         ({"terms": ["nce", "icnse"]}, "unknown term 'icnse'; did you mean 'icnce'"),
-        ({"terms": "nce,nce"}, "the term 'nce' is named twice"),
+        ({"terms": ["nce", "nce"]}, "the term 'nce' is named twice"),
         ({"terms": {"nce": 0}}, "no term is left; give one of .* a weight"),
         ({"terms.ictm.varant": "released"}, "did you mean '.*ictm.variant'"),
         ({"terms.ictm.variant": "releasd"}, "variant: .*did you mean 'released'"),

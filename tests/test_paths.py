@@ -30,7 +30,7 @@ def test_a_path_in_a_setting_is_absolute_and_a_name_stays_a_name(tmp_path, monke
     }
     run = configure("jtcse", changes={name: value for name, (value, _) in given.items()})
     for name, (typed, path) in given.items():
-        (place,) = run.places(name)
+        (place,) = run.resolve(name)
         found = run.value_at(place)
         assert (",".join(found) if isinstance(found, tuple) else str(found)) == path
         assert absolute_paths(name, typed) == path  # `cselab run` means the same

@@ -322,20 +322,25 @@ const OF_A_SPACE = {
     return tape.scaled(modulus(tape, [a, b], swapped, [a, b], [a, b], variant), 0.5);
   },
 
-  align: (tape, [a, b], { t }, { temperature }) =>
-    tape.scaled(alignment(tape, a, b), t ?? 0.5 / temperature),
+  // InfoNCE's parts, at t = 1 / (2 temperature).
+  align: (tape, [a, b], options, { temperature }) =>
+    tape.scaled(alignment(tape, a, b), 0.5 / temperature),
 
-  uniform: (tape, views, { t }, { temperature }) =>
-    tape.mean(views.map((rows) => uniformity(tape, rows, t ?? 0.5 / temperature))),
+  uniform: (tape, views, options, { temperature }) =>
+    tape.mean(views.map((rows) => uniformity(tape, rows, 0.5 / temperature))),
 };
 
 // Terms between two towers: (tape, tower I, tower II, options, context).
 const OF_TWO_TOWERS = {
-  icnce(tape, i, ii, { variant, anchor }, { temperature, coin }) {
-    const [anchors, candidates] = anchor === "coin" && !coin ? [ii, i] : [i, ii];
+  icnce(tape, anchors, candidates, { variant }, { temperature }) {
     if (variant === "released")
       return otherView(tape, anchors.flat(), candidates.flat(), temperature);
     return tape.mean([0, 1].map((v) => infoNce(tape, anchors[v], candidates[v], temperature)));
+  },
+
+  icnce_by_coin(tape, i, ii, options, context) {
+    const [anchors, candidates] = context.coin ? [i, ii] : [ii, i];
+    return OF_TWO_TOWERS.icnce(tape, anchors, candidates, options, context);
   },
 
   ictm: (tape, i, ii, { variant }) => modulus(tape, i, ii, i, ii, variant),

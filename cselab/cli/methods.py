@@ -2,6 +2,7 @@
 
 import re
 from fnmatch import fnmatchcase
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -21,8 +22,8 @@ from cselab.cli.options import (
     parsed,
 )
 from cselab.errors import SettingsError
+from cselab.machine import cpu_count
 from cselab.paths import absolute
-from cselab.processors import cpu_count
 
 Modules = Annotated[
     list[Path] | None, typer.Option("-m", help="A .py file with methods of your own.")
@@ -43,7 +44,7 @@ def settings(
     cselab settings jtcse                             with the tiny profile
     cselab settings tncse --profile paper --preset released
     """
-    from cselab.experiments.config import configure
+    from cselab.experiments.run import configure
     from cselab.methods import load_method_file
 
     for module in modules or ():
@@ -70,10 +71,12 @@ def train(
     cselab train align_uniform -m my_method.py -p corpus=my.txt -p tasks=my_pairs.tsv
     accelerate launch --num_processes 4 -m cselab train jtcse -p profile=paper
     """
-    from cselab.sweep.single import train_one
+    from cselab.experiments.grid import one_run
+    from cselab.experiments.sweep import train_and_measure
 
     given = given_settings(parameter, taken=("methods", "notebooks", *OF_OUTPUTS))
-    train_one(method, parsed(given), outputs, store, modules or ())
+    run = one_run(method, parsed(given), modules or ())
+    train_and_measure(run, outputs, store)
 
 
 def sweep(
@@ -128,10 +131,11 @@ def sweep(
     cselab sweep grid.toml --scheduler tcp://host:8786             on SLURM, Kubernetes, SSH
     cselab report                                                  the results
     """
+    from cselab.experiments.cluster import connected
+    from cselab.experiments.grid import expand, module_files, read_grid
+    from cselab.experiments.sweep import sweep as run_sweep
+    from cselab.headless.runner import find_parameters
     from cselab.methods.registry import registered_by
-    from cselab.sweep.cluster import connected
-    from cselab.sweep.grid import expand, module_files, read_grid
-    from cselab.sweep.runner import sweep as do
 
     modules = [absolute(name) for name in method or () if name.endswith(".py")]
     named = [name for name in method or () if not name.endswith(".py")]
@@ -149,7 +153,8 @@ def sweep(
             named += own if mentioned.isdisjoint(own) else []
         declared = {"methods": named, "notebooks": notebook or []}
     whole = {**declared, **({"seeds": seeds} if seeds else {}), **axes}
-    runs = expand(whole, notebooks_folder(), modules=modules)
+    find_notebook = partial(find_parameters, notebooks_folder())
+    runs = expand(whole, modules=modules, find_notebook=find_notebook)
     patterns = only or ["*"]
     runs = [one for one in runs if any(fnmatchcase(one.label, pattern) for pattern in patterns)]
     if not runs:
@@ -161,7 +166,7 @@ def sweep(
     print(f"{len(runs)} runs; opening the cluster and the data …", flush=True)
     count = max(1, cpu_count() // threads) if workers is None else workers
     with connected(scheduler, count, threads) as client:
-        board = do(
+        board = run_sweep(
             client, runs, store or outputs / STORE, outputs, modules=modules, retries=retries
         )
     if board.failed:
@@ -213,7 +218,7 @@ def grade(
     cselab grade my_method.py --seeds 201-205
     """
     from cselab.course.grade import grade as grade_method
-    from cselab.sweep.grid import parse_seeds
+    from cselab.experiments.grid import parse_seeds
 
     settings = parsed(given_settings(parameter, taken=("profile", "seed", "seeds")))
     print(grade_method(method_file, seeds=parse_seeds(seeds), profile=profile, settings=settings))

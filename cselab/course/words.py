@@ -26,7 +26,7 @@ def tests(lab: Lab) -> str:
         >>> tests(open_lab("x"))
         'Synthetic'
     """
-    names = lab.test_tasks
+    names = lab.data.test_tasks
     return names[0] if len(names) == 1 else f"the average of {len(names)} tests"
 
 
@@ -180,7 +180,7 @@ def compare_with_recorded(lab: Lab, trained: Mapping[str, tuple[StsReport, Train
         >>> "with one seed, on 50 sentences" in box.data
         True
     """
-    text = "real" if lab.session.has_real_data else "synthetic"
+    text = "real" if lab.data.has_real_data else "synthetic"
     grid = f"{text}-papers"
     tables = recorded.tables(next(iter(trained)), list(trained), {text: grid})
     found, configs = tables[text], recorded.methods(grid)
@@ -204,10 +204,10 @@ def compare_with_recorded(lab: Lab, trained: Mapping[str, tuple[StsReport, Train
     return Markdown(
         "| | this page | steps | recorded, as the papers set it: mean ± sd | steps | seeds |\n"
         "|---|---|---|---|---|---|\n" + "\n".join(lines) + "\n\n"
-        f"**Why they differ.** This page trains with one seed, on {len(lab.text):,} sentences, "
-        "for the steps in the table; the recorded numbers are means over their seeds. It chooses "
-        f"checkpoints on {len(lab.session.dev_pairs):,} dev pairs, the recorded runs on all. The "
-        f"text is {text} in both. {differ}"
+        f"**Why they differ.** This page trains with one seed, on {len(lab.data.text):,} "
+        "sentences, for the steps in the table; the recorded numbers are means over their seeds. "
+        f"It chooses checkpoints on {len(lab.data.dev_pairs):,} dev pairs, the recorded runs on "
+        f"all. The text is {text} in both. {differ}"
     )
 
 

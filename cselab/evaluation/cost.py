@@ -23,8 +23,8 @@ class InferenceCost(NamedTuple):
     """GMACs of one sentence.
 
     Attributes:
-        linear: GMACs of the linear layers only, as in the papers.
-        with_attention: GMACs with the products inside attention.
+        linear: Linear layers only, as in the papers.
+        with_attention: Linear layers and the products inside attention.
 
     Examples:
         >>> from cselab.evaluation import InferenceCost
@@ -39,9 +39,6 @@ class InferenceCost(NamedTuple):
         """Score per GMAC of the linear layers, the eta of JTCSE Table VII.
 
         https://arxiv.org/abs/2505.02366.
-
-        Args:
-            score: Score of the encoder, such as its average over STS7.
         """
         return score / self.linear
 
@@ -51,14 +48,6 @@ def inference_cost(config: PreTrainedConfig, *, length: int = 64, towers: int = 
 
     The pooler is not counted, for inference does not read it. The model is on torch's meta device,
     without weights.
-
-    Args:
-        config: Configuration of the backbone.
-        length: Tokens of the sentence.
-        towers: Number of encoders.
-
-    Returns:
-        GMACs, with and without the products inside attention.
 
     Examples:
         >>> from transformers import BertConfig
@@ -81,9 +70,6 @@ def encoder_cost(encoder: Encoder, *, length: int = 64) -> InferenceCost:
     Args:
         encoder: A single tower, a twin, or an ensemble, or a training's result with one inside.
         length: Tokens of the sentence, with those of a prompt.
-
-    Returns:
-        GMACs, with and without the products inside attention.
 
     Raises:
         ModelError: For an encoder that runs no transformers model, or does not show it.
@@ -123,12 +109,7 @@ def twin_training_cost(
 
     Cross streams are counted, poolers are not.
 
-    Args:
-        config: Configuration of each tower.
-        length: Tokens of the sentence.
-
-    Returns:
-        A function of (cael, cross_stream), which raises the errors of `TwinEncoder`.
+    The function of (cael, cross_stream) raises the errors of `TwinEncoder`.
 
     Examples:
         >>> from transformers import BertConfig
@@ -178,10 +159,6 @@ def sentences_per_second(
     Args:
         encode: List of n strings -> (n, d) tensor or array.
         sentences: At least one sentence.
-        repeats: Timed passes.
-
-    Returns:
-        Sentences a second.
 
     Raises:
         DataError: Without a sentence, and as `as_sentences`.

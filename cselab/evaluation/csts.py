@@ -24,7 +24,7 @@ def evaluate_csts(
     Args:
         encode: As in `conditional_cosines`.
         data: Sentence pairs with conditions, from `load_csts`.
-        resamples: Number of bootstrap resamples of the rows, for the interval; 0 for none.
+        resamples: As in `evaluate_sts`.
 
     Returns:
         The score; its `by_subset` is by the slot that the condition asks for, of synthetic pairs.
@@ -61,7 +61,7 @@ def conditional_cosines(encode: Callable[..., Any], data: ConditionalData) -> np
         data: n rows, from `load_csts`.
 
     Returns:
-        The cosines, (n,).
+        (n,).
 
     Raises:
         DataError: For bad vectors.
@@ -86,12 +86,6 @@ def follows_condition(score: TaskScore) -> float:
 
     It counts the pairs that occur with two conditions of different ratings. Equal cosines (within
     TIE) count half, so that a model which ignores the condition has 50.
-
-    Args:
-        score: Score of `evaluate_csts`.
-
-    Returns:
-        A percentage, 0 to 100.
 
     Raises:
         DataError: Where no pair has two such conditions.

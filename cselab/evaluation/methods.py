@@ -30,7 +30,7 @@ def compare_methods(rows: pandas.DataFrame, against: str) -> pandas.DataFrame:
 
     Args:
         rows: Columns method, seed, average.
-        against: The method that the others are compared with.
+        against: Method that the others are compared with.
 
     Returns:
         One row per method, in the order of `rows`; columns COLUMNS.
@@ -75,14 +75,7 @@ def compare_methods(rows: pandas.DataFrame, against: str) -> pandas.DataFrame:
 
 
 def holm(p: np.ndarray) -> np.ndarray:
-    """Holm's step-down correction of p values, which controls the family-wise error rate.
-
-    Args:
-        p: Uncorrected, (n,).
-
-    Returns:
-        Corrected, (n,), in the same order.
-    """
+    """Holm's step-down correction of p values, (n,), which controls the family-wise error rate."""
     order = np.argsort(p)
     steps = np.maximum.accumulate(p[order] * np.arange(len(p), 0, -1))
     corrected = np.empty_like(p)

@@ -25,7 +25,7 @@ class MtebEncoder(AbsEncoder):
     Args:
         encoder: The encoder.
         name: Name of the model in the result files, "owner/name" as on the hub.
-        revision: Revision of the model, by which mteb names its folder of results.
+        revision: Names its folder of results.
 
     Examples:
         >>> from cselab import load
@@ -49,22 +49,16 @@ class MtebEncoder(AbsEncoder):
         self._vectors: dict[str, np.ndarray] = {}
 
     def encode(self, inputs: Any, *, task_metadata: Any, **_: Any) -> np.ndarray:
-        """Embeddings of the texts of mteb's loader, (n, d) float32.
-
-        Args:
-            inputs: mteb's loader of n texts.
-            task_metadata: Metadata of the task that asks; its texts are kept until another one
-                asks.
+        """Embeddings of the n texts of mteb's loader, (n, d) float32, kept until the next task.
 
         Raises:
             DataError: For vectors that are not finite or not (n, d).
         """
         texts = list(inputs.dataset["text"])
-        new = list(dict.fromkeys(texts))
-        if task_metadata.name == self._task:
-            new = [text for text in new if text not in self._vectors]
+        distinct = dict.fromkeys(texts)
+        new = [text for text in distinct if text not in self._vectors]
         if task_metadata.name != self._task or len(self._vectors) + len(new) > KEPT_TEXTS:
-            self._task, self._vectors, new = task_metadata.name, {}, list(dict.fromkeys(texts))
+            self._task, self._vectors, new = task_metadata.name, {}, list(distinct)
         if new:
             rows: np.ndarray = finite_rows(self.encoder.encode(new), len(new)).astype(np.float32)
             self._vectors.update(zip(new, rows, strict=True))

@@ -55,15 +55,11 @@ def run_mteb(
     Args:
         encoder: The encoder.
         tasks: Tasks of `find_tasks` or `feed`.
-        results: A folder in mteb's layout: results/<owner>__<name>/<revision>/<task>.json. mteb
-            reads it with `mteb.cache.ResultCache(results).load_results()`.
+        results: Folder of mteb's `ResultCache`: results/<owner>__<name>/<revision>/<task>.json.
         name: Name of the encoder.
-        revision: Revision of the encoder; another encoder of the same name needs another revision,
-            such as the fingerprint of its folder, or it gets the results of the first.
-        say: Function that is called with one line per task.
-
-    Returns:
-        mteb's results, of tasks that were evaluated or have been before.
+        revision: Another encoder of the same name needs another one, such as the fingerprint of
+            its folder, or it gets the results of the first.
+        say: Called with one line per task.
 
     Raises:
         DataError: For vectors that are not finite, a full disk, and results that this user cannot
@@ -89,20 +85,26 @@ def run_mteb(
 def _run(
     model: MtebEncoder, tasks: Sequence[AbsTask], cache: ResultCache, say: Callable[[str], None]
 ) -> list[TaskResult]:
-    finished = {task.metadata.name: _finished(cache, task, model) for task in tasks}
+    finished = [_finished(cache, task, model) for task in tasks]
     done = []
-    for task in tasks:
-        task_name, kept = task.metadata.name, finished[task.metadata.name]
-        if kept is not None and not kept.get_missing_evaluations(task):
-            done.append(kept)
-            say(f"{_line(task, kept)} (finished before)")
+    for task, result in zip(tasks, finished, strict=True):
+        if result is not None and not result.get_missing_evaluations(task):
+            done.append(result)
+            say(f"{_line(task, result)} (finished before)")
             continue
-        fed = task.data_loaded
-        if not fed and (problem := _load(task)):
-            say(f"{task_name}: left out: {problem}")
+        was_loaded = task.data_loaded
+        if not was_loaded and (problem := _load(task)):
+            say(f"{task.metadata.name}: left out: {problem}")
             continue
-        done.append(_evaluate(model, task, cache, from_scratch=kept is None))
-        if not fed:
+        # mteb itself does not compare the revision of the data
+        overwrite = "always" if result is None else "only-missing"
+        options = {"co2_tracker": False, "show_progress_bar": False}
+        with _quiet():
+            report = mteb.evaluate(
+                model, task, cache=cache, overwrite_strategy=overwrite, **options
+            )
+        done.append(report.task_results[0])
+        if not was_loaded:
             task.unload_data()
         say(_line(task, done[-1]))
     return done
@@ -111,13 +113,9 @@ def _run(
 def kept_results(results: str | Path, *, name: str, revision: str) -> list[TaskResult]:
     """All results of an encoder, of this run and of earlier ones; a line names damaged files.
 
-    Args:
-        results: As in `run_mteb`.
-        name: As in `run_mteb`.
-        revision: As in `run_mteb`.
+    Arguments are `run_mteb`'s.
     """
-    cache = ResultCache(results)
-    folder = cache.get_task_result_path("task", f"cselab/{name}", revision).parent
+    folder = ResultCache(results).get_task_result_path("task", f"cselab/{name}", revision).parent
     files = sorted(folder.glob("*.json"))
     found = [_read(path) for path in files if path.stem != "model_meta"]
     return [result for result in found if result is not None]
@@ -136,34 +134,18 @@ def _read(path: Path) -> TaskResult | None:
 def _finished(cache: ResultCache, task: AbsTask, model: MtebEncoder) -> TaskResult | None:
     """The result file of a task, if it is of the same data."""
     path = cache.get_task_result_path(task.metadata.name, model.mteb_model_meta)
-    found = _read(path) if path.is_file() else None
-    same = found is not None and found.dataset_revision == task.metadata.revision
-    return found if same else None
+    result = _read(path) if path.is_file() else None
+    return result if result and result.dataset_revision == task.metadata.revision else None
 
 
 def _load(task: AbsTask) -> str:
-    """Load a task from the hub; what went wrong, in one line, or ""."""
+    """Load a task from the hub; returns what went wrong, in one line, or ""."""
     try:
         task.load_data()
     except Exception as error:  # each data set has its own ways to fail
         reason = " ".join(str(error).split())[:160]
         return f"{task.metadata.dataset['path']} does not load ({type(error).__name__}: {reason})"
     return ""
-
-
-def _evaluate(
-    model: MtebEncoder, task: AbsTask, cache: ResultCache, *, from_scratch: bool
-) -> TaskResult:
-    with _quiet():
-        found = mteb.evaluate(
-            model,
-            task,
-            cache=cache,
-            overwrite_strategy="always" if from_scratch else "only-missing",
-            co2_tracker=False,
-            show_progress_bar=False,
-        )
-    return found.task_results[0]
 
 
 @contextlib.contextmanager

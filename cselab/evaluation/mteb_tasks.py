@@ -139,14 +139,14 @@ def find_tasks(names: Sequence[str], languages: Sequence[str] = ()) -> list[AbsT
     for name in names:
         task, _, subset = name.partition("/")
         subsets.setdefault(task, []).append(subset)
-    found = [task for name, chosen in subsets.items() for task in _open(name, chosen)]
-    for task in found:
+    tasks = [task for name, chosen in subsets.items() for task in _open(name, chosen)]
+    for task in tasks:
         if task.metadata.modalities != ["text"]:
             reads = ", ".join(task.metadata.modalities)
             raise SettingsError(f"{task.metadata.name} reads {reads}; expected a task of text")
         if "test" in task.metadata.eval_splits:
             task.filter_eval_splits(["test"])
-    return in_languages(found, languages) if languages else found
+    return in_languages(tasks, languages) if languages else tasks
 
 
 def in_languages(tasks: Sequence[AbsTask], languages: Sequence[str]) -> list[AbsTask]:
@@ -159,29 +159,28 @@ def in_languages(tasks: Sequence[AbsTask], languages: Sequence[str]) -> list[Abs
     Raises:
         SettingsError: For a language that no task has.
     """
-    wanted = [LANGUAGES.get(code, code).split("-")[0] for code in languages]
-    having = {code for task in tasks for codes in _codes(task).values() for code in codes}
-    for given, code in zip(languages, wanted, strict=True):
-        if code not in having:
+    codes = [LANGUAGES.get(name, name).split("-")[0] for name in languages]
+    known = {code for task in tasks for code in task.metadata.languages}
+    for name, code in zip(languages, codes, strict=True):
+        if code not in known:
             names = ", ".join(task.metadata.name for task in tasks)
             raise SettingsError(
-                f"no task of {names} has the language {given!r}; they have "
-                f"{', '.join(sorted(having))}"
+                f"no task of {names} has the language {name!r}; they have "
+                f"{', '.join(sorted(known))}"
             )
-    for task in tasks:
-        task.hf_subsets = [name for name, codes in _codes(task).items() if codes & set(wanted)]
-    return [task for task in tasks if task.hf_subsets]
+    having = [task for task in tasks if set(task.metadata.languages) & set(codes)]
+    return [task.filter_languages(codes) for task in having]
 
 
 def _open(name: str, subsets: Sequence[str]) -> list[AbsTask]:
     """A task, or the parts of an aggregate, with some subsets; "" is all of them."""
-    found = _by_name(name)
-    for task in found if all(subsets) else []:
+    tasks = _by_name(name)
+    for task in tasks if all(subsets) else []:
         for subset in subsets:
             if subset not in task.hf_subsets:
                 raise SettingsError(f"{name} has no {subset!r}; {suggest(subset, task.hf_subsets)}")
         task.hf_subsets = list(dict.fromkeys(subsets))
-    return found
+    return tasks
 
 
 def _by_name(name: str) -> list[AbsTask]:
@@ -198,9 +197,3 @@ def _by_name(name: str) -> list[AbsTask]:
                 "docs/how-to/mteb.md lists those with local data, mteb.get_tasks() all of mteb's"
             ) from None
     return list(task.tasks) if isinstance(task, AbsTaskAggregate) else [task]
-
-
-def _codes(task: AbsTask) -> dict[str, set[str]]:
-    """ISO 639-3 codes of the languages of each subset."""
-    subsets = task.metadata.hf_subsets_to_langscripts
-    return {name: {code.split("-")[0] for code in codes} for name, codes in subsets.items()}

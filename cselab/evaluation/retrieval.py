@@ -40,9 +40,6 @@ def caption_retrieval(
             `scenes`.
         scenes: Groups of equal size; the first caption of each group is the query.
 
-    Returns:
-        Percentages of the scenes.
-
     Raises:
         DataError: For fewer than two scenes, groups of fewer than two captions or of different
             sizes, and vectors that are not finite or not (n, d).
@@ -55,19 +52,19 @@ def caption_retrieval(
         >>> score.accuracy_at_1, score.strict_accuracy, score.k
         (100.0, 100.0, 2)
     """
-    scenes = [as_sentences(scene, "a scene") for scene in scenes]
-    sizes = {len(scene) for scene in scenes}
-    if len(scenes) < 2 or len(sizes) != 1 or min(sizes) < 2:
+    groups = [as_sentences(scene, "a scene") for scene in scenes]
+    sizes = {len(scene) for scene in groups}
+    if len(groups) < 2 or len(sizes) != 1 or min(sizes) < 2:
         raise DataError(
             "retrieval needs at least 2 scenes with the same number of captions, 2 or more; got "
-            f"{len(scenes)} scenes with {', '.join(map(str, sorted(sizes))) or 'no'} captions"
+            f"{len(groups)} scenes with {', '.join(map(str, sorted(sizes))) or 'no'} captions"
         )
     size = sizes.pop()
-    captions = [caption for scene in scenes for caption in scene]
+    captions = [caption for scene in groups for caption in scene]
     unit = unit_rows(encode(captions), len(captions))
     first_copy: dict[str, int] = {}
     unit = unit[[first_copy.setdefault(caption, i) for i, caption in enumerate(captions)]]
-    scene_of: np.ndarray = np.repeat(np.arange(len(scenes)), size)
+    scene_of: np.ndarray = np.repeat(np.arange(len(groups)), size)
     first_captions = np.arange(0, len(unit), size)
     first = strict = 0
     for start in range(0, len(first_captions), 1024):  # 1024 rows of similarities in memory
@@ -80,4 +77,4 @@ def caption_retrieval(
         same_scene = np.where(same, similar, np.nan)
         first += int((np.nanmax(same_scene, 1) > others).sum())
         strict += int((np.nanmin(same_scene, 1) > others).sum())
-    return RetrievalScore(100 * first / len(scenes), 100 * strict / len(scenes), size - 1)
+    return RetrievalScore(100 * first / len(groups), 100 * strict / len(groups), size - 1)

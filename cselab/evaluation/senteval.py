@@ -42,9 +42,6 @@ class Settings:
     """Settings of the classifier and of the cross-validation.
 
     Attributes:
-        folds: Number of folds of the cross-validation.
-        optimizer: Optimizer of the classifier.
-        batch_size: Rows of a mini-batch.
         patience: Failures to improve after which training stops at the next one.
         epochs: Passes over the training rows between two scores.
     """
@@ -103,7 +100,6 @@ def senteval_accuracy(
     Args:
         x: Features of each part, (n, d), in SentEval's order (`sorted_rows`).
         y: Labels of each part, (n,).
-        settings: One of SETTINGS.
         seed: Seed of the classifiers and, for tasks with parts, of the folds.
     """
     rows, start = {}, 0
@@ -126,19 +122,15 @@ def senteval_accuracy(
 
 
 def sorted_rows(parts: Mapping[str, LabelledText]) -> dict[str, LabelledText]:
-    """Rows of each part by number of words (of both texts of a pair), then by label.
-
-    Args:
-        parts: As `load_transfer` returns them.
-    """
-    found = {}
+    """Rows of each part by number of words (of both texts of a pair), then by label."""
+    by_part = {}
     for name, part in parts.items():
         lengths = zip(*([len(text.split()) for text in texts] for texts in part.texts), strict=True)
         keys = list(zip(lengths, part.labels, strict=True))
         order = sorted(range(len(keys)), key=keys.__getitem__)
         texts = tuple([texts[i] for i in order] for texts in part.texts)
-        found[name] = LabelledText(texts, part.labels[order])
-    return found
+        by_part[name] = LabelledText(texts, part.labels[order])
+    return by_part
 
 
 @dataclass(frozen=True)
@@ -154,24 +146,24 @@ class _Task:
     def nested(self) -> float:
         every = np.arange(len(self.y))
         folds = self.folds(every, SEED)
-        found = [self.cross_validated(*fold, fold_seed=SEED) for fold in folds]
-        return round(float(np.mean(found)), 2)
+        accuracies = [self.cross_validated(*fold, fold_seed=SEED) for fold in folds]
+        return round(float(np.mean(accuracies)), 2)
 
     def cross_validated(self, train: np.ndarray, test: np.ndarray, *, fold_seed: int) -> float:
         """Test accuracy with the penalty that scores best over folds of `train`."""
         folds = list(self.folds(train, fold_seed))
-        found = np.empty((len(PENALTIES), len(folds)))
+        accuracy = np.empty((len(PENALTIES), len(folds)))
         for size in {len(part) for part, _ in folds}:
             some = [i for i, (part, _) in enumerate(folds) if len(part) == size]
             inner, dev = (np.stack([folds[i][k] for i in some]) for k in (0, 1))
-            fits = self.fit(_with_each_penalty(inner, dev))
-            found[:, some] = fits.accuracy.reshape(len(PENALTIES), len(some))
-        best = _best_penalty(found.mean(axis=1))
+            fits = self.fit(_for_each_penalty(inner, dev))
+            accuracy[:, some] = fits.accuracy.reshape(len(PENALTIES), len(some))
+        best = _best_penalty(accuracy.mean(axis=1))
         return self.score(self.fit(Fits(train[None], None, best)), test)
 
     def split(self, train: np.ndarray, dev: np.ndarray, test: np.ndarray) -> float:
         """Test accuracy with the penalty that scores best on `dev`."""
-        fits = self.fit(_with_each_penalty(train[None], dev[None]))
+        fits = self.fit(_for_each_penalty(train[None], dev[None]))
         best = _best_penalty(fits.accuracy)
         return self.score(self.fit(Fits(train[None], dev[None], best)), test)
 
@@ -240,7 +232,7 @@ class _Task:
             optimizer.step()
 
 
-def _with_each_penalty(train: np.ndarray, dev: np.ndarray) -> Fits:
+def _for_each_penalty(train: np.ndarray, dev: np.ndarray) -> Fits:
     """A classifier for each penalty and each fold: (penalties × folds) of them, folds innermost."""
     times = len(PENALTIES)
     penalty: np.ndarray = np.repeat(PENALTIES, len(train))

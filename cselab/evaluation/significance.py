@@ -12,7 +12,7 @@ from cselab.errors import DataError
 from cselab.evaluation.sts import StsReport, TaskScore, resampled
 
 FEWEST_SEEDS = 3
-"""Of a comparison: two have an interval too wide to say anything."""
+"""Seeds of a comparison; with two, the interval is too wide to say anything."""
 
 
 @dataclass(frozen=True)
@@ -20,11 +20,8 @@ class SeedComparison:
     """Method a minus method b over n common seeds, in points; printed as a sentence.
 
     Attributes:
-        n: Number of seeds.
-        mean: Mean of the differences.
         sd: Standard deviation of the differences.
         low: Lower end of the 95 % t interval of the mean difference.
-        high: Upper end of the interval.
         p: Of the two-sided paired t test, below 0.05 where the interval leaves out 0; NaN where the
             difference is the same at every seed and not 0, which has no test.
         effect: Cohen's d of paired differences (mean / sd).
@@ -71,9 +68,6 @@ def compare_seeds(a: ArrayLike, b: ArrayLike) -> SeedComparison:
         a: Scores of one method, one a seed, (n,).
         b: Scores of the other, (n,); equal positions have equal seeds.
 
-    Returns:
-        The difference a - b with its interval, test and power.
-
     Raises:
         DataError: For different lengths, fewer than three seeds, or values that are not finite.
 
@@ -119,11 +113,6 @@ def paired_t_power(effect: float, n: int, *, level: float = 0.05) -> float:
 
     Args:
         effect: True effect size d: mean of the paired differences / their standard deviation.
-        n: Number of seeds.
-        level: Level of significance.
-
-    Returns:
-        A probability.
 
     Examples:
         >>> from cselab.evaluation import paired_t_power
@@ -142,12 +131,8 @@ def seeds_needed(effect: float, *, power: float = 0.8, most: int = 100_000) -> i
     """Smallest number of seeds for which `paired_t_power` reaches `power`.
 
     Args:
-        effect: True effect size d, as in `paired_t_power`.
-        power: Power to reach.
-        most: What is returned where more would be needed.
-
-    Returns:
-        A number of seeds, from 3 to `most`.
+        effect: As in `paired_t_power`.
+        most: Returned where more would be needed.
 
     Examples:
         >>> from cselab.evaluation import seeds_needed
@@ -171,10 +156,7 @@ def seeds_for_width(sd: float, half_width: float, *, most: int = 10_000) -> int:
     Args:
         sd: Standard deviation of the paired differences.
         half_width: Distance from the mean to either end of the interval, in the unit of `sd`.
-        most: What is returned where more would be needed.
-
-    Returns:
-        A number of seeds, from 3 to `most`.
+        most: Returned where more would be needed.
 
     Examples:
         >>> from cselab.evaluation import seeds_for_width
@@ -195,7 +177,6 @@ class PairComparison:
     Attributes:
         difference: Difference on the test pairs themselves.
         low: Lower end of the 95 % bootstrap interval.
-        high: Upper end of the interval.
         p_bootstrap: Two-sided; from the share of resampled differences on the other side of 0.
     """
 
@@ -210,16 +191,7 @@ def compare_pairs(
 ) -> PairComparison:
     """Compare two trained models on the pairs of one task by a paired bootstrap over the pairs.
 
-    The result says nothing about other seeds.
-
-    Args:
-        a: Score of one model.
-        b: Score of the other.
-        resamples: Bootstrap resamples.
-        seed: Seed of the resamples.
-
-    Returns:
-        The difference a - b with its interval and p.
+    The result, a minus b, says nothing about other seeds.
 
     Raises:
         DataError: Unless both scores are of the same pairs.
@@ -245,17 +217,8 @@ def compare_averages(
 
     The pairs of each test are resampled by themselves. Of one test it is `compare_pairs`.
 
-    Args:
-        a: Report of one model.
-        b: Report of the other, of the same tests in the same order.
-        resamples: Bootstrap resamples.
-        seed: Seed of the resamples.
-
-    Returns:
-        The difference a - b of the averages with its interval and p.
-
     Raises:
-        DataError: Unless both reports are of the same pairs.
+        DataError: Unless both reports are of the same pairs, in the same order of tests.
 
     Examples:
         >>> from cselab.evaluation import compare_averages, evaluate_sts

@@ -104,12 +104,7 @@ def _accuracy(
 def features(
     encode: Callable[[list[str]], Any], parts: dict[str, LabelledText]
 ) -> dict[str, np.ndarray]:
-    """Features of each part: embeddings, (n, d), or for pairs |u - v| and u * v, (n, 2d).
-
-    Args:
-        encode: As in `evaluate_transfer`.
-        parts: As `load_transfer` returns them.
-    """
+    """Features of each part: embeddings, (n, d), or for pairs |u - v| and u * v, (n, 2d)."""
     sentences = list(
         dict.fromkeys(s for part in parts.values() for texts in part.texts for s in texts)
     )

@@ -4,27 +4,29 @@
 `open_lab` is the same for a notebook.
 """
 
+from cselab.experiments.cache import Cache
 from cselab.experiments.check import check
-from cselab.experiments.config import Machine, RunConfig, configure
+from cselab.experiments.data import RunData
 from cselab.experiments.lab import Lab, open_lab
+from cselab.experiments.measures import comparison
 from cselab.experiments.profiles import PROFILES
-from cselab.experiments.scores import comparison, evaluate
-from cselab.experiments.session import Session
-from cselab.experiments.train import Trained, train
-from cselab.experiments.workspace import Workspace
+from cselab.experiments.run import Machine, RunConfig, Setup, configure, set_up
+from cselab.experiments.train import Trained, evaluate, train
 
 __all__ = [
     "PROFILES",
+    "Cache",
     "Lab",
     "Machine",
     "RunConfig",
-    "Session",
+    "RunData",
+    "Setup",
     "Trained",
-    "Workspace",
     "check",
     "comparison",
     "configure",
     "evaluate",
     "open_lab",
+    "set_up",
     "train",
 ]

@@ -1,21 +1,31 @@
 """Find and open all inputs of a run before its first training step."""
 
-import re
-import tempfile
+import inspect
+import traceback
 from collections.abc import Sequence
 from pathlib import Path
 
 import torch
 
-from cselab.errors import CselabError
-from cselab.experiments.config import RunConfig
-from cselab.experiments.session import Session, refuse_tests_as_dev
-from cselab.experiments.train import train_node
-from cselab.experiments.workspace import Workspace
+from cselab.data.translation.translators import PreparedTrips
+from cselab.errors import CselabError, DataError, SettingsError
+from cselab.experiments.cache import Cache
+from cselab.experiments.data import refuse_tests_as_dev
+from cselab.experiments.run import RunConfig
+from cselab.experiments.train import teachers_of, trained_towers
+from cselab.methods import Batch, Method, MethodConfig, StepContext, create, registered
+from cselab.methods.config import TrainedConfig
+from cselab.methods.training_free import Materials
+from cselab.models.encode import Encoder
+from cselab.models.prompts import fill_prompt
+from cselab.training.checks import check_trainable
 from cselab.training.distributed import rank_and_world
 
+SENTENCES_TRIED = 4
+"""Number of sentences whose vectors try the terms before any training."""
 
-def check(runs: Sequence[RunConfig], session: Session | None = None) -> None:
+
+def check(runs: Sequence[RunConfig], cache: Cache | None = None) -> None:
     """Find and open all inputs of `runs`, for training and evaluation, before the first step.
 
     Text, tests and dev pairs are read; the methods are built from start to end (backbones, poolers,
@@ -24,7 +34,7 @@ def check(runs: Sequence[RunConfig], session: Session | None = None) -> None:
 
     Args:
         runs: Runs that share one `data`.
-        session: A session that has already read the data; None: a new one.
+        cache: A cache that has already read the data; None: a new one.
 
     Raises:
         SettingsError: For a setting that does not fit; the run would raise it, too, hours later.
@@ -38,22 +48,15 @@ def check(runs: Sequence[RunConfig], session: Session | None = None) -> None:
         checked: 200 sentences (embedded (synthetic text)); dev Synthetic,
         tests Synthetic (embedded); simcse can be built
     """
-    if session is None:
-        session = Session(Workspace(runs[0].machine), runs[0].data)
-    tests, dev, text = session.test_data, session.dev_pairs, session.text
+    cache = cache or Cache(runs[0])
+    tests, dev, text = cache.data.test_data, cache.data.dev_pairs, cache.data.text
     refuse_tests_as_dev(dev, tests)
-    with tempfile.TemporaryDirectory(prefix="cselab-check-") as folder:
-        rehearsal = Session(session.workspace, session.data, Path(folder))
-        rehearsal.text, rehearsal.dev_pairs = text, dev
-        for run in runs:
-            try:
-                with torch.random.fork_rng(devices=[]):
-                    train_node(rehearsal, run.method)
-            except CselabError as error:  # the path of a stand-in would mean nothing to the user
-                backbone = _backbone_name(run)
-                stand_in = rf"{re.escape(folder)}/\S+?/encoder(/tower_ii?)?"
-                message = re.sub(stand_in, backbone.replace("\\", "/"), str(error))
-                raise type(error)(f"{run.method.method}: {message}") from None
+    for run in runs:
+        try:
+            with torch.random.fork_rng(devices=[]):
+                _build(cache, run.method)
+        except CselabError as error:
+            raise type(error)(f"{run.method.method}: {error}") from None
     if rank_and_world()[0]:
         return
     names = ", ".join(dict.fromkeys(run.method.method for run in runs))
@@ -68,6 +71,101 @@ def check(runs: Sequence[RunConfig], session: Session | None = None) -> None:
         )
 
 
-def _backbone_name(run: RunConfig) -> str:
-    places = [place for place, _ in run.paths() if place[-1] in ("backbone", "decoder")]
-    return run.value_at(places[0]) if places else ""
+def _build(cache: Cache, node: MethodConfig) -> Encoder:
+    """The encoder of a node with the weights that its training would start from."""
+    if not isinstance(node, TrainedConfig):
+        return _build_untrained(cache, node)
+    for tower in trained_towers(node):
+        _build(cache, tower)
+    node, folders = _untrained_start(cache, node)
+    method = create(node, folders=folders)
+    _check_rows(cache, method)
+    teachers = [_build(cache, teacher) for teacher in teachers_of(node)]
+    batch = example_batch(cache, method, SENTENCES_TRIED)
+    if teachers:
+        teacher = registered(node.method).targets(teachers)
+        batch["target"] = teacher(cache.data.sentences(SENTENCES_TRIED))
+    _try_terms(method, batch)
+    return method.encoder
+
+
+def _build_untrained(cache: Cache, node: MethodConfig) -> Encoder:
+    kind = registered(node.method)
+    parts = [_build(cache, part) for part in node.parts]
+    if kind.fits:  # fitting takes its time
+        kind.check(node, parts, len(cache.data.text_of(node)))
+        if parts:
+            return parts[0]
+        kind = registered("untrained")
+        node = kind.Config(backbone=node.pretrained_model)
+    materials = Materials(parts, cache.data.sentences, cache.data.model_folder, cache.device)
+    return kind.encoder(node, materials)
+
+
+def _untrained_start(cache: Cache, node: TrainedConfig) -> tuple[TrainedConfig, list[str]]:
+    """The node and the folders to build it from before its towers are trained: their models'.
+
+    A tower that draws a fresh pooler would save it, so the node may draw one too.
+    """
+    folders, pooler = [], getattr(node, "pooler", None)
+    for tower in trained_towers(node):
+        start, (folder, *_) = _untrained_start(cache, tower)
+        folders.append(folder)
+        if pooler and getattr(start, "pooler", pooler) == "fresh":
+            node = node.model_copy(update={"pooler": "fresh"})
+    return node, folders or [str(cache.data.model_folder(node.pretrained_model))]
+
+
+def _check_rows(cache: Cache, method: Method) -> None:
+    """Check the method's training rows: their number, its schedule and its round trips."""
+    node = method.settings
+    triplets = method.reads == "triplets"
+    count = len(cache.data.triplets if triplets else cache.data.text)
+    if count < node.schedule.batch_size:
+        raise DataError(
+            f"{count} {'triplets' if triplets else 'sentences'} are fewer than one batch of "
+            f"{node.schedule.batch_size}; give more, or a smaller batch"
+        )
+    check_trainable(method, node.schedule, cache.device)
+    if node.trips:
+        translator = cache.translator(node.trips)
+        if isinstance(translator, PreparedTrips):
+            translator(cache.data.sentences())
+
+
+def _try_terms(method: Method, batch: Batch) -> None:
+    """Compute the terms of a batch of the schedule's size, of the vectors of a few sentences.
+
+    Raises SettingsError, with the line of the method's file.
+    """
+    places = torch.arange(method.settings.schedule.batch_size)
+    try:
+        outputs = method(batch).map(lambda rows: rows[:, places % rows.shape[1]])
+        method.compare(outputs, StepContext(seed=0, step=0, coin=True))
+    except CselabError:
+        raise
+    except Exception as error:  # whatever a user's code may raise
+        file = inspect.getfile(type(method))
+        frames = traceback.extract_tb(error.__traceback__)
+        line = next((frame.lineno for frame in reversed(frames) if frame.filename == file), None)
+        raise SettingsError(
+            f"{Path(file).name}, line {line}: {type(error).__name__}: {error}; correct the method"
+        ) from error
+
+
+def example_batch(cache: Cache, method: Method, count: int) -> Batch:
+    """The first `count` sentences or triplets as a batch of `method`, on the processor.
+
+    It has no teachers' vectors.
+    """
+    tokenizer = method.encoder.tokenizer
+    if method.reads == "triplets":
+        triplets = cache.data.triplets[:count]
+        sides = zip(*((t.anchor, t.entailed, t.contradicted) for t in triplets), strict=True)
+        text = [line for side in sides for line in side]
+        if prompt := getattr(method.settings, "prompt", ""):
+            text = fill_prompt(prompt, text, tokenizer, method.settings.schedule.max_length)
+    else:
+        text = cache.data.sentences(count) * method.views
+    options = {"padding": True, "truncation": True, "max_length": 64, "return_tensors": "pt"}
+    return dict(tokenizer(text, padding_side="right", return_token_type_ids=False, **options))

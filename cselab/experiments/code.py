@@ -1,13 +1,21 @@
 """Which code a training runs: part of its key, with docstrings, comments and layout left out."""
 
 import ast
+import contextlib
 import functools
 import hashlib
+import json
+import sys
+import sysconfig
 import textwrap
 from collections.abc import Iterator
 from pathlib import Path
 
+from cselab.methods.registry import method_sources
+
 PACKAGE = Path(__file__).resolve().parents[1]
+SCHEMES = ("stdlib", "platstdlib", "purelib", "platlib")
+LIBRARIES = tuple(Path(sysconfig.get_paths()[name]).resolve() for name in SCHEMES)
 TRAINING = (
     "cselab.training.fit",
     "cselab.experiments.rows",
@@ -21,21 +29,89 @@ def code_of(kind: type) -> str:
     """Sixteen hex digits of the code that a method runs.
 
     The code is the modules of the library that its class imports, directly or through others, those
-    that train, and what a user wrote of it.
+    that train, and what a user wrote of it (`own_sources`).
 
     Args:
         kind: The class of the method.
     """
-    from cselab.experiments.own_code import own_code
-
-    own, modules = own_code(kind)
+    sources, modules = own_sources(kind)
     modules |= {base.__module__ for base in kind.__mro__ if base.__module__.startswith("cselab.")}
-    return _digest(*TRAINING, *sorted(modules), own=own)
+    return _digest(*TRAINING, *sorted(modules), own="\n".join(sources))
 
 
 def code_of_modules(*modules: str) -> str:
     """Sixteen hex digits of the code of modules and of all of the library that they import."""
     return _digest(*modules)
+
+
+def code_of_notebook(notebook: Path) -> str:
+    """Sixteen hex digits of a notebook's file and of the modules that its cells import."""
+    text = notebook.read_text(encoding="utf-8")
+    cells = (cell for cell in json.loads(text)["cells"] if cell["cell_type"] == "code")
+    modules: set[str] = set()
+    for cell in cells:
+        lines = "".join(cell["source"]).splitlines()
+        code = "\n".join(line for line in lines if not line.lstrip().startswith(("%", "!")))
+        with contextlib.suppress(SyntaxError):  # which the run will show
+            modules.update(_statements(ast.parse(code)))
+    return _digest(*modules, own=text)
+
+
+def own_sources(kind: type) -> tuple[list[str], set[str]]:
+    """What a user wrote of a class, without comments, and the modules of the library it imports.
+
+    That is the file of the class and of its bases, with the files that they import from their own
+    folders; of a class of a notebook, the cells that define it and the names that they read. At a
+    Python prompt there is no source. Values that change without their source are not seen.
+    """
+    trees: list[ast.Module] = []
+    for base in kind.__mro__:
+        module = sys.modules.get(base.__module__)
+        file = getattr(module, "__file__", None)
+        if file and not _is_library(Path(file)):
+            sources = getattr(module, "__sources__", None) or method_sources(file)
+            trees += [ast.parse(content) for _, content in sources]
+        elif module is not None and module.__name__ == "__main__":
+            trees += _cells_defining(base.__name__)
+    modules = {name for tree in trees for name in _statements(tree)}
+    return sorted({plain(ast.unparse(tree)) for tree in trees}), modules
+
+
+def _is_library(file: Path) -> bool:
+    return any(file.resolve().is_relative_to(place) for place in (*LIBRARIES, PACKAGE))
+
+
+def _cells_defining(name: str) -> list[ast.Module]:
+    """The cells of this notebook that define a name, and the names that those cells read."""
+    shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
+    if shell is None:
+        return []
+    trees: list[ast.Module] = []
+    for cell in shell.user_ns["In"]:
+        with contextlib.suppress(SyntaxError):
+            trees.append(ast.parse(shell.transform_cell(cell)))
+    # the last definition counts
+    defining = {name: i for i, tree in enumerate(trees) for name in _defined(tree)}
+    chosen: set[int] = set()
+    left = [name]
+    while left:
+        i = defining.get(left.pop())
+        if i is not None and i not in chosen:
+            chosen.add(i)
+            left += [node.id for node in ast.walk(trees[i]) if isinstance(node, ast.Name)]
+    return [trees[i] for i in sorted(chosen)]
+
+
+def _defined(tree: ast.Module) -> Iterator[str]:
+    """Names that a cell binds at its top level."""
+    for node in tree.body:
+        if isinstance(node, (ast.FunctionDef, ast.ClassDef)):
+            yield node.name
+        elif isinstance(node, (ast.Import, ast.ImportFrom)):
+            yield from ((alias.asname or alias.name).split(".")[0] for alias in node.names)
+        else:
+            names = (part for part in ast.walk(node) if isinstance(part, ast.Name))
+            yield from (part.id for part in names if isinstance(part.ctx, ast.Store))
 
 
 def library_hash() -> str:

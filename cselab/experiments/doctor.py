@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from cselab.errors import CselabError
+from cselab.machine import cpu_count
 from cselab.paths import absolute
-from cselab.processors import cpu_count
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chrome")
 PIECES = {

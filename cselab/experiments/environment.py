@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from cselab.experiments.code import PACKAGE, library_hash
-from cselab.processors import cpu_count
+from cselab.machine import cpu_count
 
 
 def environment_stamp(device: Any) -> dict[str, str]:

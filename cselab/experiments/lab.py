@@ -4,7 +4,6 @@ import itertools
 import json
 import os
 import random
-import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -13,29 +12,22 @@ import numpy
 import pandas
 import torch
 from filelock import FileLock
-from transformers.utils import logging as transformers_logging
 
 from cselab.data.batching import BucketedBatchSampler, ViewCollator
-from cselab.data.corpus import Corpus
 from cselab.data.progress import progress_bar
-from cselab.data.sts import StsData
 from cselab.data.translation.config import RoundTrips
 from cselab.errors import SettingsError
 from cselab.evaluation import StsReport
-from cselab.experiments import finished, scores
+from cselab.experiments.cache import Cache, quiet_libraries
 from cselab.experiments.check import check
-from cselab.experiments.config import Machine, RunConfig, check_settings, configure
-from cselab.experiments.session import Session
-from cselab.experiments.train import Trained, dev_score, rows_of, start_folders, train, train_nodes
-from cselab.experiments.workspace import Workspace
+from cselab.experiments.measures import score
+from cselab.experiments.run import Machine, RunConfig, check_settings, configure, set_up
+from cselab.experiments.train import Trained, rows_of, start_folders, train, train_node
 from cselab.methods import Batch, Method, MethodConfig, create, registered
 from cselab.models import load, load_tokenizer
 from cselab.models.encode import Encoder
 from cselab.seals import clear_access
 from cselab.training.distributed import rank_and_world
-
-DATA_METHOD = "untrained"
-"""A method that settings of the data alone fit."""
 
 
 class Lab:
@@ -51,7 +43,11 @@ class Lab:
         seed: Seed of every run.
         preset: "paper", "released" or None, as in `configure`.
         settings: Values by dotted path, for the methods that have them.
-        workspace: Where runs are kept; None: that of the settings.
+        cache: A cache that has already read the data; None: a new one.
+
+    Attributes:
+        cache: Finished steps, device and folders.
+        data: Text, tests and models: `cache.data`.
 
     Examples:
         >>> from cselab.experiments import open_lab
@@ -70,14 +66,15 @@ class Lab:
         seed: int,
         preset: str | None,
         settings: Mapping[str, Any],
-        workspace: Workspace | None = None,
+        cache: Cache | None = None,
     ):
         self.notebook, self.profile, self.seed, self.preset = notebook, profile, seed, preset
         self.settings = dict(settings)
-        self.base = self.run(DATA_METHOD)
-        self.workspace = workspace or Workspace(self.base.machine)
-        self.session = Session(self.workspace, self.base.data)
-        self.device, self.run_dir = self.workspace.device, self.workspace.run_dir
+        setup = set_up(profile, seed=seed, preset=preset, settings=settings)
+        self.cache = cache or Cache(setup)
+        if self.cache.data.config != setup.data:
+            self.cache = self.cache.reading(setup.data)
+        self.data, self.device = self.cache.data, self.cache.device
 
     def run(self, method: str | MethodConfig, **changes: Any) -> RunConfig:
         """The run of a method with this lab's settings, and `changes`.
@@ -91,10 +88,13 @@ class Lab:
             SettingsError: As `configure`, and for what is the whole lab's (`device`).
         """
         _check_machine(changes)
-        given = {"profile": self.profile, "seed": self.seed, "preset": self.preset, **changes}
-        profile, seed, preset = (given.pop(name) for name in ("profile", "seed", "preset"))
-        usual = self.settings if isinstance(method, str) else {}
-        return configure(method, profile, seed=seed, preset=preset, usual=usual, changes=given)
+        profile, seed, preset = (
+            changes.pop(name, getattr(self, name)) for name in ("profile", "seed", "preset")
+        )
+        defaults = self.settings if isinstance(method, str) else {}
+        return configure(
+            method, profile, seed=seed, preset=preset, defaults=defaults, changes=changes
+        )
 
     def config(self, method: str | MethodConfig, **changes: Any) -> Any:
         """The configuration of a method: the tree that would be trained.
@@ -105,11 +105,12 @@ class Lab:
         """
         return self.run(method, **changes).method
 
-    def train(self, method: str | MethodConfig, **changes: Any) -> Trained:
+    def train(self, method: str | MethodConfig, *, fresh: bool = False, **changes: Any) -> Trained:
         """Train a method, by name or configuration, or find it trained.
 
         Args:
             method: As in `run`.
+            fresh: Train it anew, as in `cselab.experiments.train`.
             **changes: As in `run`.
 
         Examples:
@@ -121,7 +122,7 @@ class Lab:
             True
         """
         run = self.run(method, **changes)
-        return train(run, Session(self.workspace, run.data))  # its files may have changed
+        return train(run, self.cache.reading(run.data), fresh=fresh)
 
     def towers(self, method: str = "sum", **changes: Any) -> list[Trained]:
         """The trained towers that a sum or a twin starts from, in order.
@@ -130,8 +131,8 @@ class Lab:
             method: A method with towers, as in `run`.
             **changes: As in `run`.
         """
-        config, session = self._node(method, changes)
-        return train_nodes(session, config.towers)
+        config, cache = self._node(method, changes)
+        return [train_node(cache, tower) for tower in config.towers]
 
     def untrained(self, pooling: str = "cls") -> Any:
         """The backbone before training, as a sentence encoder."""
@@ -163,7 +164,7 @@ class Lab:
         lasts = [Path(name).name for name in names]
         found = {}
         for name, last in zip(names, lasts, strict=True):
-            folder = self.session.model_folder(name, setting="checkpoints")
+            folder = self.data.model_folder(name, setting="checkpoints")
             label = last if lasts.count(last) == 1 else name
             found[label] = load(folder, pooling=pooling).to(self.device)
         return found
@@ -175,8 +176,8 @@ class Lab:
             method: As in `run`.
             **changes: As in `run`.
         """
-        config, session = self._node(method, changes)
-        return create(config, folders=start_folders(session, config)).to(self.device)
+        config, cache = self._node(method, changes)
+        return create(config, folders=start_folders(cache, config)).to(self.device)
 
     def batches(self, method: str | MethodConfig, **changes: Any) -> Iterator[Batch]:
         """The batches that a training of the method sees, in their order, on the device.
@@ -187,9 +188,9 @@ class Lab:
             method: As in `run`.
             **changes: As in `run`.
         """
-        config, session = self._node(method, changes)
-        tokenizer = load_tokenizer(start_folders(session, config)[0])
-        rows = rows_of(session, config, tokenizer)
+        config, cache = self._node(method, changes)
+        tokenizer = load_tokenizer(start_folders(cache, config)[0])
+        rows = rows_of(cache, config, tokenizer)
         sampler = BucketedBatchSampler(rows["length"], config.schedule.batch_size, seed=config.seed)
         collate = ViewCollator(tokenizer, views=registered(config.method).views)
         for epoch in itertools.count():
@@ -198,14 +199,14 @@ class Lab:
                 batch = collate([rows[i] for i in chosen])
                 yield {name: column.to(self.device) for name, column in batch.items()}
 
-    def _node(self, method: str | MethodConfig, changes: Mapping[str, Any]) -> tuple[Any, Session]:
-        """The configuration as this machine trains it, and a session of its data."""
-        run = self.workspace.with_fast_precision(self.run(method, **changes))
-        return run.method, Session(self.workspace, run.data)
+    def _node(self, method: str | MethodConfig, changes: Mapping[str, Any]) -> tuple[Any, Cache]:
+        """The configuration as this machine trains it, and a cache with its data."""
+        run = self.cache.with_fast_precision(self.run(method, **changes))
+        return run.method, self.cache.reading(run.data)
 
     def check(self, *methods: str) -> None:
         """Find all that training and measuring `methods` will read before the first step of any."""
-        check([self.run(method) for method in methods], self.session)
+        check([self.run(method) for method in methods], self.cache)
 
     def evaluate(self, encoders: Mapping[str, Encoder]) -> dict[str, StsReport]:
         """Scores of encoders on the tests, recorded as rows of the run under their names.
@@ -215,7 +216,7 @@ class Lab:
         """
         reports = {}
         for name, encoder in encoders.items():
-            reports[name] = report = scores.score(self.session, encoder)
+            reports[name] = report = score(self.data, encoder)
             folder = getattr(encoder, "folder", None)
             of = {"method": name, "step": folder.name if folder else ""}
             if isinstance(encoder, Trained):  # a machine without bfloat16 trains in float32
@@ -248,84 +249,24 @@ class Lab:
                     if seed == self.seed and name in known:
                         report = known[name]
                     elif seed == self.seed:
-                        report = scores.score(lab.session, encoder_of(lab))
+                        report = score(lab.data, encoder_of(lab))
                     else:
                         report = lab.evaluate({name: encoder_of(lab)})[name]
                     table.setdefault(seed, {})[name] = report.average
                     bar.update()
         return pandas.DataFrame.from_dict(table, orient="index").rename_axis("seed")
 
-    @property
-    def text(self) -> Corpus:
-        """The training text."""
-        return self.session.text
-
-    def sentences(self, count: int) -> list[str]:
-        """The first so many sentences of the training text."""
-        return self.session.first_sentences(count)
-
-    @property
-    def dev_pairs(self) -> StsData:
-        """The pairs that pick checkpoints."""
-        return self.session.dev_pairs
-
-    @property
-    def dev_name(self) -> str:
-        """The name of the dev split, for axes."""
-        return f"{self.dev_pairs.task} dev"
-
-    @property
-    def test_tasks(self) -> tuple[str, ...]:
-        """The names of the tests that scores are reported on."""
-        return tuple(pairs.task for pairs in self.session.test_data)
-
-    def dev_score(self, encoder: Encoder) -> float:
-        """Spearman x100 on the dev pairs."""
-        return dev_score(self.session, encoder)
-
-    def phenomena(self, encoder: Encoder, report: StsReport | None = None) -> Mapping[str, float]:
-        """Spearman x100 within each phenomenon of the synthetic test pairs.
-
-        Args:
-            encoder: The encoder.
-            report: Scores of the encoder, which are read if they have the synthetic pairs.
-        """
-        return scores.phenomena(self.session, encoder, report)
-
-    def geometry(self, encoder: Encoder) -> tuple[float, float]:
-        """(uniformity, alignment) on the dev split."""
-        return scores.geometry(self.session, encoder)
-
-    def energy(self, encoder: Encoder) -> float | None:
-        """Energy of [CLS], a mean over layers, towers and 100 sentences.
-
-        Args:
-            encoder: A training's result or an encoder.
-
-        Returns:
-            The energy, or None without BERT-like towers.
-        """
-        return scores.energy(self.session, getattr(encoder, "encoder", encoder))
-
-    def pair_cosines(self, encoder: Encoder) -> tuple[torch.Tensor, torch.Tensor]:
-        """Cosines and gold ratings of the dev pairs."""
-        return scores.pair_cosines(self.session, encoder)
-
     def round_trips(self, pivot: str) -> list[str]:
         """The sentences of the text, each after its round trip through `pivot`."""
-        return self.session.round_trips(self._through(pivot))
+        return self.cache.round_trips(self._through(pivot))
 
     def round_trip_seconds(self, pivot: str) -> float:
         """Estimated seconds of all round trips through `pivot`."""
-        return self.session.round_trip_seconds(self._through(pivot))
+        return self.cache.round_trip_seconds(self._through(pivot))
 
     def _through(self, pivot: str) -> RoundTrips:
         first = self.config("sum").towers[0].round_trips
         return first.model_copy(update={"pivot": pivot})
-
-    def finished_runs(self) -> dict[str, Callable[[], finished.FinishedRun]]:
-        """What opens each finished training, by name, newest first."""
-        return finished.finished_runs(self.session)
 
     def record(self, rows: Iterable[dict[str, Any]]) -> None:
         """Append result rows to results.jsonl, with settings, seed and environment.
@@ -343,13 +284,13 @@ class Lab:
             "seed": self.seed,
             "profile": self.profile,
             "settings": json.dumps(settings, sort_keys=True, default=str),
-            **self.workspace.environment,
+            **self.cache.environment,
         }
         rows = ({**common, **_as_texts(row)} for row in rows)
         text = "".join(json.dumps(row, default=_plain) + "\n" for row in rows)
-        path = self.run_dir / "results.jsonl"
+        path = self.cache.run_dir / "results.jsonl"
         with (
-            clear_access(self.run_dir),
+            clear_access(self.cache.run_dir),
             FileLock(f"{path}.lock"),
             path.open("a+b") as file,
         ):
@@ -372,18 +313,15 @@ class Lab:
         given |= {name: changes.pop(name) for name in list(changes) if name in given}
         settings = {**self.settings, **changes}
         check_settings(settings, given["profile"])
-        lab = Lab(self.notebook, settings=settings, workspace=self.workspace, **given)
-        if lab.base.data == self.base.data:
-            lab.session = self.session
-        return lab
+        return Lab(self.notebook, settings=settings, cache=self.cache, **given)
 
     def __repr__(self) -> str:
-        found = self.workspace.environment
+        stamp = self.cache.environment
         changed = "".join(f", {name}={value}" for name, value in self.settings.items())
         return (
             f"{self.notebook}: profile {self.profile}, seed {self.seed}{changed}; {self.device} "
-            f"({found['hardware']}), torch {found['torch']}, transformers {found['transformers']}; "
-            f"results in {self.run_dir}"
+            f"({stamp['hardware']}), torch {stamp['torch']}, transformers {stamp['transformers']}; "
+            f"results in {self.cache.run_dir}"
         )
 
 
@@ -428,19 +366,10 @@ def open_lab(notebook: str, **parameters: Any) -> Lab:
     """
     given = {name: value for name, value in parameters.items() if value is not None}
     profile, preset = given.pop("profile", "tiny"), given.pop("preset", None)
-    seed = given.pop("seed", 42)
-    lab_seed = configure(DATA_METHOD, profile, seed=seed, preset=preset).seed
+    seed = set_up(profile, seed=given.pop("seed", None), preset=preset).seed
     check_settings(given, profile)
-    _quiet()
-    random.seed(lab_seed)
-    numpy.random.seed(lab_seed)  # noqa: NPY002  scikit-learn and transformers read it
-    torch.manual_seed(lab_seed)
-    return Lab(notebook, profile, lab_seed, preset, given)
-
-
-def _quiet() -> None:
-    """Library chatter that a reader of a notebook should not have to scroll past."""
-    os.environ.setdefault("TOKENIZERS_PARALLELISM", "true")
-    transformers_logging.set_verbosity_error()
-    transformers_logging.disable_progress_bar()
-    warnings.filterwarnings("ignore", message=".*pin_memory.*")
+    quiet_libraries()
+    random.seed(seed)
+    numpy.random.seed(seed)  # noqa: NPY002  scikit-learn and transformers read it
+    torch.manual_seed(seed)
+    return Lab(notebook, profile, seed, preset, given)

@@ -45,7 +45,7 @@ class Profile(NamedTuple):
         for path, value in values.items():
             if path.split(".")[0] in type(node).model_fields:
                 node = node.with_value(tuple(path.split(".")), value)
-        for place in [place for place, _ in node.paths()]:
+        for place in [place for place, _, _ in node.walk()]:
             for path, value in self.everywhere.items():
                 if place[-len(path.split(".")) :] == tuple(path.split(".")):
                     node = node.with_value(place, value)

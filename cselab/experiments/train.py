@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -13,14 +14,13 @@ from transformers import PreTrainedTokenizerBase
 
 from cselab.data.targets import with_targets
 from cselab.errors import SettingsError
-from cselab.evaluation import score_data
+from cselab.evaluation import StsReport
+from cselab.experiments.cache import Cache
 from cselab.experiments.code import code_of
-from cselab.experiments.config import RunConfig
 from cselab.experiments.keys import key_inputs, node_key
-from cselab.experiments.rehearsal import rehearsed
+from cselab.experiments.measures import dev_score, score
 from cselab.experiments.rows import text_rows, triplet_rows
-from cselab.experiments.session import Session
-from cselab.experiments.workspace import Workspace
+from cselab.experiments.run import RunConfig
 from cselab.methods import MethodConfig, create, registered
 from cselab.methods.config import TrainedConfig
 from cselab.methods.training_free import Materials
@@ -65,17 +65,18 @@ class Trained:
     @property
     def precision(self) -> str:
         """ "bfloat16" if any node was trained in it, else "float32"."""
-        config = self.config
-        used = any(place[-1] == "bf16" and config.value_at(place) for place, _ in config.paths())
+        used = any(place[-1] == "bf16" and value for place, value, _ in self.config.walk())
         return "bfloat16" if used else "float32"
 
 
-def train(run: RunConfig, session: Session | None = None) -> Trained:
+def train(run: RunConfig, cache: Cache | None = None, *, fresh: bool = False) -> Trained:
     """Train a run, or find it trained: the nodes that it starts from first.
 
     Args:
         run: The run, from `configure`.
-        session: Whose data has been read already; None: a new one.
+        cache: A cache that has already read the data; None: a new one.
+        fresh: Train the run's root anew, whatever the cache has: after a change that no source
+            shows.
 
     Raises:
         CselabError: For bad input (`cselab.experiments.check` finds it before the first step).
@@ -90,189 +91,167 @@ def train(run: RunConfig, session: Session | None = None) -> Trained:
         >>> [row["step"] for row in trained.fit["history"]]
         [0, 2]
     """
-    if session is None:
-        session = Session(Workspace(run.machine), run.data)
-    return train_node(session, session.workspace.with_fast_precision(run).method)
+    if cache is None:
+        cache = Cache(run)
+    return train_node(cache, cache.with_fast_precision(run).method, fresh=fresh)
 
 
-def train_node(session: Session, node: MethodConfig) -> Trained:
-    """One node of a tree, trained or found.
+def evaluate(run: RunConfig, cache: Cache | None = None) -> StsReport:
+    """Scores of a run on its tests; the run is trained first, or found trained.
 
     Args:
-        session: Whose data is read.
-        node: A part of a run's tree.
+        run: The run, from `configure`.
+        data: Whose data has been read already; None: a new one.
+
+    Raises:
+        CselabError: As `train`.
+
+    Examples:
+        >>> from cselab.experiments import configure, evaluate
+        >>> run = configure("untrained", changes={"synthetic_pairs": 20})
+        >>> list(evaluate(run).scores)
+        ['Synthetic']
     """
+    if cache is None:
+        cache = Cache(run)
+    return score(cache.data, train(run, cache))
+
+
+def train_node(cache: Cache, node: MethodConfig, *, fresh: bool = False) -> Trained:
+    """One node of a run's tree, trained or found."""
     if not isinstance(node, TrainedConfig):
-        return Trained(_untrained(session, node), node)
-    folder = _folder(session, node)
-    encoder = load(folder / "encoder").to(session.device)
+        return Trained(_untrained(cache, node), node)
+    folder = _step(cache, node, fresh=fresh)
+    encoder = load(folder / "encoder").to(cache.device)
     return Trained(encoder, node, json.loads((folder / "fit.json").read_text()), folder)
 
 
-def train_nodes(session: Session, nodes: Sequence[MethodConfig]) -> list[Trained]:
-    """Several nodes, trained or found, in their order.
-
-    Nodes that another process is training come last: while it trains tower I, this one trains tower
-    II.
-
-    Args:
-        session: Whose data is read.
-        nodes: Parts of a run's tree.
-    """
-    found = {}
-    for place in sorted(range(len(nodes)), key=lambda i: _is_trained_elsewhere(session, nodes[i])):
-        found[place] = train_node(session, nodes[place])
-    return [found[place] for place in range(len(nodes))]
-
-
-def _is_trained_elsewhere(session: Session, node: MethodConfig) -> bool:
-    if session.rehearsal is not None or not isinstance(node, TrainedConfig):
-        return False
-    return session.workspace.is_computing(step_name(node), key_inputs(session, node))
-
-
-def _untrained(session: Session, node: MethodConfig) -> Encoder:
-    kind = registered(node.method)
-    parts = [part.encoder for part in train_nodes(session, node.parts)]
-    if session.rehearsal is not None and kind.fits:  # fitting takes its time
-        kind.check(node, parts, len(session.text_of(node)))
-        return parts[0] if parts else _backbone(session, node)
-
+def _untrained(cache: Cache, node: MethodConfig) -> Encoder:
     def text(count: int | None) -> list[str]:
-        return list(islice(session.text_of(node), count))
+        return list(islice(cache.data.text_of(node), count))
 
-    materials = Materials(parts, text, session.model_folder, session.device)
-    return kind.encoder(node, materials)
-
-
-def _backbone(session: Session, node: MethodConfig) -> Encoder:
-    untrained = registered("untrained")
-    return _untrained(session, untrained.Config(backbone=node.pretrained_model))
+    parts = [train_node(cache, part).encoder for part in node.parts]
+    materials = Materials(parts, text, cache.data.model_folder, cache.device)
+    return registered(node.method).encoder(node, materials)
 
 
-def _folder(session: Session, node: TrainedConfig) -> Path:
-    """The finished step of a trained node: encoder and history."""
-    starts = start_folders(session, node)
-    name, schedule = step_name(node), node.schedule
-    if session.rehearsal is not None:
-        method = create(node, folders=starts)
-        return rehearsed(session, name, method, starts, _teacher(session, node))
+def _step(cache: Cache, node: TrainedConfig, *, fresh: bool = False) -> Path:
+    """The folder with the node's encoder and history, trained or found."""
+    starts = [str(folder) for folder in start_folders(cache, node)]
+    name = step_name(node)
 
     def compute(folder: Path) -> None:
         torch.manual_seed(node.seed)  # of what the method draws: a head's weights, LoRA's
         method = create(node, folders=starts)
         result = fit(
             method,
-            rows_of(session, node, load_tokenizer(starts[0])),
-            schedule,
-            dev=lambda method: dev_score(session, method.encoder),
+            rows_of(cache, node, load_tokenizer(starts[0])),
+            node.schedule,
+            dev=lambda method: dev_score(cache.data, method.encoder),
             seed=node.seed,
-            device=session.device,
+            device=cache.device,
             name=name,
             checkpoints=folder / "checkpoints",
-            logs=session.workspace.run_dir / "training" / name,
-            listener=session.workspace.listener,
+            logs=cache.run_dir / "training" / name,
+            listener=cache.listener,
         )
         if rank_and_world()[0] == 0:
             method.encoder.save_pretrained(folder / "encoder")
             (folder / "fit.json").write_text(json.dumps(result.as_dict(), indent=1))
 
-    return session.workspace.step(name, key_inputs(session, node), compute, resumable=True)
+    inputs = key_inputs(cache, node)
+    if fresh:
+        inputs["fresh"] = datetime.now(UTC).isoformat()
+    return cache.step(name, inputs, compute, resumable=True)
 
 
-def start_folders(session: Session, node: TrainedConfig) -> list[str]:
-    """The folders that a method is built from: its towers, trained or found, or its model.
+def start_folders(cache: Cache, node: TrainedConfig) -> list[Path]:
+    """Folders of the weights that a node starts from: its towers', or its model's.
 
-    Args:
-        session: Whose models are read.
-        node: The method's.
+    A tower that another process is training comes last: while it trains tower I, this one trains
+    tower II.
 
     Raises:
         SettingsError: For a tower that is not trained.
     """
-    towers = getattr(node, "towers", ())
-    if alone := [tower.method for tower in towers if not isinstance(tower, TrainedConfig)]:
-        raise SettingsError(f"towers: {alone[0]!r} is not trained; give a method with one tower")
+    towers = trained_towers(node)
     if not towers:
-        return [str(session.model_folder(node.pretrained_model))]
-    folders = []
-    for tower in train_nodes(session, towers):
-        assert tower.folder is not None  # all of them are trained
-        folders.append(str(tower.folder / "encoder"))
-    return folders
+        return [cache.data.model_folder(node.pretrained_model)]
+    elsewhere = [cache.is_computing(step_name(one), key_inputs(cache, one)) for one in towers]
+    folders = {
+        i: _step(cache, towers[i]) / "encoder"
+        for i in sorted(range(len(towers)), key=elsewhere.__getitem__)
+    }
+    return [folders[i] for i in range(len(towers))]
+
+
+def trained_towers(node: TrainedConfig) -> Sequence[Any]:
+    """The towers that a node starts from; none if it starts from a model.
+
+    Raises:
+        SettingsError: For a tower that is not trained.
+    """
+    if alone := [tower.method for tower in node.starts if not isinstance(tower, TrainedConfig)]:
+        raise SettingsError(f"towers: {alone[0]!r} is not trained; give a method with one tower")
+    return node.starts
 
 
 def step_name(node: TrainedConfig) -> str:
     """The method's name and, where there is one, the pivot of its round trips."""
-    trips = getattr(node, "round_trips", None)
-    return f"{node.method}-{trips.pivot}" if trips else node.method
-
-
-def dev_score(session: Session, encoder: Encoder) -> float:
-    """Spearman x100 on the dev pairs: what may choose between checkpoints and between settings."""
-    return score_data(encoder.encode, [session.dev_pairs], resamples=0).average
+    return f"{node.method}-{node.trips.pivot}" if node.trips else node.method
 
 
 def rows_of(
-    session: Session, node: TrainedConfig, tokenizer: PreTrainedTokenizerBase
+    cache: Cache, node: TrainedConfig, tokenizer: PreTrainedTokenizerBase
 ) -> datasets.Dataset:
     """The training rows of a node: what its method reads.
 
     Args:
-        session: Whose text or triplets are read.
+        cache: Whose text or triplets are read.
         node: Configuration of the method.
         tokenizer: The model's.
     """
-    length, cache_dir = node.schedule.max_length, session.workspace.cache_dir
+    length, cache_dir = node.schedule.max_length, cache.cache_dir
     if registered(node.method).reads == "triplets":
         return triplet_rows(
-            session.triplets,
+            cache.data.triplets,
             tokenizer,
             max_length=length,
-            path=cache_dir / "triplets" / f"{node_key(session, node)}.arrow",
+            path=cache_dir / "triplets" / f"{node_key(cache, node)}.arrow",
             prompt=getattr(node, "prompt", ""),
         )
-    teach_rows, trips = teach(session, node), getattr(node, "round_trips", None)
+    teach_rows, trips = teach(cache, node), node.trips
     return text_rows(
-        session.text,
+        cache.data.text,
         tokenizer,
         max_length=length,
         cache_dir=cache_dir / "tokenised",
         mode=trips.mode if trips else "none",
-        trips=trips and (lambda: session.round_trip_file(trips)),
+        trips=(lambda: cache.round_trip_file(trips)) if trips else None,
         widen=teach_rows or (lambda rows, corpus: rows),
     )
 
 
-def _teachers(node: TrainedConfig) -> list[MethodConfig]:
-    towers = getattr(node, "towers", ())
-    return [part for part in node.parts if part not in towers]
+def teach(cache: Cache, node: TrainedConfig) -> Callable | None:
+    """Function of rows and their corpus that adds the teachers' vectors, the column `target`.
 
-
-def _teacher(session: Session, node: TrainedConfig) -> Callable | None:
-    """What gives sentences their teachers' vectors; None without a teacher."""
-    encoders = [teacher.encoder for teacher in train_nodes(session, _teachers(node))]
-    return registered(node.method).targets(encoders) if encoders else None
-
-
-def teach(session: Session, node: TrainedConfig) -> Callable | None:
-    """What gives training rows their teachers' vectors, the column `target`.
-
-    Args:
-        session: Whose encoders teach.
-        node: Configuration of the student.
-
-    Returns:
-        A function of rows and their corpus that returns wider rows; None without teachers.
+    None without teachers.
     """
-    teachers, encode = _teachers(node), _teacher(session, node)
-    if encode is None:
+    teachers = teachers_of(node)
+    if not teachers:
         return None
-    parts = [node_key(session, teacher) for teacher in teachers]
-    key = "-".join([*parts, code_of(registered(node.method))])  # its `targets` shapes the vectors
-    folder = session.workspace.cache_dir / "targets"
+    kind = registered(node.method)
+    encode = kind.targets([train_node(cache, teacher).encoder for teacher in teachers])
+    parts = [node_key(cache, teacher) for teacher in teachers]
+    key = "-".join([*parts, code_of(kind)])  # its `targets` shapes the vectors
+    folder = cache.cache_dir / "targets"
 
     def widen(rows, corpus):
         return with_targets(rows, corpus, encode, folder / f"{key}-{corpus.fingerprint}.arrow")
 
     return widen
+
+
+def teachers_of(node: TrainedConfig) -> list[MethodConfig]:
+    """The parts of a node that it learns from, rather than starts from."""
+    return [part for part in node.parts if part not in node.starts]

@@ -302,16 +302,16 @@ def _checked_settings(texts: Mapping[str, str], names: set[str]) -> dict[str, An
     if set(texts) <= {"profile"} and profile in PROFILE_NAMES:
         return dict(texts)
     # imports torch, which takes seconds
-    from cselab.experiments import config
+    from cselab.experiments import run
 
     settings = {name: read_value(text) for name, text in texts.items()}
     of_run = {name: settings.pop(name, None) for name in OF_RUN}
     seed, preset = of_run["seed"], of_run["preset"]
-    config.configure("untrained", profile, seed=seed, preset=preset)
-    valid = config.known_settings(settings, profile)
+    run.set_up(profile, seed=seed, preset=preset)
+    valid = run.known_settings(settings, profile)
     for name in settings.keys() - valid - names:
-        hint = nearest(name, names | config.setting_names(profile))
+        hint = nearest(name, names | run.setting_names(profile))
         raise SettingsError(f"unknown parameter {name!r}; {hint or '`cselab settings` lists them'}")
     given = {name: value for name, value in settings.items() if value is not None}
-    config.check_settings({name: given[name] for name in valid & given.keys()}, profile)
+    run.check_settings({name: given[name] for name in valid & given.keys()}, profile)
     return {**of_run, **{name: settings[name] for name in valid}}

@@ -10,16 +10,10 @@ from typing import TextIO
 
 from pydantic import FiniteFloat, TypeAdapter
 
+from cselab.machine import clock
 from cselab.paths import replacing
 
 SECONDS = TypeAdapter(dict[str, FiniteFloat])
-
-
-def clock(seconds: float) -> str:
-    """A duration as `0:07`, `12:30` or `1:02:03`."""
-    minutes, seconds = divmod(round(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours}:{minutes:02}:{seconds:02}" if hours else f"{minutes}:{seconds:02}"
 
 
 class Durations:

@@ -13,10 +13,9 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, FiniteFloat, ValidationError
 
-from cselab.config import explained
 from cselab.headless.headline import headline
 from cselab.headless.page import address, write_html
-from cselab.headless.progress import clock
+from cselab.machine import clock
 
 
 @dataclass(frozen=True)
@@ -92,7 +91,8 @@ def read_rows(folder: Path, say: Callable[[str], object] = print) -> list[dict[s
         folder: Folder of the run.
         say: Called with one line if rows are damaged; they are left out.
     """
-    path, rows, damaged = folder / "results.jsonl", {}, {}
+    path, rows = folder / "results.jsonl", {}
+    damaged: list[str] = []
     try:
         lines = path.read_bytes().split(b"\n")
     except FileNotFoundError:
@@ -106,14 +106,14 @@ def read_rows(folder: Path, say: Callable[[str], object] = print) -> list[dict[s
         for start in starts if line.strip() else ():
             try:
                 row = _Row.model_validate_json(line[start:])
-            except ValidationError as error:
-                damaged.setdefault(number, explained(error))
+            except ValidationError:
+                damaged.append(str(number))
             else:
                 rows[row.method, row.task, str(row.seed), str(row.settings)] = row.model_dump()
                 break
     if damaged:
-        numbers, reason = ", ".join(map(str, damaged)), next(iter(damaged.values()))
-        say(f"{path}: damaged rows are left out, line {numbers:.60} ({reason:.100})")
+        numbers = ", ".join(dict.fromkeys(damaged))
+        say(f"{path}: damaged rows are left out, line {numbers:.60}")
     return list(rows.values())
 
 

@@ -7,7 +7,7 @@ import re
 import signal
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
@@ -17,14 +17,13 @@ from typing import Any
 
 from cselab.errors import CselabError, Interrupted, suggest
 from cselab.headless.engine import NotebookFailed, execute
-from cselab.headless.malloc import MALLOC
 from cselab.headless.page import write_page
-from cselab.headless.parameters import assign, read_cells
-from cselab.headless.progress import Durations, LiveLine, clock
+from cselab.headless.parameters import assign, read_cells, read_parameters
+from cselab.headless.progress import Durations, LiveLine
 from cselab.headless.record import RunRecord
 from cselab.headless.report import Outcome, write_index
+from cselab.machine import MALLOC, clock, cpu_count
 from cselab.paths import absolute
-from cselab.processors import cpu_count
 
 ANSI = re.compile(r"\x1b\[[0-9;]*m")
 """Colours of a traceback; removed unless it is printed on a terminal."""
@@ -67,6 +66,12 @@ def find_notebooks(folder: Path, names: Sequence[str] = ()) -> list[Path]:
 
 def _is_path(name: str) -> bool:
     return name.endswith(".ipynb")
+
+
+def find_parameters(folder: Path, name: str) -> tuple[Path, set[str]]:
+    """A notebook of a folder by number, name or path, and the names of its parameters."""
+    (notebook,) = find_notebooks(folder, [name])
+    return notebook, set(read_parameters(notebook))
 
 
 def title_of(notebook: Path) -> str:
@@ -192,7 +197,7 @@ class Job:
     stems: frozenset[str]
 
 
-def _outcomes(todo: Sequence[Job], jobs: int, fail_fast: bool) -> Iterator[Outcome]:
+def _outcomes(todo: Sequence[Job], jobs: int, fail_fast: bool) -> Generator[Outcome, None, None]:
     """Outcomes as notebooks end; after a failure that ends the run, those of what runs then.
 
     Parallel jobs need processes, because papermill changes the working folder.

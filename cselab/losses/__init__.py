@@ -4,34 +4,21 @@ from cselab.losses.dimensions import barlow_twins, cross_correlation, dimension_
 from cselab.losses.group_whitening import group_whiten
 from cselab.losses.icnce import icnce
 from cselab.losses.info_nce import info_nce
-from cselab.losses.margins import arc_con, bidirectional_margin, distance_hinge
+from cselab.losses.margins import arc_con
 from cselab.losses.modulus import ictm, modulus_ratio, modulus_surface
 from cselab.losses.off_dropout import off_dropout_info_nce, split_info_nce
-from cselab.losses.ranking import (
-    complex_agreement,
-    cosent,
-    list_mle,
-    list_net,
-    neighbour_lists,
-    rank_consistency,
-)
+from cselab.losses.ranking import neighbour_lists, rank_consistency
 from cselab.losses.triplet import triplet_info_nce
 
 __all__ = [
     "arc_con",
     "barlow_twins",
-    "bidirectional_margin",
-    "complex_agreement",
-    "cosent",
     "cross_correlation",
     "dimension_contrast",
-    "distance_hinge",
     "group_whiten",
     "icnce",
     "ictm",
     "info_nce",
-    "list_mle",
-    "list_net",
     "modulus_ratio",
     "modulus_surface",
     "neighbour_lists",

@@ -7,7 +7,7 @@ import torch.nn.functional as F
 from jaxtyping import Float
 from torch import Tensor
 
-from cselab.losses._inputs import (
+from cselab.losses.inputs import (
     at_least_float32,
     check_choice,
     check_negatives,

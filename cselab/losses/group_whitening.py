@@ -5,7 +5,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from cselab.errors import DataError, SettingsError
-from cselab.losses._inputs import at_least_float32
+from cselab.losses.inputs import at_least_float32
 
 
 def group_whiten(

@@ -6,8 +6,8 @@ from einops import rearrange
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from cselab.losses._inputs import check_choice, check_negatives, check_shapes, check_temperature
 from cselab.losses.info_nce import cosines, info_nce, other_view_cross_entropy
+from cselab.losses.inputs import check_choice, check_negatives, check_shapes, check_temperature
 
 
 def icnce(

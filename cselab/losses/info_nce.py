@@ -8,7 +8,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from cselab.errors import DataError, SettingsError
-from cselab.losses._inputs import (
+from cselab.losses.inputs import (
     at_least_float32,
     check_choice,
     check_negatives,

@@ -7,7 +7,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from cselab.losses._inputs import at_least_float32, check_choice, check_shapes
+from cselab.losses.inputs import at_least_float32, check_choice, check_shapes
 
 LINEAR_BELOW = 0.05
 """Below this cosine, -log continues as its tangent: -log of a cosine <= 0 is undefined."""

@@ -7,8 +7,8 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from cselab.errors import SettingsError
-from cselab.losses._inputs import check_negatives, check_shapes, check_temperature
 from cselab.losses.info_nce import cosines, without_duplicates
+from cselab.losses.inputs import check_negatives, check_shapes, check_temperature
 
 
 def off_dropout_info_nce(

@@ -5,8 +5,8 @@ import torch.nn.functional as F
 from jaxtyping import Float
 from torch import Tensor
 
-from cselab.losses._inputs import check_negatives, check_shapes, check_temperature
 from cselab.losses.info_nce import cosines
+from cselab.losses.inputs import check_negatives, check_shapes, check_temperature
 
 
 def triplet_info_nce(

@@ -1,6 +1,7 @@
 """Methods, one paper a file: `create("jtcse")` builds one, `@register("name")` adds another.
 
-Every file of this folder is found by itself: a method is added or removed with its file.
+Every file of this folder and of `baselines` is found by itself: a method is added or removed with
+its file.
 """
 
 from cselab.methods.base import Batch, Method, Outputs, SentenceOutputs, create

@@ -1,7 +1,13 @@
-"""What a trained method is: an encoder, named loss terms, an embedding.
+"""Trained methods: an encoder, named loss terms, an embedding.
 
-The trainer, the ablations, the playground and the sweeps use a method through this class and
-through nothing else.
+A step of training, as one reads a method (the trainer, the ablations, the playground and the sweeps
+use nothing else):
+
+    outputs = forward(batch)                        # rows: the vectors of all texts, view by view
+    for name, config in terms:                      # compare
+        own term:     value = name(outputs, step)   # a function marked by @term
+        shared term:  value = sum(SHARED[name](space, config) for space in spaces(outputs, step))
+    loss = sum of weight * value
 """
 
 from abc import ABC, abstractmethod
@@ -17,10 +23,10 @@ from torch import Tensor, nn
 
 from cselab.data.augment import Tokens, augment, check_view_names
 from cselab.errors import SettingsError
-from cselab.methods.config import TrainedConfig
+from cselab.methods import shared_terms  # noqa: F401  fills SHARED
+from cselab.methods.config import Augmented, TrainedConfig
 from cselab.methods.context import StepContext
-from cselab.methods.differences import Difference
-from cselab.methods.registry import registered
+from cselab.methods.registry import Configured, registered
 from cselab.methods.terms import SHARED, Space, TermConfig, Terms
 from cselab.models import SentenceEncoder, TwinEncoder
 from cselab.models.encode import Encoder, evaluating
@@ -32,7 +38,7 @@ views, then all second; and `text_hash`, (N,), equal for equal sentences."""
 
 @dataclass(frozen=True)
 class Outputs:
-    """What a loss reads of a batch, (views, N, d) tensors; None where no term reads one.
+    """Vectors of a batch, (views, N, d) tensors; None where no term reads one.
 
     Subclass it for a method with vectors of its own. Every tensor must be read by a term.
 
@@ -46,8 +52,8 @@ class Outputs:
 
     def tensors(self) -> dict[str, Tensor]:
         """The tensors that are not None, by field."""
-        found = {field.name: getattr(self, field.name) for field in fields(self)}
-        return {name: tensor for name, tensor in found.items() if tensor is not None}
+        values = {field.name: getattr(self, field.name) for field in fields(self)}
+        return {name: tensor for name, tensor in values.items() if tensor is not None}
 
     def map(self, change: Callable[[Tensor], Tensor]) -> "Outputs":
         """The same with `change` applied to each tensor."""
@@ -71,7 +77,7 @@ class SentenceOutputs(Outputs):
         return replace(self, clean=clean.sentence)
 
 
-class Method(nn.Module, ABC):
+class Method(nn.Module, Configured, ABC):
     """An encoder and the terms it is trained by: `Method(encoder, config)`.
 
     Whatever else a method trains (heads, projectors) is an attribute of the method and is left
@@ -90,8 +96,6 @@ class Method(nn.Module, ABC):
         reads: Kind of its training rows, "text" or "triplets".
         own_views: Names of the augmented views that its forward pass adds to those of `augment`.
         keeps_apart: Whether embeddings that all become alike are a failure.
-        paper_row: Row in the papers' tables of BERT-base.
-        differences: Differences between paper and released code.
 
     Raises:
         SettingsError: For a name of `augment` that is unknown, and for other than one a view.
@@ -119,25 +123,21 @@ class Method(nn.Module, ABC):
     own_views: ClassVar[tuple[str, ...]] = ()
     keeps_apart: ClassVar[bool] = True
     own_terms: ClassVar[dict[str, type[TermConfig]]] = {}
-    paper_row: ClassVar[str] = ""
-    differences: ClassVar[tuple[Difference, ...]] = ()
 
     def __init_subclass__(cls, **options) -> None:
         super().__init_subclass__(**options)
         own = {name: item.term for name, item in vars(cls).items() if hasattr(item, "term")}
         cls.own_terms = {**cls.own_terms, **own}
-        if "Config" not in vars(cls) or "offered" in vars(cls.Config):  # another method's
-            where = {"__module__": cls.__module__, "__qualname__": f"{cls.__qualname__}.Config"}
-            cls.Config = type("Config", (cls.Config,), where)
         shared = SHARED if cls.views > 1 else {}  # they compare the views of a sentence
-        offered = {name: config for name, (config, _) in shared.items()}
+        offered = {name: function.term for name, function in shared.items()}
         cls.Config.offered = {**offered, **cls.own_terms}
 
     def __init__(self, encoder: SentenceEncoder | TwinEncoder, config: TrainedConfig):
         super().__init__()
         self.encoder: Any = encoder  # these two are of each method's own kinds
         self.settings: Any = config
-        self.augment = check_view_names(getattr(config, "augment", ()), self.views)
+        views = config.augment if isinstance(config, Augmented) else ()
+        self.augment = check_view_names(views, self.views)
 
     @property
     def terms(self) -> Terms:
@@ -146,7 +146,7 @@ class Method(nn.Module, ABC):
 
     @cached_property
     def tokens(self) -> Tokens:
-        """What views know of the vocabulary."""
+        """The vocabulary as augmented views read it."""
         return Tokens.of(self.encoder.tokenizer)
 
     @classmethod
@@ -163,17 +163,18 @@ class Method(nn.Module, ABC):
     def rows(self, batch: Batch) -> Outputs:
         """All that the terms read, one row a row of the batch."""
 
-    @abstractmethod
     def spaces(self, outputs: Any, step: StepContext) -> list[Space]:
-        """What a shared term reads: it is summed over them."""
+        """Inputs of the shared terms, which sum over them; by default one tower's vectors."""
+        clean = None if outputs.clean is None else outputs.clean[0]
+        return [Space(outputs.sentence[:2], clean, step, self.settings.temperature)]
 
     @classmethod
-    @abstractmethod
     def placed(cls, points: Sequence[Float[Tensor, "2 N d"]]) -> Outputs:
         """Outputs whose vectors are bare points, one tensor a space, for the playground."""
+        return SentenceOutputs(points[0], clean=points[0].mean(0, keepdim=True))
 
     def forward(self, batch: Batch) -> Any:
-        """What the loss reads of a batch of views * N rows; all that has parameters is in here.
+        """Compute what the loss reads of views * N rows; all that has parameters is in here.
 
         The trainer may compute parts of a batch on several processes, or one after the other, and
         gives `compare` the whole.
@@ -187,7 +188,7 @@ class Method(nn.Module, ABC):
         return outputs
 
     def clean(self, batch: Batch) -> Outputs:
-        """What `rows` gives of the first views' texts; called without dropout.
+        """The `rows` of the first views' texts; called without dropout.
 
         Override it where views differ in more than text.
         """
@@ -211,32 +212,32 @@ class Method(nn.Module, ABC):
         if name in self.own_terms:
             value = getattr(self, name)(outputs, step)
             if not isinstance(value, Tensor) or value.ndim:
-                found = tuple(value.shape) if isinstance(value, Tensor) else type(value).__name__
+                kind = tuple(value.shape) if isinstance(value, Tensor) else type(value).__name__
                 raise SettingsError(
-                    f"term {name!r} gives {found}, expected one number: a tensor without "
+                    f"term {name!r} gives {kind}, expected one number: a tensor without "
                     "dimensions, such as a mean"
                 )
             return value
         total = 0.0
         for space in self.spaces(outputs, step):
-            total = total + SHARED[name][1](space, config)
+            total = total + SHARED[name](space, config)
         return total
 
-    def losses(self, batch: Batch, context: StepContext) -> dict[str, Float[Tensor, ""]]:
+    def losses(self, batch: Batch, step: StepContext) -> dict[str, Float[Tensor, ""]]:
         """The terms of a batch by name, weighted; the total is their sum.
 
         Args:
             batch: Token ids and mask of views * N rows, view-major.
-            context: Seed and number of the step.
+            step: Seed and number of the step.
         """
-        ids = batch.get("text_hash", context.ids)
-        return self.compare(self(batch), replace(context, ids=ids))
+        ids = batch.get("text_hash", step.ids)
+        return self.compare(self(batch), replace(step, ids=ids))
 
     def after_step(self, outputs: Any) -> None:
         """Called after each step of the optimiser, with the vectors of the whole batch.
 
         They have no graph. For what follows the encoder or remembers vectors
-        (`cselab.methods.memory`).
+        (`cselab.methods.baselines.memory`).
         """
 
     @property
@@ -284,8 +285,7 @@ def create(
         raise SettingsError(f"{kind.Config.name!r} is not trained; cselab.experiments builds it")
     config = config or kind.Config()
     if folders is None:
-        starts = getattr(config, "towers", (config,))
-        folders = [start.pretrained_model for start in starts]
+        folders = [start.pretrained_model for start in config.starts or (config,)]
     if len(folders) != len(kind.tower_names):
         raise SettingsError(
             f"method {config.method!r} has {len(kind.tower_names)} towers {kind.tower_names}, got "

@@ -8,10 +8,9 @@ import torch
 from pydantic import Field, field_validator
 
 from cselab.config import shared
+from cselab.methods.baselines.supervised import SupervisedSimCSE
 from cselab.methods.config import ModelName, Role, Schedule, TrainedConfig
-from cselab.methods.differences import Difference
 from cselab.methods.registry import register
-from cselab.methods.supervised import SupervisedSimCSE
 from cselab.methods.terms import Terms
 from cselab.models import SentenceEncoder, add_lora, load_decoder
 from cselab.models.prompts import prompt_template
@@ -52,7 +51,7 @@ class BeLLM(SupervisedSimCSE):
         lora_dropout: float = Field(0.1, ge=0, lt=1)
         """BeLLM section 4."""
         dropout: float = Field(0.1, ge=0, lt=1)
-        """Of the decoder itself, where all weights are trained."""
+        """The decoder's own, where all weights are trained."""
         temperature: float = Field(0.05, ge=1e-4, le=1e4)
         """Not in the paper; released 1/20."""
         terms: Terms = {"triplet": 1}
@@ -68,75 +67,16 @@ class BeLLM(SupervisedSimCSE):
 
         @field_validator("prompt")
         @classmethod
-        def _with_a_place(cls, prompt: str) -> str:
+        def _check_prompt(cls, prompt: str) -> str:
             prompt_template(prompt)
             return prompt
 
-    differences = (
-        Difference(
-            name="LoRA",
-            paper="rank 32, α 32",
-            released="rank 64, α 128 in stage 1",
-            here="paper",
-            change={"lora_rank": 64, "lora_alpha": 128.0},
-        ),
-        Difference(
-            name="prompt",
-            paper='The representative word for {sentence} is:"',
-            released='The representative word for sentence {sentence} is:"',
-            here="paper",
-            term="triplet",
-            change={"prompt": "representative_released"},
-        ),
-        Difference(
-            name="pooling",
-            paper="the last token",
-            released="the flag says mean, but for an LLM its pooler takes the last token",
-            here="paper",
-            term="triplet",
-            change={"pooling": "mean"},
-            labels=("last token", "mean"),
-            preset=False,
-        ),
-        Difference(
-            name="the last layer's mask under last-token pooling",
-            paper="the causal mask of the last layer is removed; padding is not mentioned",
-            released="billm 0.1.3 (the pinned version) unmasks padding too (see the row of padding "
-            'in bidirectional layers); in a padded batch "last" then differs from "none", because '
-            "the last token also reads the padding",
-            here="padding stays masked. A causal mask already lets the last token attend to all "
-            'tokens, so "last" and "none" have the same embedding and the same gradient to the '
-            "digit; only another pooling, or more bidirectional layers, makes a difference",
-            term="triplet",
-            change={"bidirectional": "none"},
-            labels=("last", "none"),
-            preset=False,
-        ),
-        Difference(
-            name="padding in bidirectional layers",
-            paper="not mentioned",
-            released="billm 0.1.3 replaces the mask of the layer by `zeros_like(causal_mask)`, "
-            "which unmasks padding too: the vector of a sentence depends on how long the other "
-            "sentences of its batch are",
-            here="masked: the vector of a sentence is its own",
-            term="triplet",
-            change={"padding": "unmasked"},
-            labels=("masked", "unmasked"),
-        ),
-        Difference(
-            name="objective",
-            paper="InfoNCE on triplets (Eq. 6)",
-            released="two stages: first in-batch weight 20 and angle weight 1, batch 256, 4-bit "
-            'weights, warm-up 80; then in-batch weight 1 and LoRA rank 32; evaluation appends "."',
-            here="paper",
-        ),
-        Difference(
-            name="queries of caption retrieval",
-            paper="the first of five captions; all other captions are candidates",
-            released="the same",
-            here="paper",
-        ),
-    )
+    released = {
+        "lora_rank": 64,
+        "lora_alpha": 128.0,
+        "prompt": "representative_released",
+        "padding": "unmasked",
+    }
 
     @classmethod
     def build(cls, config: Config, folders: Sequence[str | Path]) -> "BeLLM":

@@ -17,12 +17,12 @@ from cselab.config import Config, Path, shared
 from cselab.data.translation.config import RoundTrips
 from cselab.errors import SettingsError, suggest
 from cselab.methods import registry
-from cselab.methods.terms import TermConfig, Terms, kept, read_terms
+from cselab.methods.terms import TermConfig, Terms, read_terms, with_hyperparameters
 from cselab.paths import located
 
 
 class Schedule(Config):
-    """How one training runs: what `cselab.training.fit` needs to know and nothing else.
+    """One training: what `cselab.training.fit` needs to know and nothing else.
 
     Examples:
         >>> from cselab.methods import Schedule
@@ -53,7 +53,7 @@ class Schedule(Config):
 
 
 Role = Literal["single", "twin", "triplets", "decoder", "student"]
-"""Which of a profile's budgets is a method's."""
+"""Kinds of methods by the budget that a profile gives them."""
 MODEL = "a model"
 ModelName = Annotated[str, MODEL, AfterValidator(partial(located, folders=True))]
 """A shipped name, a folder, or a name on the hub; keys hold the content of the model."""
@@ -74,10 +74,11 @@ class MethodConfig(Config):
         ([0.1, 0.1], 10)
     """
 
+    main: ClassVar[str] = "method"
     name: ClassVar[str] = ""
     role: ClassVar[Role] = "single"
     carried: ClassVar[tuple[str, ...]] = ("seed", "schedule", "round_trips")
-    """What stays when a path replaces the method of a node, besides shared fields; the schedule
+    """Fields kept, besides shared ones, when a path replaces the method of a node; the schedule
     only where the role is the same."""
 
     method: str = ""
@@ -85,15 +86,15 @@ class MethodConfig(Config):
 
     @model_validator(mode="before")
     @classmethod
-    def _with_name(cls, given: Any) -> Any:
-        return {"method": cls.name, **given} if isinstance(given, dict) else given
+    def _add_name(cls, values: Any) -> Any:
+        return {"method": cls.name, **values} if isinstance(values, dict) else values
 
     @field_validator("method")
     @classmethod
-    def _own_name(cls, given: str) -> str:
-        if given != cls.name:
+    def _check_name(cls, method: str) -> str:
+        if method != cls.name:
             raise ValueError(f"this is the configuration of {cls.name!r}")
-        return given
+        return method
 
     @classmethod
     def __pydantic_init_subclass__(cls, **options: Any) -> None:
@@ -123,6 +124,16 @@ class MethodConfig(Config):
         return tuple(
             n for value in fields for n in (value if isinstance(value, tuple) else [value])
         )
+
+    @property
+    def starts(self) -> tuple["MethodConfig", ...]:
+        """The towers that it is built from, which are trained before it."""
+        return getattr(self, "towers", ())
+
+    @property
+    def trips(self) -> RoundTrips | None:
+        """Round trips of its training text, if it reads any."""
+        return getattr(self, "round_trips", None)
 
     def with_parts(
         self, change: Callable[["MethodConfig", int | None], "MethodConfig"]
@@ -154,7 +165,7 @@ class MethodConfig(Config):
         if place != ("method",) or value == self.method:
             return super().with_value(place, value)
         other = registry.registered(value).Config
-        marked = {path[0] for path, field in self.paths() if len(path) == 1 and _shared(field)}
+        marked = {path[0] for path, _, field in self.walk() if len(path) == 1 and _shared(field)}
         stay = {*self.carried, *marked} & type(self).model_fields.keys() & other.model_fields.keys()
         if other.role != self.role:  # the steps and rates of triplets are not those of sentences
             stay -= {"schedule"}
@@ -165,13 +176,13 @@ def _shared(field: Any) -> bool:
     return isinstance(field.json_schema_extra, dict) and "shared" in field.json_schema_extra
 
 
-def as_node(given: Any) -> Any:
+def as_node(value: Any) -> Any:
     """A node from what a file or a path gives: a registered name, or a mapping with `method`."""
-    if isinstance(given, str):
-        return registry.registered(given).Config()
-    if isinstance(given, dict):
-        return registry.registered(given.get("method", "")).Config(**given)
-    return given
+    if isinstance(value, str):
+        return registry.registered(value).Config()
+    if isinstance(value, dict):
+        return registry.registered(value.get("method", "")).Config(**value)
+    return value
 
 
 AnyMethod = Annotated[SerializeAsAny[MethodConfig], BeforeValidator(as_node)]
@@ -191,14 +202,16 @@ class TrainedConfig(MethodConfig):
 
     @field_validator("terms", mode="before")
     @classmethod
-    def _known_terms(cls, given: Any) -> Any:
-        return read_terms(given, cls.offered)
+    def _read_terms(cls, terms: Any) -> Any:
+        return read_terms(terms, cls.offered)
 
     def with_value(  # type: ignore[override]  # another method may have no training
         self, place: Path, value: Any
     ) -> MethodConfig:
         """Other terms keep the hyperparameters of those that were there under the same name."""
-        return super().with_value(place, kept(value, self.terms) if place == ("terms",) else value)
+        if place == ("terms",):
+            value = with_hyperparameters(value, self.terms)
+        return super().with_value(place, value)
 
     def optional_paths(self):
         """Terms that are not trained yet, and their hyperparameters."""
@@ -225,29 +238,34 @@ class WithPooler(Config):
 
     @property
     def required_pooler(self) -> Literal["required", "fresh"]:
-        """How `load_backbone` gets the pooler of a method that reads it."""
+        """The option of `load_backbone` for a method that reads the pooler."""
         return "fresh" if self.pooler == "fresh" else "required"
 
 
-class Pooled(WithPooler):
-    """How one vector is read from a backbone."""
+class WithPooling(WithPooler):
+    """A method that pools one vector from a backbone."""
 
     pooling: Literal["cls", "mean", "first_last", "last_two", "pooler"] = "cls"
     """SimCSE and the twins: [CLS]."""
 
 
-def _names(given: Any) -> Any:
-    return tuple(part.strip() for part in given.split(",")) if isinstance(given, str) else given
+def _names(value: Any) -> Any:
+    return tuple(part.strip() for part in value.split(",")) if isinstance(value, str) else value
 
 
 Names = Annotated[tuple[str, ...], BeforeValidator(_names)]
 """Names, also in one text with commas."""
 
 
-class TwoViews(Config):
-    """Where the second view of a sentence comes from, besides dropout."""
+class Augmented(Config):
+    """A method whose views may have changed texts."""
 
     augment: Names = ()
-    """What changes the text of each view: a name of `cselab.data.augment` a view, or nothing."""
+    """Changes of the text: a name of `cselab.data.augment` a view, or nothing."""
+
+
+class TwoViews(Augmented):
+    """A method of two views: sources of the second, besides dropout."""
+
     round_trips: RoundTrips | None = None
     """None: the text alone, as SimCSE has it."""

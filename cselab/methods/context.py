@@ -1,4 +1,4 @@
-"""What a loss may know about the step it is in."""
+"""The step of a training, as a loss sees it."""
 
 import random
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from torch import Tensor
 
 @dataclass(frozen=True)
 class StepContext:
-    """What a loss knows about the step.
+    """The step of a training, as a loss sees it.
 
     Attributes:
         seed: Seed of the training.

@@ -10,7 +10,7 @@ from pydantic import Field
 from torch import Tensor
 
 from cselab.methods.base import Batch, SentenceOutputs
-from cselab.methods.config import AnyMethod, BackboneConfig, Pooled, Role, Schedule
+from cselab.methods.config import AnyMethod, BackboneConfig, Role, Schedule, WithPooling
 from cselab.methods.context import StepContext
 from cselab.methods.registry import register
 from cselab.methods.simcse import SimCSE
@@ -36,7 +36,7 @@ class Distilled(SimCSE):
     The student reads each sentence once, with dropout; the teacher has none.
     """
 
-    class Config(BackboneConfig, Pooled):
+    class Config(BackboneConfig, WithPooling):
         """A student's settings; subclass it for a teacher with a name of its own."""
 
         role: ClassVar[Role] = "student"
@@ -55,7 +55,6 @@ class Distilled(SimCSE):
 
     views = 1
     keeps_apart = False
-    differences = ()
 
     @classmethod
     def targets(cls, teachers: Sequence[Encoder]) -> Callable[[list[str]], Tensor]:

@@ -6,8 +6,6 @@ from typing import Any
 from pydantic import Field, model_validator
 
 from cselab.methods.config import AnyMethod, MethodConfig, Names
-from cselab.methods.differences import Difference
-from cselab.methods.distillation import Distilled
 from cselab.methods.registry import register
 from cselab.methods.towers import twin_towers
 from cselab.methods.training_free import Materials, TrainingFree
@@ -33,61 +31,26 @@ class EDFSE(TrainingFree):
         seed: int = 42
 
         @model_validator(mode="after")
-        def _members(self) -> "EDFSE.Config":
+        def _check_members(self) -> "EDFSE.Config":
             if len(set(self.pivots)) < len(self.pivots):
                 raise ValueError(f"pivots: {self.pivots} names one twice; name each once")
-            if not all(getattr(tower, "round_trips", None) for tower in self.towers):
+            if not all(tower.trips for tower in self.towers):
                 raise ValueError("towers: an ensemble of pivots is of towers with round trips")
             return self
 
         @property
         def parts(self) -> tuple[MethodConfig, ...]:
-            towers: tuple[Any, ...] = self.towers  # `_members` has seen their round trips
+            towers: tuple[Any, ...] = self.towers  # `_check_members` has seen their round trips
             known = {tower.round_trips.pivot: tower for tower in towers}
-            return tuple(known.get(pivot) or self._another(pivot) for pivot in self.pivots)
+            return tuple(known.get(pivot) or self._member(pivot) for pivot in self.pivots)
 
-        def _another(self, pivot: str) -> MethodConfig:
+        def _member(self, pivot: str) -> MethodConfig:
             seed = zlib.crc32(f"{pivot} {self.seed}".encode())
             first = self.towers[0].model_copy(update={"seed": seed})
             return first.changed({"round_trips.pivot": pivot})
 
     paper_row = "EDFSE"
-    differences = (
-        Difference(
-            name="members of the ensemble",
-            of="EDFSE",
-            paper="six encoders, a pivot each; the twins use two pivots",
-            released="no difference known",
-            here="six in profile `paper`, four in `small`, three in `tiny` (setting `pivots`)",
-        ),
-        Difference(
-            name="translator of the round trips",
-            of="EDFSE, TNCSE, JTCSE",
-            paper="Google Translate",
-            released="no code",
-            here="Marian (opus-mt) from the hub, one trained here, or an offline stand-in",
-        ),
-        Difference(
-            name="unlabelled SICK-R in the training text",
-            of="TNCSE, JTCSE",
-            paper="used, split not stated; SICK-R is also a test (transductive)",
-            released="the file is not released",
-            here="left out unless named in `corpus`",
-        ),
-    )
 
     @classmethod
     def encoder(cls, config: Config, materials: Materials) -> Any:
         return Ensemble(materials.parts)
-
-
-@register("edfse_d")
-class EDFSEStudent(Distilled):
-    """EDFSE D: one tower that learned the ensemble's vectors."""
-
-    class Config(Distilled.Config):
-        """A student of EDFSE."""
-
-        teacher: AnyMethod = Field(default_factory=EDFSE.Config)
-
-    paper_row = "EDFSE D"

@@ -1,4 +1,4 @@
-"""Which noise helps? SimCSE with more or less of it on the positive or the negative pairs."""
+"""The noise study: SimCSE with more or less of it on the positive or the negative pairs."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -11,7 +11,6 @@ from torch import Tensor
 from cselab.losses import split_info_nce
 from cselab.methods.base import Batch, SentenceOutputs
 from cselab.methods.context import StepContext
-from cselab.methods.differences import Difference
 from cselab.methods.registry import register
 from cselab.methods.simcse import SimCSE
 from cselab.methods.terms import TermConfig, Terms, term
@@ -25,7 +24,7 @@ class NoiseOutputs(SentenceOutputs):
 
 
 class SplitInfoNCE(TermConfig):
-    """Which pairs are of changed vectors, and how they are changed."""
+    """The pairs whose vectors are changed, and the change."""
 
     noise: Literal["more", "less"] = "less"
     """ImSimCSE Table 1: +Noise adds Gaussian noise, -Noise averages passes."""
@@ -41,7 +40,7 @@ class SplitInfoNCE(TermConfig):
 
 @register("simcse_noise")
 class NoiseStudy(SimCSE):
-    """SimCSE in which the pairs `noise_on` are of changed vectors, the others of the usual two
+    """SimCSE in which the pairs `noise_on` are of changed vectors, the others of the two plain
     views (SimCSE++, https://arxiv.org/abs/2305.13192, section 3.1, Table 1).
 
     `noise="more"` adds Gaussian noise of standard deviation `noise_std`. `noise="less"` puts the
@@ -49,55 +48,31 @@ class NoiseStudy(SimCSE):
     """
 
     class Config(SimCSE.Config):
-        """The study's settings."""
-
         terms: Terms = {"split": 1}
 
-    differences = (
-        Difference(
-            name="more noise in the noise study",
-            of="ImSimCSE",
-            paper="variance 0.1, on both views",
-            released="standard deviation 0.1, on one view",
-            here="paper",
-            term="split",
-            base={"terms.split.noise": "more"},
-            change={"terms.split.noise_std": 0.1, "terms.split.noisy_views": 1},
-        ),
-        Difference(
-            name="noise study, head",
-            of="ImSimCSE",
-            paper="noise is added to the output of the MLP head; on the shipped backbone "
-            "cos(z, z + noise) is then 0.82, without the head 0.95",
-            released="standard deviation 0.1, on one view",
-            here='no head by default, so the same variance is less noise; `head="mlp_train_only"` '
-            "adds the head",
-            term="split",
-            base={"terms.split.noise": "more"},
-            change={"head": "mlp_train_only"},
-            labels=("no head", "MLP head"),
-            preset=False,
-        ),
-    )
+    released = {
+        "terms.split.noise_std": 0.1,
+        "terms.split.noisy_views": 1,
+    }
 
     def forward(self, batch: Batch) -> SentenceOutputs:
-        usual = super().forward(batch)
+        outputs = super().forward(batch)
         config = self.terms.get("split")
         if config is None:
-            return usual
+            return outputs
         if config.noise == "less":
             again = super().forward
             passes = [again(batch).sentence for _ in range(config.noise_passes)]
-            return NoiseOutputs(**usual.tensors(), changed=torch.stack(passes).mean(0))
-        added = config.noise_std * torch.randn_like(usual.sentence)
+            return NoiseOutputs(**outputs.tensors(), changed=torch.stack(passes).mean(0))
+        added = config.noise_std * torch.randn_like(outputs.sentence)
         added[: 2 - config.noisy_views] = 0
-        return NoiseOutputs(**usual.tensors(), changed=usual.sentence + added)
+        return NoiseOutputs(**outputs.tensors(), changed=outputs.sentence + added)
 
     @term(SplitInfoNCE, reads_text=True)
     def split(self, outputs: NoiseOutputs, step: StepContext) -> Float[Tensor, ""]:
         """Section 3.1: one pair of views for the positives, another for the negatives."""
-        usual, changed = tuple(outputs.sentence), tuple(outputs.changed)
+        plain, changed = tuple(outputs.sentence), tuple(outputs.changed)
         on_positives = self.terms["split"].noise_on == "positives"
-        positive, negative = (changed, usual) if on_positives else (usual, changed)
+        positive, negative = (changed, plain) if on_positives else (plain, changed)
         temperature = self.settings.temperature
         return split_info_nce(positive, negative, temperature=temperature, ids=step.ids)

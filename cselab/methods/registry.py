@@ -8,16 +8,44 @@ import pkgutil
 import sys
 import sysconfig
 import tokenize
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from importlib.machinery import PathFinder
 from pathlib import Path, PurePath
-from typing import Any
+from typing import Any, ClassVar
 
 from cselab.errors import SettingsError, suggest
 from cselab.paths import absolute
 
 LIBRARIES = [sysconfig.get_path(name) for name in ("purelib", "platlib")]
+Released = Mapping[str, Any]
+"""The preset "released", what a method's released code has in the place of its paper's settings: by
+dotted path a value, values by backbone family ({"bert": …, "roberta": …}; a family without one
+keeps the paper's), or a function of the method's configuration that gives the value."""
+
+
+class Configured:
+    """A class with a `Config` of its own, which knows the name that the class is registered by.
+
+    Attributes:
+        fits: Whether it is fitted to the text without training, so that the text is part of its
+            key.
+        paper_row: Row in the papers' tables of BERT-base.
+        released: Settings of its preset "released".
+    """
+
+    Config: ClassVar[Any]
+    fits: ClassVar[bool] = False
+    paper_row: ClassVar[str] = ""
+    released: ClassVar[Released] = {}
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        if "Config" not in vars(cls) or vars(cls.Config).get("name"):  # another method's
+            names = {"__module__": cls.__module__, "__qualname__": f"{cls.__qualname__}.Config"}
+            cls.Config = type("Config", (cls.Config,), names)
+
+
 _METHODS: dict[str, type] = {}
 _FOUND: list[str] = []
 
@@ -25,11 +53,11 @@ _FOUND: list[str] = []
 def register(name: str) -> Callable[[type], type]:
     """Class decorator: make a method known as `name` to `create`, runs, sweeps and notebooks.
 
-    The class has a `Config`, inherited or its own. Registering a name again replaces the method.
+    Registering a name again replaces the method.
 
     Raises:
         SettingsError: For another class under the name of a method of cselab, which sweeps would
-            take for it.
+            take for it, and for a class that has another name already.
 
     Examples:
         SimCSE at another temperature:
@@ -50,17 +78,16 @@ def register(name: str) -> Callable[[type], type]:
             _find_shipped()
             if name in _METHODS and is_shipped(_METHODS[name]):
                 raise SettingsError(f"{name!r} is a method of cselab; give yours another name")
-        if "Config" not in vars(method) or vars(method.Config).get("name", name) != name:
-            method.Config = type("Config", (method.Config,), _of(method))
+        if method.Config.name not in ("", name) and "name" in vars(method.Config):
+            raise SettingsError(
+                f"{method.__name__} is registered as {method.Config.name!r}; register a subclass "
+                f"as {name!r}"
+            )
         method.Config.name = name
         _METHODS[name] = method
         return method
 
     return add
-
-
-def _of(method: type) -> dict[str, Any]:
-    return {"__module__": method.__module__, "__qualname__": f"{method.__qualname__}.Config"}
 
 
 def is_shipped(method: type) -> bool:
@@ -244,5 +271,5 @@ def _find_shipped() -> None:
         return
     _FOUND.append("all")
     package = importlib.import_module("cselab.methods")
-    for module in pkgutil.iter_modules(package.__path__):
-        importlib.import_module(f"cselab.methods.{module.name}")
+    for module in pkgutil.walk_packages(package.__path__, "cselab.methods."):
+        importlib.import_module(module.name)

@@ -2,22 +2,20 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, ClassVar, Literal
+from typing import Any, Literal
 
 from jaxtyping import Float
 from pydantic import Field
 from torch import Tensor, nn
 
 from cselab.methods.base import Batch, Method, SentenceOutputs
-from cselab.methods.config import BackboneConfig, Pooled, Schedule, TrainedConfig, TwoViews
-from cselab.methods.context import StepContext
-from cselab.methods.differences import Difference
+from cselab.methods.config import BackboneConfig, Schedule, TrainedConfig, TwoViews, WithPooling
 from cselab.methods.registry import register
-from cselab.methods.terms import Space, Terms
+from cselab.methods.terms import Terms
 from cselab.models import SentenceEncoder, load_backbone, load_tokenizer
 
 
-class Contrastive(BackboneConfig, Pooled):
+class Contrastive(BackboneConfig, WithPooling):
     """One tower that is trained by comparing sentences."""
 
     temperature: float = Field(0.05, ge=1e-4, le=1e4)
@@ -49,20 +47,11 @@ class SimCSE(Method):
         )
 
     paper_row = "SimCSE"
-    differences: ClassVar[tuple[Difference, ...]] = (
-        Difference(
-            name="SimCSE in the papers' tables",
-            of="TNCSE, JTCSE, ImSimCSE",
-            paper="rate 3e-5, batch 64, one epoch, dev score every 125 steps",
-            released="the same scripts",
-            here="the same in profile `paper`; the other profiles use tower I's schedule",
-        ),
-    )
 
     def __init__(self, encoder: SentenceEncoder, config: TrainedConfig):
         super().__init__(encoder, config)
         width = encoder.backbone.config.hidden_size
-        mlp = getattr(config, "head", "none") == "mlp_train_only"
+        mlp = isinstance(config, Contrastive) and config.head == "mlp_train_only"
         self.head = nn.Sequential(nn.Linear(width, width), nn.Tanh()) if mlp else nn.Identity()
 
     @classmethod
@@ -85,11 +74,3 @@ class SimCSE(Method):
     def project(self, batch: Batch) -> Float[Tensor, "B d"]:
         """Sentence vectors through the head, if there is one."""
         return self.head(self.encoder.embed(batch))
-
-    def spaces(self, outputs: SentenceOutputs, step: StepContext) -> list[Space]:
-        clean = None if outputs.clean is None else outputs.clean[0]
-        return [Space(outputs.sentence[:2], clean, step, self.settings.temperature)]
-
-    @classmethod
-    def placed(cls, points: Sequence[Float[Tensor, "2 N d"]]) -> SentenceOutputs:
-        return SentenceOutputs(points[0], clean=points[0].mean(0, keepdim=True))

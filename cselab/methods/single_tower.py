@@ -15,19 +15,19 @@ from cselab.methods.config import BackboneConfig, Schedule, TwoViews, WithPooler
 from cselab.methods.context import StepContext
 from cselab.methods.registry import register
 from cselab.methods.simcse import SimCSE
-from cselab.methods.terms import Space, TermConfig, Terms, term
+from cselab.methods.terms import TermConfig, Terms, term
 from cselab.models import SentenceEncoder, load_backbone, load_tokenizer
 
 
 @dataclass(frozen=True)
-class PooledOutputs(SentenceOutputs):
+class PoolerOutputs(SentenceOutputs):
     """Also the pooler's output, (2, N, d)."""
 
     pooled: Tensor | None = None
 
 
 class Modulus(TermConfig):
-    """Which views the norm constraint compares."""
+    """The views that the norm constraint compares."""
 
     variant: Literal["paper", "released"] = "paper"
     """"paper": the same view of both sides. "released": view a of one with view b of the other."""
@@ -50,24 +50,25 @@ class SingleTowerTNCSE(Method):
         backbone = load_backbone(folders[0], dropout=config.dropout, pooler=config.required_pooler)
         return cls(SentenceEncoder(backbone, load_tokenizer(folders[0]), pooling="cls"), config)
 
-    def rows(self, batch: Batch) -> PooledOutputs:
+    def rows(self, batch: Batch) -> PoolerOutputs:
         cls = self.encoder.embed(batch)
         pooled = self.encoder.backbone.pooler(cls[:, None]) if "modulus" in self.terms else None
-        return PooledOutputs(cls, pooled=pooled)
-
-    def spaces(self, outputs: PooledOutputs, step: StepContext) -> list[Space]:
-        clean = None if outputs.clean is None else outputs.clean[0]
-        return [Space(outputs.sentence, clean, step, self.settings.temperature)]
+        return PoolerOutputs(cls, pooled=pooled)
 
     @classmethod
-    def placed(cls, points: Sequence[Float[Tensor, "2 N d"]]) -> PooledOutputs:
+    def placed(cls, points: Sequence[Float[Tensor, "2 N d"]]) -> PoolerOutputs:
         (rows,) = points
-        return PooledOutputs(rows, clean=rows.mean(0, keepdim=True), pooled=rows)
+        return PoolerOutputs(rows, clean=rows.mean(0, keepdim=True), pooled=rows)
 
-    @term(Modulus)
-    def modulus(self, outputs: PooledOutputs, step: StepContext) -> Float[Tensor, ""]:
-        """The twin's term with the two views in the place of the two towers, which counts each
-        pair twice."""
+    @term(Modulus, script="modulus")
+    def modulus(self, outputs: PoolerOutputs, step: StepContext) -> Float[Tensor, ""]:
+        """The two views of a sentence get one direction; the pull on their lengths is strong only
+        while the directions differ.
+
+        `1/N Σᵢ −log cos(aᵢ, bᵢ) · ‖aᵢ − bᵢ‖ / (‖aᵢ‖ + ‖bᵢ‖)` (TNCSE Table 5)
+
+        It is the twin's term with the two views as the two towers, which counts each pair twice.
+        """
         h, p = outputs.sentence, outputs.pooled
         if self.terms["modulus"].variant == "released":
             return ictm(h, h, p, p, variant="released") / 2

@@ -12,23 +12,26 @@ from torch import Tensor, nn
 
 from cselab.losses import icnce, ictm
 from cselab.methods.base import Batch, Method, Outputs
-from cselab.methods.config import AnyMethod, Names, Role, Schedule, TrainedConfig, WithPooler
+from cselab.methods.config import AnyMethod, Augmented, Role, Schedule, TrainedConfig, WithPooler
 from cselab.methods.context import StepContext
-from cselab.methods.differences import Difference
-from cselab.methods.distillation import Distilled
 from cselab.methods.registry import register
 from cselab.methods.terms import Space, TermConfig, Terms, term
 from cselab.methods.towers import twin_towers
 from cselab.models import TwinEncoder, load_backbone, load_tokenizer, remove_layer_norms
 
 Views = Float[Tensor, "2 N d"]
-TWINS = "TNCSE, JTCSE"
+RELEASED_LOSSES = {
+    "terms.nce.layout": "all",
+    "terms.icnce.variant": "released",
+    "terms.ictm.variant": "released",
+}
+"""Both repositories' losses."""
 
 
 @dataclass(frozen=True)
 class TwinOutputs(Outputs):
-    """Of both towers: [CLS], the pooler's output, the cross stream's [CLS], and [CLS] of the first
-    view's texts without dropout; (2, N, d) each, the last (1, N, d)."""
+    """Vectors of both towers: [CLS], the pooler's output, the cross stream's [CLS], and [CLS] of
+    the first view's texts without dropout; (2, N, d) each, the last (1, N, d)."""
 
     cls_i: Tensor
     cls_ii: Tensor
@@ -57,7 +60,7 @@ class ICTM(TermConfig):
     variant: Literal["paper", "released"] = "paper"
     """"released": ratio / 2, view a against view b, a negative similarity replaced by 1e-4."""
     measured_on: Literal["pooler", "cls"] = "pooler"
-    """Whose norms: the papers' pooler output; the last [CLS] in TNCSE Figure 5, JTCSE Figure 8."""
+    """The papers': the pooler's output; the last [CLS] in TNCSE Figure 5 and JTCSE Figure 8."""
 
 
 @register("tncse")
@@ -65,21 +68,19 @@ class TNCSE(Method):
     """`L = sum_i L_NCE(i) + L_ICNCE + L_ICTN` over a twin (https://arxiv.org/abs/2503.12739, last
     equation of its method section)."""
 
-    class Config(TrainedConfig, WithPooler):
+    class Config(TrainedConfig, Augmented, WithPooler):
         """Stage 2's settings, and the towers of stage 1; defaults are the paper's of BERT-base."""
 
         role: ClassVar[Role] = "twin"
         carried: ClassVar[tuple[str, ...]] = ("seed", "schedule", "towers")
         towers: tuple[AnyMethod, AnyMethod] = Field(default_factory=twin_towers)
-        """What stage 2 starts from: trained once, shared by all that hold equal ones."""
+        """The start of stage 2: trained once, shared by all that hold equal ones."""
         dropout: float = Field(0.1, ge=0, lt=1)
         """Not stated, so BERT's."""
         temperature: float = Field(0.05, ge=1e-4, le=1e4)
-        """Of stage 2; `towers.temperature` is stage 1's."""
+        """Stage 2's; `towers.temperature` is stage 1's."""
         layer_norms_removed: int = Field(0, ge=0)
-        """Of the last layers: 0 to 6 in TNCSE Figure 5 and JTCSE Figure 8."""
-        augment: Names = ()
-        """What changes the text of each view: a name of `cselab.data.augment` a view."""
+        """From the last layers: 0 to 6 in TNCSE Figure 5 and JTCSE Figure 8."""
         terms: Terms = {"nce": 1, "icnce": 1, "ictm": 1}
         schedule: Schedule = Schedule(
             steps=15_600,  # one epoch of a million sentences, without round trips
@@ -92,80 +93,23 @@ class TNCSE(Method):
             max_grad_norm=0.0,
         )
 
+        @property
+        def reads_pooler(self) -> bool:
+            """Whether a term compares the poolers' outputs."""
+            return "ictm" in self.terms and self.terms["ictm"].measured_on == "pooler"
+
     tower_names = ("i", "ii")
     space_names = ("tower I", "tower II")
     paper_row = "TNCSE"
-    both = (
-        Difference(
-            name="InfoNCE layout",
-            of=TWINS,
-            paper="one positive, the other sentences' other views are negatives",
-            released="2N × 2N, both views of the others are negatives",
-            here="paper",
-            term="nce",
-            change={"terms.nce.layout": "all"},
-        ),
-        Difference(
-            name="ICNCE candidates",
-            of=TWINS,
-            paper="the towers' vectors crossed, view by view",
-            released="2N × 2N; the same view of the sentence in the other tower is masked out",
-            here="paper",
-            term="icnce",
-            change={"terms.icnce.variant": "released"},
-        ),
-        Difference(
-            name="L_TN, scale and similarity",
-            of=TWINS,
-            paper="ratio; the similarity is of the same view of both towers; −log is undefined "
-            "from 0 down (here its tangent below 0.05)",
-            released="ratio / 2; view a against view b; a negative similarity is replaced by 1e-4",
-            here="paper",
-            term="ictm",
-            change={"terms.ictm.variant": "released"},
-        ),
-        Difference(
-            name="optimiser of stage 2",
-            of=TWINS,
-            paper="not stated",
-            released="AdamW, weight decay 0.01 on all parameters, constant rate, no clipping",
-            here="released",
-        ),
-        Difference(
-            name="weight of ICTM and ICTN",
-            of=TWINS,
-            paper="1 (JTCSE Eq. 8 and 15; the last equation of TNCSE)",
-            released="1",
-            here="1",
-        ),
-    )
-    differences: ClassVar[tuple[Difference, ...]] = (
-        *both,
-        Difference(
-            name="dropout in stage 2",
-            of="TNCSE",
-            paper="not stated, so BERT's 0.1",
-            released="0.00025 (BERT), 0.0175 (RoBERTa), with the paper's rate of 1e-6; RoBERTa "
-            "with batch 256; these are TNCSE's values alone",
-            here="paper",
-            term="nce",
-            change={"dropout": 0.00025},
-            roberta={"dropout": 0.0175, "schedule.batch_size": 256},
-        ),
-        Difference(
-            name="TNCSE-D on STS15",
-            of="TNCSE",
-            paper="74.92 (Table 1)",
-            released="84.92 (README; 74.92 is a misprint)",
-            here="data/reported has the printed value with a note",
-        ),
-    )
+    released = {
+        **RELEASED_LOSSES,
+        "dropout": {"bert": 0.00025, "roberta": 0.0175},
+        "schedule.batch_size": {"roberta": 256},
+    }
 
     @classmethod
     def build(cls, config: Config, folders: Sequence[str | Path]) -> "TNCSE":
-        reads_pooler = "ictm" in config.terms and config.terms["ictm"].measured_on == "pooler"
-        wanted = config.required_pooler
-        pooler = wanted if reads_pooler else "if_present"
+        pooler = config.required_pooler if config.reads_pooler else "if_present"
         tower_i, tower_ii = (
             load_backbone(folder, dropout=config.dropout, pooler=pooler) for folder in folders
         )
@@ -183,15 +127,11 @@ class TNCSE(Method):
     def rows(self, batch: Batch) -> TwinOutputs:
         read = self.encoder(batch["input_ids"], batch["attention_mask"])
         outputs = TwinOutputs(read.cls_i, read.cls_ii)
-        if self._reads_pooler:
+        if self.settings.reads_pooler:
             outputs = replace(outputs, pooled_i=read.pooled_i, pooled_ii=read.pooled_ii)
         if "icnce" in self.terms:
             outputs = replace(outputs, cross_i=read.cross_i, cross_ii=read.cross_ii)
         return outputs
-
-    @property
-    def _reads_pooler(self) -> bool:
-        return "ictm" in self.terms and self.terms["ictm"].measured_on == "pooler"
 
     def spaces(self, outputs: TwinOutputs, step: StepContext) -> list[Space]:
         pairs = ((outputs.cls_i, outputs.clean_i), (outputs.cls_ii, outputs.clean_ii))
@@ -206,19 +146,26 @@ class TNCSE(Method):
         clean = (i.mean(0, keepdim=True), ii.mean(0, keepdim=True))
         return TwinOutputs(i, ii, pooled_i=i, pooled_ii=ii, clean_i=clean[0], clean_ii=clean[1])
 
-    @term(ICNCE)
+    @term(ICNCE, script="icnce")
     def icnce(self, outputs: TwinOutputs, step: StepContext) -> Float[Tensor, ""]:
-        """InfoNCE across the towers, tower I as anchor."""
+        """A sentence's vectors of the two towers are turned towards each other.
+
+        `−1/N Σᵢ log( exp(cos(xᵢ, yᵢ)/τ) / Σⱼ exp(cos(xᵢ, yⱼ)/τ) )`, x of tower I, y of tower II
+        """
         return self.across(outputs.cls_i, outputs.cls_ii, step)
 
-    @term(ICTM)
+    @term(ICTM, script="ictm")
     def ictm(self, outputs: TwinOutputs, step: StepContext) -> Float[Tensor, ""]:
-        """The tensor-norm (TNCSE) or tensor-modulus (JTCSE) constraint: one loss, two names."""
-        norms = (outputs.cls_i, outputs.cls_ii)
-        if self._reads_pooler:
+        """The two towers' vectors of a sentence get one direction; the pull on their lengths is
+        strong only while the directions differ.
+
+        `1/N Σᵢ −log cos(xᵢ, yᵢ) · ( ‖p − q‖ / (‖p‖ + ‖q‖) summed over the crossed views )` (TNCSE's
+        tensor-norm, JTCSE's tensor-modulus constraint)
+        """
+        directions = norms = (outputs.cls_i, outputs.cls_ii)
+        if self.settings.reads_pooler:
             norms = (outputs.pooled_i, outputs.pooled_ii)
-        variant = self.terms["ictm"].variant
-        return ictm(outputs.cls_i, outputs.cls_ii, *norms, variant=variant)
+        return ictm(*directions, *norms, variant=self.terms["ictm"].variant)
 
     def across(self, anchors: Views, candidates: Views, step: StepContext) -> Float[Tensor, ""]:
         """ICNCE of two streams, in the variant of the configuration."""
@@ -229,15 +176,3 @@ class TNCSE(Method):
             variant=self.terms["icnce"].variant,
             ids=step.ids,
         )
-
-
-@register("tncse_d")
-class TNCSEStudent(Distilled):
-    """TNCSE D: one tower that learned the twin's vectors."""
-
-    class Config(Distilled.Config):
-        """A student of TNCSE."""
-
-        teacher: AnyMethod = Field(default_factory=TNCSE.Config)
-
-    paper_row = "TNCSE D"

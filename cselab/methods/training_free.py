@@ -7,13 +7,13 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from cselab.methods.config import MethodConfig
-from cselab.methods.differences import Difference
+from cselab.methods.registry import Configured
 from cselab.models.encode import Encoder
 
 
 @dataclass(frozen=True)
 class Materials:
-    """What an encoder is made of.
+    """The parts, text and folders that an encoder is made of.
 
     Attributes:
         parts: The encoders of the configuration's parts, in order.
@@ -28,13 +28,8 @@ class Materials:
     device: Any = "cpu"
 
 
-class TrainingFree(ABC):
+class TrainingFree(Configured, ABC):
     """A method that is not trained: `encoder` makes what encodes sentences.
-
-    Attributes:
-        fits: Whether it is fitted to the text, so that the text is part of its key.
-        paper_row: Row in the papers' tables of BERT-base.
-        differences: Differences between paper and released code.
 
     Examples:
         >>> from cselab import load
@@ -49,11 +44,8 @@ class TrainingFree(ABC):
     """
 
     Config: ClassVar[type[MethodConfig]] = MethodConfig
-    fits: ClassVar[bool] = False
-    paper_row: ClassVar[str] = ""
-    differences: ClassVar[tuple[Difference, ...]] = ()
 
-    @classmethod  # noqa: B027  most methods need no check
+    @classmethod
     def check(cls, config: Any, parts: Sequence[Encoder], sentences: int) -> None:
         """Raise a CselabError if the text's number of sentences is too small to be fitted to.
 
@@ -63,4 +55,4 @@ class TrainingFree(ABC):
     @classmethod
     @abstractmethod
     def encoder(cls, config: Any, materials: Materials) -> Encoder:
-        """What `encode(sentences)` of the method is."""
+        """Make the encoder, whose `encode(sentences)` is the method."""

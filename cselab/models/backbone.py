@@ -151,7 +151,8 @@ def transformer_folder(name_or_path: str | Path) -> str | Path:
         return transformer_folder(inner.parent)
     if (folder / CARD).is_file():
         kind = open_card(folder, "save_pretrained")["kind"]
-        raise ModelError(f"{folder} holds a {kind}; give the folder of a single model inside it")
+        if kind != "sentence":  # whose own model is missing
+            raise ModelError(f"{folder} holds a {kind}; give the folder of a single model inside")
     return name_or_path
 
 

@@ -254,7 +254,7 @@ def energy_chart(scores: pandas.DataFrame) -> go.Figure:
     per method.
 
     Args:
-        scores: Rows of a sweep's store (`cselab.sweep.store.Store.scores`).
+        scores: Rows of a sweep's store (`cselab.experiments.store.Store.scores`).
 
     Examples:
         >>> import pandas

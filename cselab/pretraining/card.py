@@ -31,6 +31,41 @@ VOCABULARIES = {
 }
 
 
+PAGE = """\
+---
+license: cc-by-sa-4.0
+language: en
+---
+# {name}
+
+{description}; {layers} layers, width {width}, {heads} heads, a {vocabulary} vocabulary of \
+{vocab_size:,}, float16.
+
+**Text.** {text} (Wikipedia CC BY-SA 3.0; OneStopEnglish CC BY-SA 4.0; Leipzig CC BY 4.0; books, \
+speeches and Factbook in the public domain) and this project's synthetic text: {sentences:,} \
+sentences in all, {held_out:,} of them held out.{pairs}
+
+**Training.** {steps:,} steps of {batch_size} sentences, {tokens_seen:.1f} M tokens, AdamW at \
+{learning_rate:g} with warm-up and linear decay, {hours} hours on {hardware}{precision}, seed \
+{seed}.
+
+| step | held-out loss (nats) |
+|---|---|
+{curve}
+
+**Measured** on the finished file (real held-out sentences only):
+
+| | |
+|---|---|
+{numbers}
+
+{scores}`cselab card data/backbones/{name} --data-dir <data folder>` measures these numbers again.
+
+**Limits.** English only; small, and trained on few tokens: it knows common words. It carries the \
+biases of its text. The licence is that of its text's derived works, CC BY-SA 4.0.
+"""
+
+
 def card_text(
     name: str, kind: str, card: Mapping, text: tuple[str, ...], in_order: tuple[str, ...]
 ) -> str:
@@ -43,56 +78,25 @@ def card_text(
         text: Names of the corpora.
         in_order: Names of those that keep their order.
     """
-    config, measured = card["config"], card["measured"]
-    curve = card["curve"]
+    config, measured, curve = card["config"], card["measured"], card["curve"]
     numbers = {key: value for key, value in measured.items() if not isinstance(value, Mapping)}
     pairs = f" Next-sentence pairs from {', '.join(in_order)}, which keep their order."
-    lines = [
-        "---",
-        "license: cc-by-sa-4.0",
-        "language: en",
-        "---",
-        f"# {name}",
-        "",
-        f"{_description(kind, config)}; "
-        f"{config['layers']} layers, width {config['width']}, {config['heads']} heads, a "
-        f"{VOCABULARIES[kind]} vocabulary of {config['vocab_size']:,}, float16.",
-        "",
-        "**Text.** "
-        + ", ".join(text)
-        + " (Wikipedia CC BY-SA 3.0; OneStopEnglish CC BY-SA 4.0; Leipzig CC BY 4.0; books, "
-        "speeches and Factbook in the public domain) and this project's synthetic text: "
-        f"{card['sentences']:,} sentences in all, {config['held_out']:,} of them held out."
-        + (pairs if kind == "bert" else ""),
-        "",
-        f"**Training.** {config['steps']:,} steps of {config['batch_size']} sentences, "
-        f"{card['tokens_seen'] / 1e6:.1f} M tokens, AdamW at {config['learning_rate']:g} with "
-        f"warm-up and linear decay, {card['hours']} hours on "
-        f"{card['hardware']}{' in bfloat16' if config['bf16'] else ''}, seed {config['seed']}.",
-        "",
-        "| step | held-out loss (nats) |",
-        "|---|---|",
-        *(
-            f"| {row['step']:,} | {row['held_out']:.2f} |"
-            for row in [*curve[: -1 : max(1, len(curve) // 10)], curve[-1]]
-        ),
-        "",
-        "**Measured** on the finished file (real held-out sentences only):",
-        "",
-        "| | |",
-        "|---|---|",
-        *(f"| {key} | {value} |" for key, value in numbers.items()),
-        "",
-        *_scores(measured.get("sts", {})),
-        f"`cselab card data/backbones/{name} --data-dir <data folder>` measures these numbers "
-        "again.",
-        "",
-        "**Limits.** English only; small, and trained on few tokens: it knows common words. It "
-        "carries the biases of its text. The licence is that of its text's derived works, CC "
-        "BY-SA 4.0.",
-        "",
-    ]
-    return "\n".join(lines)
+    shown = [*curve[: -1 : max(1, len(curve) // 10)], curve[-1]]
+    values = {
+        **card,
+        **config,
+        "name": name,
+        "description": _description(kind, config),
+        "vocabulary": VOCABULARIES[kind],
+        "text": ", ".join(text),
+        "pairs": pairs if kind == "bert" else "",
+        "tokens_seen": card["tokens_seen"] / 1e6,
+        "precision": " in bfloat16" if config["bf16"] else "",
+        "curve": "\n".join(f"| {row['step']:,} | {row['held_out']:.2f} |" for row in shown),
+        "numbers": "\n".join(f"| {key} | {value} |" for key, value in numbers.items()),
+        "scores": _scores(measured.get("sts", {})),
+    }
+    return PAGE.format(**values)
 
 
 def _description(kind: str, config: Mapping) -> str:
@@ -107,21 +111,16 @@ def _description(kind: str, config: Mapping) -> str:
     return f"{DESCRIPTIONS[kind]} Made by this project from scratch, for its default run"
 
 
-def _scores(sts: Mapping[str, Mapping[str, float]]) -> list[str]:
+def _scores(sts: Mapping[str, Mapping[str, float]]) -> str:
     if not sts:
-        return []
+        return ""
     tasks = list(next(iter(sts.values())))
+    head = f"| Spearman × 100 | {' | '.join(tasks)} |\n{'|---' * (len(tasks) + 1)}|\n"
     rows = [
-        f"| {pooling} | " + " | ".join(f"{scores[task]:.1f}" for task in tasks) + " |"
+        f"| {pooling} | {' | '.join(f'{scores[task]:.1f}' for task in tasks)} |\n"
         for pooling, scores in sts.items()
     ]
-    head = "| Spearman × 100 | " + " | ".join(tasks) + " |"
-    return [
+    return (
         "Before contrastive training (SIF mean: word vectors from counts of the same text, of the "
-        "same width, without a network):",
-        "",
-        head,
-        "|---" * (len(tasks) + 1) + "|",
-        *rows,
-        "",
-    ]
+        f"same width, without a network):\n\n{head}{''.join(rows)}\n"
+    )

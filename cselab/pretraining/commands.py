@@ -4,28 +4,12 @@ Their imports are inside the functions, so that the command line starts fast.
 """
 
 import json
-from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal, TypeAlias
 
 import typer
 
-
-class Kind(StrEnum):
-    """Kind of backbone that `cselab pretrain` trains."""
-
-    bert = "bert"
-    roberta = "roberta"
-    llama = "llama"
-
-
-class Objectives(StrEnum):
-    """Objectives of an encoder that `cselab pretrain` trains."""
-
-    words = "words"
-    bert = "bert"
-
-
+Kind: TypeAlias = Literal["bert", "roberta", "llama"]
 Width = Annotated[int, typer.Option(help="Width of the vectors.")]
 Heads = Annotated[int, typer.Option(help="Attention heads; they divide the width.")]
 Seed = Annotated[int, typer.Option(help="Seed of weights, batches and masks.")]
@@ -39,20 +23,23 @@ DataDir = Annotated[Path | None, typer.Option(help="The data folder; CSELAB_DATA
 
 def pretrain(
     folder: Annotated[Path, typer.Argument(help="Folder of the new backbone; must not exist.")],
-    kind: Annotated[Kind, typer.Option(help="An encoder, or a decoder for BeLLM.")] = Kind.bert,
+    kind: Annotated[
+        Literal["bert", "roberta", "llama"],
+        typer.Option(help="An encoder, or a decoder for BeLLM."),
+    ] = "bert",
     data_dir: DataDir = None,
     corpus: Annotated[
         list[str] | None,
         typer.Option(help="May be repeated; default: all corpora that may be shared."),
     ] = None,
     objectives: Annotated[
-        Objectives,
+        Literal["words", "bert"],
         typer.Option(
             help="For encoders. words: [CLS] also predicts the words of its sentence, as in "
             "tiny-bert; bert: masked LM alone (a BERT: and next sentence), with dropout in every "
             "step."
         ),
-    ] = Objectives.words,
+    ] = "words",
     steps: Annotated[int, typer.Option(help="Number of training steps.", min=1)] = 9_000,
     batch_size: Annotated[int, typer.Option(help="Sentences per step.", min=2)] = 128,
     learning_rate: Annotated[float, typer.Option(help="Learning rate after the warm-up.")] = 1e-3,
@@ -75,13 +62,13 @@ def pretrain(
     cselab pretrain my-roberta --data-dir ~/data --bf16 --kind roberta
     """
     from cselab.errors import SettingsError
-    from cselab.pretraining.bert import BERT_OBJECTIVES
+    from cselab.pretraining.backbones import BERT_OBJECTIVES
     from cselab.pretraining.recipe import TEXT, make_backbone
 
-    if kind is Kind.llama and objectives is Objectives.bert:
+    if kind == "llama" and objectives == "bert":
         raise SettingsError("--objectives bert is for encoders; a llama predicts the next token")
     card = make_backbone(
-        kind.value,
+        kind,
         folder,
         data_dir,
         tuple(corpus or TEXT),
@@ -95,9 +82,9 @@ def pretrain(
         seed=seed,
         device=device,
         bf16=bf16,
-        **(BERT_OBJECTIVES if objectives is Objectives.bert else {}),
+        **(BERT_OBJECTIVES if objectives == "bert" else {}),
     )
-    print(_numbers(card["measured"]))
+    print(json.dumps(card["measured"], indent=1))
 
 
 def card(
@@ -109,7 +96,7 @@ def card(
     """
     from cselab.pretraining.recipe import measure
 
-    print(_numbers(measure(folder, data_dir)))
+    print(json.dumps(measure(folder, data_dir), indent=1))
 
 
 def train_translator(
@@ -134,16 +121,17 @@ def train_translator(
 ) -> None:
     """Train a small translator for round trips, both directions in one model.
 
+    After an interruption, the same command continues.
+
     \b
     cselab train-translator my-fr multi30k-en-fr --steps 6000 --data-dir ~/data
     cselab train-translator my-de multi30k-en-de --steps 6000 --data-dir ~/data
     cselab run 01 -p translator='my-{pivot}' -p pivot_i=fr -p pivot_ii=de
     """
     from cselab.data.translation.parallel import load_parallel
-    from cselab.pretraining.translator import TranslatorConfig
-    from cselab.pretraining.translator import train_translator as fit
+    from cselab.pretraining import translator
 
-    config = TranslatorConfig(
+    config = translator.TranslatorConfig(
         steps=steps,
         dropout=dropout,
         width=width,
@@ -155,8 +143,5 @@ def train_translator(
     )
     train_text = load_parallel(parallel, folder=data_dir)
     test_text = load_parallel(test or f"{parallel}-test2016", folder=data_dir)
-    print(_numbers(fit(config, train_text, test_text, folder)))
-
-
-def _numbers(measured: dict) -> str:
-    return json.dumps(measured, indent=1)
+    card = translator.train_translator(config, train_text, test_text, folder)
+    print(json.dumps(card, indent=1))

@@ -1,42 +1,39 @@
 """Pretraining losses of a small encoder: masked LM, bag of words from [CLS], next sentence."""
 
+from collections.abc import Mapping
 from typing import TypeAlias
 
+import numpy as np
 import torch
 import torch.nn.functional as F
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
-from transformers import BertForPreTraining, RobertaForMaskedLM
+from transformers import (
+    BertForPreTraining,
+    LlamaForCausalLM,
+    PreTrainedTokenizerBase,
+    RobertaForMaskedLM,
+)
+
+from cselab.data.token_rows import Rows
 
 MaskedLM: TypeAlias = BertForPreTraining | RobertaForMaskedLM
+PAIRS_MASKED = 0.15
+"""Share of masked words in sentence pairs, BERT's."""
 
 
-def random_tokens(
-    ids: Int[Tensor, "B L"], special: Int[Tensor, " S"], share: float
-) -> Bool[Tensor, "B L"]:
-    """Mask of a random `share` of the tokens that are not special.
+def random_tokens(ids: Int[Tensor, "B L"], special: list[int], share: float) -> Bool[Tensor, "B L"]:
+    """Mask of a random `share` (0 to 1) of the tokens that are not special, True where chosen.
 
-    Args:
-        ids: Tokens, (B, L).
-        special: Ids that are never chosen, (S,).
-        share: Share of the tokens, from 0 to 1.
-
-    Returns:
-        True where chosen, (B, L).
+    `DataCollatorForLanguageModeling` draws its masks a batch ahead of the training step, which a
+    resumed run could not repeat.
     """
-    return (torch.rand(ids.shape, device=ids.device) < share) & ~torch.isin(ids, special)
+    is_special = torch.isin(ids, torch.tensor(special, device=ids.device))
+    return (torch.rand(ids.shape, device=ids.device) < share) & ~is_special
 
 
 def word_logits(model: MaskedLM, states: Float[Tensor, "*B d"]) -> Float[Tensor, "*B V"]:
-    """Logits over the vocabulary, by the masked-LM head.
-
-    Args:
-        model: Whose head it is.
-        states: Hidden states, (*B, d).
-
-    Returns:
-        Logits, (*B, V).
-    """
+    """Logits over the vocabulary, by the masked-LM head."""
     head = model.lm_head if isinstance(model, RobertaForMaskedLM) else model.cls.predictions
     return head(states)
 
@@ -49,13 +46,7 @@ def token_loss(
 ) -> Float[Tensor, ""]:
     """Mean cross-entropy of `ids` at `where`.
 
-    Other places are not projected to the vocabulary, which is most of a small model's work.
-
-    Args:
-        model: Whose head predicts.
-        states: Hidden states, (B, L, d).
-        ids: The right tokens, (B, L).
-        where: True for the tokens that are predicted, (B, L).
+    Other positions are not projected to the vocabulary, which is most of a small model's work.
     """
     return F.cross_entropy(word_logits(model, states[where]).float(), ids[where])
 
@@ -70,91 +61,104 @@ def bag_of_words_loss(
     weights.
 
     Args:
-        logits: Logits of each sentence's vector, (B, V).
-        ids: Tokens of the sentences, (B, L).
-        weights: Weights of the tokens of the vocabulary, (V,).
+        logits: Logits of each sentence's vector.
+        ids: Tokens of the sentences.
+        weights: Weights of the tokens of the vocabulary.
     """
     weight = weights[ids]
     log_probabilities = logits.float().log_softmax(dim=1).gather(1, ids)
     return -(weight * log_probabilities).sum() / weight.sum()
 
 
-def sentence_losses(
+def encoder_losses(
     model: MaskedLM,
-    ids: Int[Tensor, "B L"],
-    special: Int[Tensor, " S"],
-    weights: Float[Tensor, " V"] | None,
+    tokenizer: PreTrainedTokenizerBase,
+    batch: Mapping[str, Tensor],
     *,
-    mask_id: int,
-    pad_id: int,
     masked: float,
-) -> tuple[Float[Tensor, ""], Float[Tensor, ""] | None]:
-    """Masked-LM loss and bag-of-words loss of single sentences.
+    weights: Float[Tensor, " V"] | None,
+) -> dict[str, Float[Tensor, ""]]:
+    """Losses of single sentences (masked LM, bag of words), or of pairs (masked LM, next sentence).
 
     The masks are drawn anew at every call (RoBERTa's dynamic masking,
     https://arxiv.org/abs/1907.11692). The bag contains the masked words too. A RoBERTa has no
     next-sentence task: its pooler, if it has one, predicts the bag as well, and the loss is their
-    mean.
+    mean. The losses of pairs are BERT's (Devlin et al. 2019, https://arxiv.org/abs/1810.04805,
+    section 3.1).
 
     Args:
         model: Model with a masked-LM head.
-        ids: Tokens, (B, L).
-        special: Ids that are not masked, (S,).
+        tokenizer: The model's.
+        batch: input_ids and attention_mask, (B, L); of pairs also token_type_ids, (B, L), and
+            next_sentence_label, 0 if the second sentence follows, else 1, (B,).
+        masked: Share of the tokens that is masked in single sentences.
         weights: As in `bag_of_words_loss`; None: no bag-of-words loss.
-        mask_id: Id of [MASK].
-        pad_id: Id of padding.
-        masked: Share of the tokens that is masked.
-
-    Returns:
-        The masked-LM loss; the bag-of-words loss of [CLS], or None.
     """
-    hidden = random_tokens(ids, special, masked)
-    attention = (ids != pad_id).long()
-    output = model.base_model(ids.masked_fill(hidden, mask_id), attention)
-    states = output.last_hidden_state
-    bag = None
-    if weights is not None:
+    inputs = dict(batch)
+    labels, ids = inputs.pop("next_sentence_label", None), inputs.pop("input_ids")
+    share = masked if labels is None else PAIRS_MASKED
+    hidden = random_tokens(ids, tokenizer.all_special_ids, share)
+    output = model.base_model(ids.masked_fill(hidden, tokenizer.mask_token_id), **inputs)
+    states, losses = output.last_hidden_state, {}
+    if labels is not None:
+        follows = model.cls.seq_relationship(output.pooler_output).float()
+        losses["next sentence"] = F.cross_entropy(follows, labels)
+    elif weights is not None:
         vectors = [states[:, 0]]
         if isinstance(model, RobertaForMaskedLM) and output.pooler_output is not None:
             vectors.append(output.pooler_output)
         bags = [bag_of_words_loss(word_logits(model, v), ids, weights) for v in vectors]
-        bag = sum(bags) / len(bags)
-    return token_loss(model, states, ids, hidden), bag
+        losses["bag of words"] = sum(bags) / len(bags)
+    name = "masked LM" if labels is None else "masked LM of pairs"
+    losses[name] = token_loss(model, states, ids, hidden)
+    return losses
 
 
-def pair_losses(
-    model: BertForPreTraining,
-    ids: Int[Tensor, "B L"],
-    segments: Int[Tensor, "B L"],
-    labels: Int[Tensor, " B"],
-    special: Int[Tensor, " S"],
+def next_token_loss(
+    model: LlamaForCausalLM, ids: Int[Tensor, "B L"], mask: Int[Tensor, "B L"]
+) -> Float[Tensor, ""]:
+    """Mean cross-entropy of every token except the first, given the previous tokens."""
+    output = model.model(input_ids=ids, attention_mask=mask, use_cache=False)
+    is_token = mask[:, 1:].bool()
+    logits = model.lm_head(output.last_hidden_state[:, :-1][is_token])
+    return F.cross_entropy(logits.float(), ids[:, 1:][is_token])
+
+
+@torch.no_grad()
+def held_out_loss(
+    model: MaskedLM | LlamaForCausalLM,
+    tokenizer: PreTrainedTokenizerBase,
+    rows: Rows,
+    which: np.ndarray,
     *,
-    mask_id: int,
-    pad_id: int,
-    masked: float = 0.15,
-) -> tuple[Float[Tensor, ""], Float[Tensor, ""]]:
-    """Masked-LM loss and next-sentence loss of sentence pairs, BERT's two losses.
-
-    Devlin et al. 2019, https://arxiv.org/abs/1810.04805, section 3.1.
+    masked: float,
+) -> float:
+    """Loss in nats per predicted token, without dropout; keeps the random state.
 
     Args:
-        model: A BERT with both heads.
-        ids: Tokens of the pairs, (B, L).
-        segments: 0 for the first sentence, 1 for the second, (B, L).
-        labels: 0 if the second sentence follows, else 1, (B,).
-        special: Ids that are not masked, (S,).
-        mask_id: Id of [MASK].
-        pad_id: Id of padding.
-        masked: Share of the tokens that is masked.
-
-    Returns:
-        Both losses, scalars.
+        model: An encoder, for masked LM, or a decoder, for next-token prediction.
+        tokenizer: The model's.
+        rows: Tokens of the text.
+        which: Positions of the held-out sentences.
+        masked: Share of the tokens that is masked for an encoder, the same ones at every call.
     """
-    hidden = random_tokens(ids, special, masked)
-    out = model.bert(
-        input_ids=ids.masked_fill(hidden, mask_id),
-        attention_mask=(ids != pad_id).long(),
-        token_type_ids=segments,
-    )
-    follows = model.cls.seq_relationship(out.pooler_output).float()
-    return token_loss(model, out.last_hidden_state, ids, hidden), F.cross_entropy(follows, labels)
+    model.eval()
+    pad, total, count = tokenizer.pad_token_id, 0.0, 0
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(0)
+        for part in np.array_split(which, max(1, len(which) // 250)):
+            ids = rows.padded(part, pad)
+            mask = (ids != pad).long()
+            if isinstance(model, LlamaForCausalLM):
+                predicted = mask[:, 1:].bool()
+                loss = next_token_loss(model, ids.to(model.device), mask.to(model.device))
+            else:
+                # drawn on the CPU: the same on every device
+                predicted = random_tokens(ids, tokenizer.all_special_ids, masked)
+                hidden, ids = predicted.to(model.device), ids.to(model.device)
+                inputs = ids.masked_fill(hidden, tokenizer.mask_token_id)
+                output = model.base_model(inputs, mask.to(model.device))
+                loss = token_loss(model, output.last_hidden_state, ids, hidden)
+            total += loss.item() * int(predicted.sum())
+            count += int(predicted.sum())
+    return total / count

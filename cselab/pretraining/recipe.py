@@ -10,7 +10,7 @@ import json
 import platform
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import torch
@@ -22,18 +22,16 @@ from cselab.data.synthetic import sentences as synthetic_sentences
 from cselab.data.token_rows import Rows, next_sentence_pairs
 from cselab.errors import ModelError, SettingsError, suggest
 from cselab.evaluation import evaluate_sts
-from cselab.methods.sif import SifMean
+from cselab.methods.baselines.sif import SifMean
 from cselab.models import SentenceEncoder, load_backbone, load_tokenizer
 from cselab.models.backbone import quiet_loading, read_config
 from cselab.models.encode import Encoder
 from cselab.models.folder import check_folder
-from cselab.pretraining.bert import PretrainConfig, pretrain
+from cselab.pretraining.architectures import BackboneConfig, EncoderConfig, Kind
+from cselab.pretraining.backbones import held_out_positions, pretrain
 from cselab.pretraining.card import card_text
-from cselab.pretraining.encoder import EncoderConfig, held_out_loss
-from cselab.pretraining.llama import next_token_held_out, pretrain_decoder
-from cselab.pretraining.objectives import MaskedLM
-from cselab.pretraining.roberta import pretrain_roberta
-from cselab.pretraining.run import LoopConfig, check_device, held_out_positions
+from cselab.pretraining.objectives import held_out_loss
+from cselab.pretraining.trainer import check_device
 
 TEXT = (
     "wiki1m-piece",
@@ -50,6 +48,11 @@ TEXT = (
 )
 IN_ORDER = ("wikipedia-core", "wikipedia-2014-b", "wikipedia-2014-c")
 SYNTHETIC_SENTENCES, SYNTHETIC_SEED = 150_000, 7
+ARCHITECTURES = {
+    "bert": BertForPreTraining,
+    "roberta": RobertaForMaskedLM,
+    "llama": LlamaForCausalLM,
+}
 
 
 class _Text:
@@ -67,23 +70,22 @@ class _Text:
 
 
 def make_backbone(
-    kind: Literal["bert", "roberta", "llama"],
+    kind: Kind,
     folder: str | Path,
     data_dir: str | Path | None,
     corpora: tuple[str, ...] = TEXT,
     **config: Any,
 ) -> dict:
-    """Pretrain a backbone into `folder`, measure it and write its card.
+    """Pretrain a backbone into `folder`, measure it and write its `card.json` and README.
 
-    After an interruption, the same call continues from `<folder>.checkpoint`.
+    After an interruption, the same call continues, as `pretrain`.
 
     Args:
-        kind: "bert", "roberta" or "llama".
+        kind: Architecture.
         folder: Folder of the backbone.
         data_dir: A data folder with the corpora; None: CSELAB_DATA.
         corpora: Names of the corpora.
-        **config: Fields of `LoopConfig`, for a BERT those of `PretrainConfig`, for a RoBERTa those
-            of `EncoderConfig`.
+        **config: Fields of `BackboneConfig`, for an encoder those of `EncoderConfig`.
 
     Returns:
         The card's content.
@@ -101,38 +103,15 @@ def make_backbone(
     if kind != "llama":  # what the card is measured with
         for task in STS7:
             load_sts(task, folder=data_dir)
-    text, checkpoint = _Text(corpora, data_dir), f"{folder}.checkpoint"
-    if kind == "bert":
-        ordered = load_corpus(_in_order(corpora), folder=data_dir)
-        report = pretrain(
-            PretrainConfig(**config), text, folder, ordered=ordered, checkpoint=checkpoint
-        )
-    elif kind == "roberta":
-        report = pretrain_roberta(EncoderConfig(**config), text, folder, checkpoint=checkpoint)
-    else:
-        report = pretrain_decoder(LoopConfig(**config), text, folder, checkpoint=checkpoint)
-    report["hardware"] = _hardware(report["config"]["device"])
-    report["corpora"] = list(corpora)
-    return write_card(kind, folder, data_dir, report)
-
-
-def write_card(kind: str, folder: str | Path, data_dir: str | Path | None, report: dict) -> dict:
-    """Measure a pretrained backbone and write its `card.json` and README.
-
-    Args:
-        kind: "bert", "roberta" or "llama".
-        folder: Folder of the backbone.
-        data_dir: As in `make_backbone`.
-        report: What its pretraining returned.
-
-    Returns:
-        The card's content.
-    """
-    corpora = tuple(report["corpora"])
-    card = {**report, "measured": _measure(folder, data_dir, corpora)}
+    text = _Text(corpora, data_dir)
+    ordered = load_corpus(_in_order(corpora), folder=data_dir) if kind == "bert" else None
+    settings = (BackboneConfig if kind == "llama" else EncoderConfig)(**config)
+    card = pretrain(kind, settings, text, folder, ordered=ordered)
+    card |= {"hardware": _hardware(settings.device), "corpora": list(corpora)}
+    card["measured"] = _measure(folder, data_dir, corpora)
     (Path(folder) / "card.json").write_text(json.dumps(card, indent=1) + "\n")
-    text = card_text(Path(folder).name, kind, card, corpora, _in_order(corpora))
-    (Path(folder) / "README.md").write_text(text, encoding="utf-8")
+    page = card_text(Path(folder).name, kind, card, corpora, _in_order(corpora))
+    (Path(folder) / "README.md").write_text(page, encoding="utf-8")
     return card
 
 
@@ -186,34 +165,26 @@ def measure(folder: str | Path, data_dir: str | Path | None) -> dict:
 
 def _measure(folder: str | Path, data_dir: str | Path | None, corpora: tuple[str, ...]) -> dict:
     text, tokenizer = _Text(corpora, data_dir), load_tokenizer(folder)
-    positions = held_out_positions(len(text), LoopConfig())
+    positions = held_out_positions(len(text), BackboneConfig())
     held_out = set(positions[positions < len(text.corpora)].tolist())  # real sentences only
     sentences = (sentence for i, sentence in enumerate(text.corpora) if i in held_out)
-    rows = Rows.tokenize(sentences, tokenizer, max_length=LoopConfig.max_length)
+    rows = Rows.tokenize(sentences, tokenizer, max_length=BackboneConfig.max_length)
     kind = read_config(folder, f"no backbone in {folder}").model_type
-    if kind == "llama":
-        model = LlamaForCausalLM.from_pretrained(folder, dtype=torch.float32)
-        loss = next_token_held_out(model, rows, np.arange(len(rows)), tokenizer.pad_token_id)
-        return {"next-token loss": round(loss, 3)}
-    architecture = BertForPreTraining if kind == "bert" else RobertaForMaskedLM
     with quiet_loading():  # a masked LM leaves the pooler out
-        model = architecture.from_pretrained(folder, dtype=torch.float32).eval()
-    measured = {
-        f"masked-LM loss, {share:.0%} masked": _masked_lm_loss(model, tokenizer, rows, share)
-        for share in (0.15, 0.3)
-    }
+        model = ARCHITECTURES[kind].from_pretrained(folder, dtype=torch.float32)
+
+    def loss(masked: float = 0.0) -> float:
+        every = np.arange(len(rows))
+        return round(held_out_loss(model, tokenizer, rows, every, masked=masked), 3)
+
+    if kind == "llama":
+        return {"next-token loss": loss()}
+    measured = {f"masked-LM loss, {share:.0%} masked": loss(share) for share in (0.15, 0.3)}
     if kind == "bert":
         measured["next-sentence accuracy"] = _next_sentence_accuracy(
             model, tokenizer, _in_order(corpora), data_dir
         )
     return {**measured, "sts": _sts_scores(folder, data_dir, text)}
-
-
-def _masked_lm_loss(model: MaskedLM, tokenizer, rows: Rows, share: float) -> float:
-    special = torch.tensor(tokenizer.all_special_ids)
-    ids_of = {"mask_id": tokenizer.mask_token_id, "pad_id": tokenizer.pad_token_id}
-    loss = held_out_loss(model, rows, np.arange(len(rows)), special, share=share, **ids_of)
-    return round(loss, 3)
 
 
 @torch.no_grad()
@@ -226,7 +197,7 @@ def _next_sentence_accuracy(
 ) -> float:
     """Accuracy on new pairs of the training text, half of which are consecutive sentences."""
     sentences = itertools.islice(load_corpus(corpora, folder=data_dir), 20_000)
-    rows = Rows.tokenize(sentences, tokenizer, max_length=LoopConfig.max_length)
+    rows = Rows.tokenize(sentences, tokenizer, max_length=BackboneConfig.max_length)
     ids, segments, labels = next_sentence_pairs(
         rows, pairs, tokenizer.pad_token_id, np.random.default_rng(1)
     )
@@ -243,7 +214,7 @@ def _sts_scores(
 ) -> dict[str, dict[str, float]]:
     """STS scores of [CLS], of the mean over tokens, and of SIF vectors of the same text."""
     model, tokenizer = load_backbone(folder), load_tokenizer(folder)
-    rows = Rows.tokenize(text, tokenizer, max_length=LoopConfig.max_length)
+    rows = Rows.tokenize(text, tokenizer, max_length=BackboneConfig.max_length)
     encoders: dict[str, Encoder] = {
         "cls": SentenceEncoder(model, tokenizer, pooling="cls"),
         "mean": SentenceEncoder(model, tokenizer, pooling="mean"),

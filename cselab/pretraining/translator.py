@@ -1,17 +1,14 @@
 """Training of a small translator from parallel text: one Marian model for both directions."""
 
+import hashlib
 import itertools
 import json
-import time
-from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import numpy as np
 import sacrebleu
 import torch
-import torch.nn.functional as F
-from jaxtyping import Float, Int
 from tokenizers import (
     Tokenizer,
     decoders,
@@ -21,33 +18,27 @@ from tokenizers import (
     processors,
     trainers,
 )
-from torch import Tensor
-from transformers import MarianConfig, MarianMTModel, PreTrainedTokenizerFast
+from transformers import (
+    DataCollatorForSeq2Seq,
+    MarianConfig,
+    MarianMTModel,
+    PreTrainedTokenizerFast,
+)
 
-from cselab.data.progress import progress_bar
-from cselab.data.token_rows import Rows, batches
 from cselab.data.translation.parallel import Parallel
 from cselab.data.translation.translators import LONGEST, Seq2Seq
 from cselab.errors import DataError, SettingsError
-from cselab.models.folder import new_folder, write_card
-from cselab.pretraining.run import check_device, check_heads
-
-IGNORED = -100
-"""Target id that the loss ignores."""
+from cselab.models.folder import check_folder, new_folder, write_card
+from cselab.pretraining.trainer import CurveTrainer, TrainingConfig, check_device
+from cselab.seals import remove
 
 
 @dataclass(frozen=True)
-class TranslatorConfig:
+class TranslatorConfig(TrainingConfig):
     """Settings of a translator and its training."""
 
     steps: int = 3000
-    """The learning rate warms up over the first twentieth and falls to 0 at the end."""
     batch_size: int = 48
-    """Sentence pairs per step."""
-    learning_rate: float = 1e-3
-    width: int = 192
-    heads: int = 3
-    inner: int = 384
     encoder_layers: int = 3
     decoder_layers: int = 2
     dropout: float = 0.0
@@ -55,12 +46,6 @@ class TranslatorConfig:
     label_smoothing: float = 0.1
     vocab_size: int = 4000
     """Of both languages together."""
-    device: str = "cpu"
-    bf16: bool = False
-    seed: int = 0
-
-    def __post_init__(self):
-        check_heads(self.heads, self.width)
 
 
 def train_translator(
@@ -69,7 +54,8 @@ def train_translator(
     """Train one model for both directions; write it with its tokenizer and `card.json`.
 
     The first token of a source names the target language, `>>fr<<`, as in Marian's multilingual
-    models.
+    models. After an interruption, the same call continues from `<folder>.checkpoints` to exactly
+    the same result.
 
     Args:
         config: Settings of the model and its training.
@@ -78,13 +64,13 @@ def train_translator(
         folder: Folder of the translator.
 
     Returns:
-        The card: configuration, steps, epochs, seconds, and BLEU and chrF (sacrebleu's defaults) of
-            each direction on `test`, with greedy search.
+        The card: configuration, epochs, seconds, training loss, and BLEU and chrF (sacrebleu's
+            defaults) of each direction on `test`, with greedy search.
 
     Raises:
         DataError: For different languages of `train` and `test`, and for less text than a batch.
-        SettingsError: For no steps.
-        ModelError: For a folder that holds something else.
+        SettingsError: For no steps, and for checkpoints of a training on other text or settings.
+        ModelError: Before the training, if `folder` holds something else.
     """
     if train.languages != test.languages:
         raise DataError(
@@ -99,13 +85,14 @@ def train_translator(
             "more text"
         )
     check_device(config.device)
+    check_folder(folder)
     torch.manual_seed(config.seed)
     tokenizer = _tokenizer(train, config.vocab_size)
-    rows = _both_directions(train, tokenizer)
-    model = MarianMTModel(_marian(config, tokenizer)).to(config.device)
+    checkpoints = Path(f"{folder}.checkpoints")
+    trainer = translation_trainer(config, train, tokenizer, checkpoints)
+    seconds = trainer.run()
     with new_folder(folder) as work:
-        progress = _train(model, *rows, config)
-        model.save_pretrained(work)
+        trainer.model.save_pretrained(work)
         tokenizer.save_pretrained(work)
         first, second = train.languages
         translator = Seq2Seq(work, source=first, target=second, device=config.device)
@@ -116,7 +103,9 @@ def train_translator(
         card = {
             "config": asdict(config),
             "pairs": len(train.pairs),
-            **progress,
+            "epochs": round(config.steps * config.batch_size / (2 * len(train.pairs)), 2),
+            "seconds": round(seconds, 1),
+            "loss": round(trainer.curve[-1]["loss"], 3),
             "test_pairs": len(test.pairs),
             "languages": train.languages,
             "scores": scores,
@@ -124,77 +113,36 @@ def train_translator(
         }
         write_card(work, "translator", languages=train.languages)
         (work / "card.json").write_text(json.dumps(card, indent=1) + "\n")
+    remove(checkpoints)
     return card
 
 
-def _train(model: MarianMTModel, source: Rows, target: Rows, config: TranslatorConfig) -> dict:
-    """Train for the configured steps; returns epochs, seconds and loss."""
-    optimizer = torch.optim.AdamW(
-        model.parameters(), lr=config.learning_rate, betas=(0.9, 0.98), fused=True
+def translation_trainer(
+    config: TranslatorConfig,
+    text: Parallel,
+    tokenizer: PreTrainedTokenizerFast,
+    checkpoints: Path,
+) -> CurveTrainer:
+    """Trainer of a new model on both directions of the text."""
+    first, second = text.languages
+    pairs = [(f">>{second}<< {a}", b) for a, b in text.pairs]
+    pairs += [(f">>{first}<< {b}", a) for a, b in text.pairs]
+    sources, targets = map(list, zip(*pairs, strict=True))
+    ids = tokenizer(sources, text_target=targets, truncation=True, max_length=LONGEST)
+    sides = zip(ids["input_ids"], ids["labels"], strict=True)
+    rows = [{"input_ids": source, "labels": target} for source, target in sides]
+    model = MarianMTModel(_marian(config, tokenizer))
+    return CurveTrainer(
+        model,
+        config,
+        rows,
+        np.array([len(row["input_ids"]) + len(row["labels"]) for row in rows]),
+        DataCollatorForSeq2Seq(tokenizer, model),
+        text=hashlib.sha256(json.dumps(text.pairs).encode()).hexdigest(),
+        checkpoints=checkpoints,
+        adam_beta2=0.98,
+        label_smoothing_factor=config.label_smoothing,
     )
-    model.train()
-    started, recent = time.perf_counter(), torch.zeros(())
-    chosen = batches(source.lengths + target.lengths, config.batch_size, seed=config.seed)
-    bar = progress_bar("training the translator", config.steps, unit="step")
-    for step, which in enumerate(itertools.islice(chosen, config.steps)):
-        share = step / config.steps
-        for group in optimizer.param_groups:
-            group["lr"] = config.learning_rate * min(max(share, 1e-3) / 0.05, (1 - share) / 0.95)
-        with torch.autocast(torch.device(config.device).type, torch.bfloat16, enabled=config.bf16):
-            batch = _batch(model, source, target, which)
-            loss = translation_loss(model, *batch, smoothing=config.label_smoothing)
-        optimizer.zero_grad()
-        loss.backward()
-        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
-        optimizer.step()
-        recent = loss.detach() if step == 0 else 0.98 * recent + 0.02 * loss.detach()
-        bar.update()
-        if step % 20 == 0:
-            bar.set_postfix_str(f"loss {recent:.2f}", refresh=False)
-    bar.close()
-    return {
-        "epochs": round(config.steps * config.batch_size / len(source), 2),
-        "seconds": round(time.perf_counter() - started, 1),
-        "loss": round(recent.item(), 3),
-    }
-
-
-def translation_loss(
-    model: MarianMTModel,
-    source: Int[Tensor, "B S"],
-    target: Int[Tensor, "B T"],
-    *,
-    smoothing: float = 0.0,
-) -> Float[Tensor, ""]:
-    """Mean cross-entropy of the target tokens, which the decoder reads shifted by its start.
-
-    Args:
-        model: The translator.
-        source: Tokens of the sources, (B, S).
-        target: Tokens of the targets, (B, T).
-        smoothing: Label smoothing.
-    """
-    pad = model.config.pad_token_id
-    start = target.new_full((len(target), 1), model.config.decoder_start_token_id)
-    logits = model(
-        input_ids=source,
-        attention_mask=(source != pad).long(),
-        decoder_input_ids=torch.cat([start, target[:, :-1]], 1),
-    ).logits
-    labels = target.masked_fill(target == pad, IGNORED)
-    return F.cross_entropy(
-        logits.flatten(0, 1).float(),
-        labels.flatten(),
-        ignore_index=IGNORED,
-        label_smoothing=smoothing,
-    )
-
-
-def _batch(
-    model: MarianMTModel, source: Rows, target: Rows, which: np.ndarray
-) -> tuple[Tensor, Tensor]:
-    pad, device = model.config.pad_token_id, model.device
-    return source.padded(which, pad).to(device), target.padded(which, pad).to(device)
 
 
 def _score(translate: Seq2Seq, pairs: list[tuple[str, str]]) -> dict[str, float]:
@@ -215,19 +163,6 @@ def _direction(text: Parallel, source: str) -> list[tuple[str, str]]:
     return text.pairs if source == text.languages[0] else [(b, a) for a, b in text.pairs]
 
 
-def _both_directions(text: Parallel, tokenizer: PreTrainedTokenizerFast) -> tuple[Rows, Rows]:
-    """Source rows, which begin with the target language, and target rows, in both directions."""
-    first, second = text.languages
-    forward = [f">>{second}<< {a}" for a, _ in text.pairs]
-    backward = [f">>{first}<< {b}" for _, b in text.pairs]
-    sources = [*forward, *backward]
-    targets = [b for _, b in text.pairs] + [a for a, _ in text.pairs]
-    return (
-        Rows.tokenize(sources, tokenizer, max_length=LONGEST),
-        Rows.tokenize(targets, tokenizer, max_length=LONGEST),
-    )
-
-
 def _tokenizer(text: Parallel, vocab_size: int) -> PreTrainedTokenizerFast:
     """Train a cased byte-pair tokenizer on both languages together."""
     special = ["<pad>", "</s>", "<unk>", *(f">>{language}<<" for language in text.languages)]
@@ -240,7 +175,7 @@ def _tokenizer(text: Parallel, vocab_size: int) -> PreTrainedTokenizerFast:
     trainer = trainers.BpeTrainer(
         vocab_size=vocab_size, special_tokens=special, show_progress=False
     )
-    tokenizer.train_from_iterator(_lines(text), trainer)
+    tokenizer.train_from_iterator(itertools.chain.from_iterable(text.pairs), trainer)
     tokenizer.post_processor = processors.TemplateProcessing(
         single="$A </s>", special_tokens=[("</s>", tokenizer.token_to_id("</s>"))]
     )
@@ -251,11 +186,6 @@ def _tokenizer(text: Parallel, vocab_size: int) -> PreTrainedTokenizerFast:
         unk_token="<unk>",
         model_max_length=LONGEST,
     )
-
-
-def _lines(text: Parallel) -> Iterable[str]:
-    for pair in text.pairs:
-        yield from pair
 
 
 def _marian(config: TranslatorConfig, tokenizer: PreTrainedTokenizerFast) -> MarianConfig:

@@ -73,24 +73,19 @@ class _File(BaseModel):
 def read_claims(path: Path) -> list[Claim]:
     """Read the claims of a TOML file.
 
-    Args:
-        path: Path of the file.
-
     Raises:
         SettingsError: For an unreadable file, one without claims, an unknown or missing key, and a
             gap that is not above 0.
     """
     try:
-        given = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (OSError, tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise SettingsError(
-            f"no claims in {path} ({error}); expected TOML with [[claims]] blocks"
-        ) from None
-    try:
-        return list(_File(**given).claims)
+        return list(_File(**tomllib.loads(path.read_text(encoding="utf-8"))).claims)
     except ValidationError as error:
         first = error.errors()[0]
         raise SettingsError(f"{path}: {'.'.join(map(str, first['loc']))}: {first['msg']}") from None
+    except (OSError, ValueError) as error:  # ValueError: no TOML, no UTF-8
+        raise SettingsError(
+            f"no claims in {path} ({error}); expected TOML with [[claims]] blocks"
+        ) from None
 
 
 def verdict(
@@ -99,14 +94,9 @@ def verdict(
     """Apply the rule to a mean difference, its interval and the paper's gap, all in points.
 
     Args:
-        difference: Mean over seeds.
-        low: Lower end of its 95 % t interval.
-        high: Upper end of the interval.
+        difference: Mean over seeds; `low` and `high` are the ends of its 95 % t interval.
         gap: The difference that the paper prints; None: unknown.
         margin: Points that matter.
-
-    Returns:
-        "supported", "supported, smaller", "contradicted", "no effect" or "undecided".
 
     Examples:
         >>> from cselab.reporting.claims import verdict
@@ -128,13 +118,11 @@ def check_claims(scores: pandas.DataFrame, claims: Sequence[Claim]) -> pandas.Da
     Args:
         scores: Rows as `Store.scores` gives them, one run a label and seed. Fewer than three common
             seeds count as no runs.
-        claims: Claims of `read_claims`.
 
     Returns:
-        One row a claim, in order: the claim, the number of seeds that both labels have, the mean
-            difference with its standard deviation and interval, the p of the paired t test (which
-            the interval belongs to) before and after Holm's correction for all claims, the seeds
-            that a half-width of the margin needs (at the spread of these runs), and the verdict.
+        One row a claim, in order: its fields and RESULTS. p is of the paired t test, before and
+            after Holm's correction for all claims; `seeds_needed` are those that a half-width of
+            the margin needs, at the spread of these runs.
     """
     table = []
     for claim in claims:
@@ -156,6 +144,7 @@ def check_claims(scores: pandas.DataFrame, claims: Sequence[Claim]) -> pandas.Da
 
 def _compare(better: pandas.Series, than: pandas.Series, claim: Claim) -> dict[str, object]:
     found = compare_seeds(better, than)
+    ruled = verdict(found.mean, found.low, found.high, claim.gap, claim.margin)
     row = {
         "seeds": found.n,
         "difference": found.mean,
@@ -163,9 +152,7 @@ def _compare(better: pandas.Series, than: pandas.Series, claim: Claim) -> dict[s
         "low": found.low,
         "high": found.high,
         "p": found.p,
-        "verdict": EQUAL
-        if (better == than).all()
-        else verdict(found.mean, found.low, found.high, claim.gap, claim.margin),
+        "verdict": EQUAL if (better == than).all() else ruled,
     }
     if claim.margin > 0:
         row["seeds_needed"] = seeds_for_width(found.sd, claim.margin)

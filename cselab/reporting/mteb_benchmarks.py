@@ -50,7 +50,6 @@ class PaperTable:
     """A table of zero-shot scores.
 
     Attributes:
-        title: Title of the table.
         sources: Paper and number of each printed part.
         average: The printed average's name.
         suffix: Suffix that mteb's names have and the printed ones lack.
@@ -68,9 +67,9 @@ class PaperTable:
     @functools.cached_property
     def cells(self) -> pandas.DataFrame:
         """The printed cells of BERT-base."""
-        found = pandas.concat([papers.rows(*source) for source in self.sources])
-        found = found[found.backbone == "bert-base"]
-        return found[found.task.isin((*self.only, self.average))] if self.only else found
+        cells = pandas.concat([papers.rows(*source) for source in self.sources])
+        cells = cells[cells.backbone == "bert-base"]
+        return cells[cells.task.isin((*self.only, self.average))] if self.only else cells
 
     @property
     def tasks(self) -> dict[str, str]:

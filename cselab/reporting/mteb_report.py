@@ -37,10 +37,8 @@ def evaluate_folder(
 
     Args:
         encoder: Folder of the encoder.
-        results: Folder of result files.
         benchmark: As in `benchmark_tasks`; "offline" without tasks.
-        tasks: Names of tasks instead of a benchmark, as in `find_tasks`.
-        languages: As in `find_tasks`.
+        tasks, languages: As in `find_tasks`; tasks stand in for a benchmark.
         pooling: As in `cselab.load`.
         folder: A data folder.
         hub: Whether mteb loads its own data.
@@ -75,20 +73,20 @@ def evaluate_folder(
         say(line)
     if not chosen:
         raise DataError("no task is left to evaluate; the lines above say what each needs")
-    place = encoder.resolve()
-    name = name or (place.parent.name if place.name == "encoder" else place.name)
+    path = encoder.resolve()
+    name = name or (path.parent.name if path.name == "encoder" else path.name)
     parts = [folder_hash(encoder)[:12], *filter(None, [pooling]), "hub" if hub else "local"]
     revision = "-".join(parts)
     if not run_mteb(model, chosen, results, name=name, revision=revision, say=say):
         raise DataError("no task was evaluated; the lines above say why")
-    found = kept_results(results, name=name, revision=revision)
+    done = kept_results(results, name=name, revision=revision)
     tables = results / "tables" / f"{name}-{revision}"
     tables.mkdir(parents=True, exist_ok=True)
     label = f"{name} ({pooling})" if pooling else name
-    scores(found, label).to_csv(tables / "scores.csv", index=False)
+    scores(done, label).to_csv(tables / "scores.csv", index=False)
     wanted = [benchmark] if benchmark in NAMES else []
-    for table in dict.fromkeys([*wanted, *tables_with(found)]):
-        beside = beside_table(table, found, label)
+    for table in dict.fromkeys([*wanted, *tables_with(done)]):
+        beside = beside_table(table, done, label)
         beside.frame.to_csv(tables / f"{table}.csv")
         say(f"\n{beside}")
     return tables

@@ -21,7 +21,6 @@ class Beside:
     """Our results beside a printed table.
 
     Attributes:
-        title: Title of the table.
         frame: A row per printed task, a column per model, the last one ours; scores x100.
         done: Tasks, subsets or averages of it that have a result here.
         coverage: The same in words.
@@ -64,18 +63,18 @@ def beside_table(name: str, results: Sequence[Any], label: str = "here") -> Besi
         raise SettingsError(f"no table {name!r}; {suggest(name, NAMES)}")
     table, by_task = TABLES[name], {result.task_name: result for result in results}
     frame = _wide(table.cells)
-    found = {
+    ours = {
         printed: score
         for printed, task in table.tasks.items()
         if (score := _score(by_task, task, table.metric)) is not None
     }
     label = _column(frame, label)
-    frame[label] = pandas.Series(found, dtype=float)
-    total, done = len(table.tasks), len(found)
+    frame[label] = pandas.Series(ours, dtype=float)
+    total, done = len(table.tasks), len(ours)
     subsets = any("/" in task for task in table.tasks.values())
     coverage = f"{done} of {total} {'subsets' if subsets else 'tasks'}"
     if done == total:
-        frame.loc[table.average, label] = sum(found.values()) / total
+        frame.loc[table.average, label] = sum(ours.values()) / total
     else:
         coverage += ", so no average of ours"
     return Beside(table.title, frame, done, coverage)
@@ -87,12 +86,8 @@ def tables_with(results: Sequence[Any]) -> list[str]:
 
 
 def scores(results: Sequence[Any], label: str = "here") -> pandas.DataFrame:
-    """Main score x100 of each task, split and subset.
-
-    Args:
-        results: mteb's `TaskResult`s.
-        label: Name of the column of scores.
-    """
+    """Main score x100 of each task, split and subset of mteb's `TaskResult`s, in a column of that
+    label."""
     rows = [
         {
             "task": result.task_name,
@@ -114,8 +109,7 @@ def _column(frame: pandas.DataFrame, label: str) -> str:
 
 
 def _wide(cells: pandas.DataFrame) -> pandas.DataFrame:
-    names = cells.model + cells.variant.map(lambda variant: f" ({variant})" if variant else "")
-    cells = cells.assign(model=names).drop_duplicates(["model", "task"])
+    cells = cells.assign(model=papers.model_names(cells)).drop_duplicates(["model", "task"])
     wide = cells.pivot_table(index="task", columns="model", values="value", sort=False)
     return wide.rename_axis(index=None, columns=None)
 
@@ -157,27 +151,24 @@ def _averages(results: Sequence[Any], label: str) -> Beside:
 METRICS = [
     f"{kind}@{k}" for kind in ("map", "mrr", "ndcg", "precision", "recall") for k in (1, 5, 10)
 ]
-"""Of JTCSE's Table VII."""
+"""Metrics of JTCSE's Table VII."""
 
 
 def retrieval_metrics(results: Sequence[Any]) -> pandas.DataFrame:
     """The fifteen metrics of JTCSE's Table VII x100, a retrieval task a column.
 
     https://arxiv.org/abs/2505.02366.
-
-    Args:
-        results: mteb's `TaskResult`s.
     """
     from cselab.evaluation.mteb_tasks import find_tasks
 
     by_task = {result.task_name: result for result in results}
     kinds = {task.metadata.name: task.metadata.type for task in find_tasks(list(by_task))}
     names = [name for name in by_task if kinds.get(name) == "Retrieval"]
-    found = {
+    columns = {
         name: [_score(by_task, name, metric.replace("@", "_at_")) for metric in METRICS]
         for name in names
     }
-    return pandas.DataFrame(found, index=METRICS, dtype=float)
+    return pandas.DataFrame(columns, index=METRICS, dtype=float)
 
 
 def _retrieval(results: Sequence[Any], label: str) -> Beside:

@@ -1,4 +1,4 @@
-"""What the papers report: the numbers of their tables, for comparison with ours.
+"""The numbers of the papers' tables, for comparison with ours.
 
 Values are as printed; `source_note` says where a cell or an average looks wrong. The errata page is
 data/reported/ERRATA.md.
@@ -20,6 +20,16 @@ PAPERS = {
     "imsimcse": "ImSimCSE (SimCSE++)",
     "bellm": "BeLLM",
 }
+SEED_SPREAD = 0.84
+"""Standard deviation of the scores of fifty seeds of SimCSE, BERT-base, in points
+(https://github.com/hppRC/simple-simcse)."""
+STRICT_ACCURACY = {"SimCSE, RoBERTa": 16.4, "SimCSE, LLaMA": 18.4, "BeLLM": 20.2}
+"""Strict accuracy of caption retrieval, %, on the 1000 pictures of Flickr30k's test split (BeLLM
+section 5.4, https://arxiv.org/abs/2311.05296)."""
+DEPENDENCY = {"LLaMA": 0.17, "ChatGLM": 0.15, "BERT": 0.35}
+"""Mean dependency before training, on the sentences of STS-B's test split (BeLLM Figure 2)."""
+RARE_WORDS = 91.74
+"""% of BeLLM's representative words in STS-B that are not frequent words (appendix A)."""
 OUR_NAMES = {"STSB": "STSBenchmark", "SICKR": "SICK-R", "avg7": "average"}
 """Tasks by the papers' names, with the names that `evaluate_sts` gives them."""
 COLUMNS = ("STS12", "STS13", "STS14", "STS15", "STS16", "STSBenchmark", "SICK-R", "average")
@@ -46,21 +56,20 @@ def rows(paper: str, table: str | None = None) -> pandas.DataFrame:
     """
     if paper not in PAPERS:
         raise DataError(f"unknown paper {paper!r}; {suggest(paper, PAPERS)}")
-    found = _all()[_all().paper == paper]
+    cells = _all()[_all().paper == paper]
     if table is not None:
-        if table not in set(found.table):
-            hint = suggest(table, set(found.table))
+        if table not in set(cells.table):
+            hint = suggest(table, set(cells.table))
             raise DataError(f"{PAPERS[paper]} has no table {table!r}; {hint}")
-        found = found[found.table == table]
-    return found.reset_index(drop=True)
+        cells = cells[cells.table == table]
+    return cells.reset_index(drop=True)
 
 
 def sts(paper: str, table: str, *, backbone: str = "bert-base") -> pandas.DataFrame:
     """One table's STS scores, Spearman x100.
 
     Args:
-        paper: A key of PAPERS.
-        table: Printed number of the table.
+        paper, table: As in `rows`.
         backbone: As the table has it.
 
     Returns:
@@ -74,24 +83,28 @@ def sts(paper: str, table: str, *, backbone: str = "bert-base") -> pandas.DataFr
         >>> float(papers.sts("jtcse", "I").average["SimCSE"])
         76.25
     """
-    found = rows(paper, table)
-    found = found[(found.backbone == backbone) & (found.metric == "spearman100")]
-    found = found.assign(task=found.task.replace(OUR_NAMES))
-    found = found[found.task.isin(COLUMNS)]
-    if found.empty:
+    cells = rows(paper, table)
+    cells = cells[(cells.backbone == backbone) & (cells.metric == "spearman100")]
+    cells = cells.assign(task=cells.task.replace(OUR_NAMES))
+    cells = cells[cells.task.isin(COLUMNS)]
+    if cells.empty:
         hint = suggest(backbone, set(rows(paper, table).backbone))
         raise DataError(
             f"table {table} of {PAPERS[paper]} has no STS scores of {backbone!r}; {hint}"
         )
-    names = found.model + found.variant.map(lambda variant: f" ({variant})" if variant else "")
-    wide = found.assign(model=names).pivot_table(
+    wide = cells.assign(model=model_names(cells)).pivot_table(
         index="model", columns="task", values="value", sort=False
     )
     return wide.reindex(columns=[task for task in COLUMNS if task in wide.columns])
 
 
+def model_names(cells: pandas.DataFrame) -> pandas.Series:
+    """Names of cells' models, with the variant, if any, in brackets."""
+    return cells.model + cells.variant.map(lambda variant: f" ({variant})" if variant else "")
+
+
 @functools.cache
 def _all() -> pandas.DataFrame:
     path = embedded_dir() / "reported" / "reported.csv"
-    found = pandas.read_csv(path, keep_default_na=False, dtype={"table": str})
-    return found.astype({"value": float})
+    cells = pandas.read_csv(path, keep_default_na=False, dtype={"table": str})
+    return cells.astype({"value": float})

@@ -1,7 +1,5 @@
-"""The recorded results of this project's own studies, over seeds, on synthetic and on real text.
-
-They stand in outputs/reference/results.
-"""
+"""The recorded results of this project's own studies (outputs/reference/results), over seeds, on
+synthetic and on real text."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -12,14 +10,13 @@ from pathlib import Path
 import pandas
 
 from cselab.errors import DataError, suggest
+from cselab.experiments.grid import expand, read_grid
+from cselab.experiments.store import Store
 from cselab.methods import MethodConfig
 from cselab.paths import shipped
 from cselab.reporting.rows import read_rows
 from cselab.reporting.tables import read_tables
-from cselab.sweep.grid import expand, read_grid
-from cselab.sweep.store import Store
 
-TEXTS = ("synthetic", "real")
 CLAIMS = {
     "synthetic text, as the papers set it": "synthetic-papers",
     "synthetic text, as tuned here": "synthetic-tuned",
@@ -27,21 +24,15 @@ CLAIMS = {
     "real text, as tuned here": "real-tuned",
 }
 """The stores of the claims (outputs/reference/claims.md)."""
-FIRST_EDITION = {f"{text} text": text for text in TEXTS}
-"""The stores of the studies, each of which changes one thing in a row tuned with one seed
-(outputs/reference/studies.md)."""
 NOT_TRAINED = ("flow", "pooled", "sif", "untrained", "whitened")
 """Methods that train nothing themselves."""
 
 
 def store(name: str) -> Path:
-    """Path of a store of recorded runs.
-
-    Args:
-        name: A grid's ("synthetic-papers"), or "synthetic" or "real", the first edition's.
+    """Path of the store of a grid's recorded runs, such as "synthetic-papers".
 
     Raises:
-        DataError: For a store that is not there, with the nearest.
+        DataError: For an unknown grid, with the nearest.
     """
     path = shipped("reference") / "results" / f"{name}.sqlite"
     if not path.is_file():
@@ -60,7 +51,7 @@ def tables(
     Args:
         against: Label of the baseline.
         only: Labels, * and ? as in a shell.
-        stores: Names of stores (as in `store`) by what the tables are called.
+        stores: Names of stores (as in `store`) by the titles of their tables.
 
     Returns:
         One table for each store in which `against` was run. Rows are in the order of `only`, then
@@ -82,27 +73,23 @@ def tables(
         if not any(fnmatchcase(label, pattern) for label in known):
             raise DataError(f"no recorded runs of {pattern!r}; {suggest(pattern, known)}")
 
-    def place(label: str) -> int:
+    def position(label: str) -> int:
         return next((i for i, pattern in enumerate(only) if fnmatchcase(label, pattern)), -1)
 
-    found = {}
+    compared = {}
     for head, path in paths.items():
         if against in labels[head]:
             here = [p for p in only if any(fnmatchcase(label, p) for label in labels[head])]
             scores = read_tables(path, against=against, only=here).numbers["scores"]
-            found[head] = scores.loc[sorted(scores.index, key=place)]
-    return found
+            compared[head] = scores.loc[sorted(scores.index, key=position)]
+    return compared
 
 
 @cache
 def methods(grid: str) -> dict[str, MethodConfig]:
-    """The configuration of each label of a recorded grid.
-
-    Args:
-        grid: The name of its file in outputs/reference/grids.
-    """
+    """The configuration of each label of a grid of outputs/reference/grids."""
     path = shipped("reference") / "grids" / f"{grid}.toml"
-    runs = expand({**read_grid(path), "seeds": 1}, shipped("notebooks"))
+    runs = expand({**read_grid(path), "seeds": 1})
     return {run.label: run.config.method for run in runs}
 
 
@@ -111,9 +98,6 @@ def trained(name: str) -> pandas.DataFrame:
 
     What trains nothing is left out: there, a model has a single energy but a score for each
     pooling, which would distort a correlation of the two.
-
-    Args:
-        name: As in `store`.
     """
     rows = read_rows(store(name))
     return rows[~rows["method"].isin(NOT_TRAINED)]
@@ -125,8 +109,22 @@ def transfer_protocols() -> pandas.DataFrame:
     Returns:
         Columns label, seed, protocol, the tasks, average. An untrained row has one seed.
     """
-    path = shipped("reference") / "transfer-protocols.json"
-    rows = json.loads(path.read_text())["rows"]
-    found = pandas.DataFrame([{**row.pop("scores"), **row} for row in rows])
-    tasks = found.columns.drop(["label", "seed", "protocol"])
-    return found.assign(average=found[tasks].mean(axis=1))
+    table = _measured("transfer-protocols.json")
+    tasks = table.columns.drop(["label", "seed", "protocol"])
+    return table.assign(average=table[tasks].mean(axis=1))
+
+
+def decoder_scores() -> pandas.DataFrame:
+    """Recorded scores of decoders on synthetic and real text (benchmarks/decoders.py).
+
+    Returns:
+        Columns text, label, seed; STS (average, Spearman x100), strict accuracy, and the transfer
+            tasks (accuracy x100, SentEval's protocol), NaN where a row has none.
+    """
+    return _measured("decoders.json")
+
+
+def _measured(file: str) -> pandas.DataFrame:
+    """The rows of a JSON file, a column a score."""
+    rows = json.loads((shipped("reference") / file).read_text())["rows"]
+    return pandas.DataFrame([{**row.pop("scores"), **row} for row in rows])

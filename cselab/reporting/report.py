@@ -5,12 +5,13 @@ import json
 from collections.abc import Sequence
 from pathlib import Path
 
+import jinja2
 import pandas
 import plotly.graph_objects as go
 
 from cselab.headless.page import place_figure, write_html
 from cselab.plots.figures import difference_chart, energy_chart, name_rows, score_heatmap
-from cselab.plots.theme import use_theme
+from cselab.plots.theme import PALETTE, use_theme
 from cselab.reporting.tables import Tables, read_tables
 from cselab.reporting.texts import markdown, plain
 
@@ -22,6 +23,18 @@ TITLES = {
     "geometry": "Geometry, and energy of [CLS]",
     "transfer": "Transfer, accuracy × 100",
 }
+EXPLAINED = (
+    "Spearman × 100, means over seeds; difference: from {against}, seed by seed, with its 95 % t "
+    "interval; p of the paired t test, and after Holm's correction for all rows. Checkpoints were "
+    "picked on dev; nothing was chosen on a test."
+)
+TEMPLATES = jinja2.Environment(
+    loader=jinja2.FileSystemLoader(Path(__file__).parent),
+    undefined=jinja2.StrictUndefined,
+    autoescape=jinja2.select_autoescape(["html.j2"]),
+    keep_trailing_newline=True,
+    trim_blocks=True,
+)
 
 
 def write_report(
@@ -32,14 +45,11 @@ def write_report(
     only: Sequence[str] = ("*",),
     claims: Path | None = None,
 ) -> Path:
-    """Write `index.html`, `report.md` and `tables/*.csv` of a store to a folder.
+    """Write `index.html`, `report.md` and `tables/*.csv` of a store, in place of an earlier report.
 
     Args:
-        store: As in `read_tables`.
-        folder: The folder, where an earlier report is replaced.
-        against: As in `read_tables`.
-        only: As in `read_tables`.
-        claims: As in `read_tables`.
+        folder: Folder of the report.
+        store, against, only, claims: As in `read_tables`.
 
     Returns:
         Path of the page.
@@ -55,11 +65,24 @@ def write_report(
     for name, table in tables.numbers.items():
         table.round(4).to_csv(folder / "tables" / f"{name}.csv")
     tables.rows.to_csv(folder / "tables" / "rows.csv", index=False)
-    (folder / "report.md").write_text(_markdown(tables), encoding="utf-8")
-    return _page(folder / "index.html", tables, _figures(tables))
+    values = {
+        "titles": TITLES,
+        "tables": tables,
+        "explained": EXPLAINED.format(against=tables.against),
+    }
+    text = TEMPLATES.get_template("report.md.j2").render(**values, markdown=markdown, plain=plain)
+    (folder / "report.md").write_text(text, encoding="utf-8")
+    figures = {title: json.loads(figure.to_json()) for title, figure in _figures(tables).items()}
+    page = TEMPLATES.get_template("report.html.j2")
+    with pandas.option_context("display.max_colwidth", None):
+        body = page.render(**values, figures=figures, place_figure=place_figure)
+    target = folder / "index.html"
+    write_html(target, "cselab: report of a sweep", body, list(figures.values()))
+    return target
 
 
 def _figures(tables: Tables) -> dict[str, go.Figure]:
+    """Figures by their titles."""
     figures, measures = {}, set(tables.rows.measure)
     scores = tables.numbers["scores"].rename(index=_as_label)
     names = {name: tables.rows[name].map(_as_label) for name in ("label", "method", "task")}
@@ -87,56 +110,15 @@ def _as_label(text: str) -> str:
 def _seeds(scores: pandas.DataFrame) -> go.Figure:
     """Each run's test average as a point, a label a row."""
     averages = scores[(scores.measure == "test") & (scores.task == "average")]
-    labels = list(dict.fromkeys(averages.label))
-    figure = go.Figure()
-    for place, label in enumerate(labels):
-        runs = averages[averages.label == label]
-        figure.add_scatter(
-            x=runs.value,
-            y=[place] * len(runs),
-            mode="markers",
-            name=label,
-            showlegend=False,
-            text=[f"seed {seed}" for seed in runs.seed],
-            marker=dict(color="#0072B2", size=9, opacity=0.6),
-        )
+    labels = list(averages.label.unique())
+    figure = go.Figure().add_scatter(
+        x=averages.value,
+        y=averages.label.map(labels.index),
+        mode="markers",
+        text=averages.label + ", seed " + averages.seed.map(str),
+        marker=dict(color=PALETTE[0], size=9, opacity=0.6),
+    )
     name_rows(figure, labels)
     return figure.update_layout(
         xaxis_title="test average, Spearman × 100: a point a seed", height=190 + 34 * len(labels)
     )
-
-
-def _explained(against: str) -> str:
-    return (
-        f"Spearman × 100, means over seeds; difference: from {against}, seed by seed, with its "
-        "95 % t interval; p of the paired t test, and after Holm's correction for all rows. "
-        "Checkpoints were picked on dev; nothing was chosen on a test."
-    )
-
-
-def _markdown(tables: Tables) -> str:
-    lines = ["# Report of a sweep", "", plain(_explained(tables.against)), ""]
-    for name, table in tables.texts.items():
-        lines += [f"## {TITLES[name]}", "", markdown(table), ""]
-    return "\n".join(
-        [*lines, "## Conditions", "", *(f"- {plain(note)}" for note in tables.notes), ""]
-    )
-
-
-def _page(target: Path, tables: Tables, figures: dict[str, go.Figure]) -> Path:
-    body = [
-        "<main><h1>Report of a sweep</h1>",
-        f"<p class='soft'>{html.escape(_explained(tables.against))}</p>",
-    ]
-    for name, table in tables.texts.items():
-        with pandas.option_context("display.max_colwidth", None):
-            shown = table.to_html(border=0, classes="numbers")
-        body += [f"<h2>{TITLES[name]}</h2>", f"<div class='scroll'>{shown}</div>"]
-        body.append(f"<p class='soft'><a href='tables/{name}.csv'>{name}.csv</a></p>")
-    drawn = [json.loads(figure.to_json()) for figure in figures.values()]
-    for number, (title, figure) in enumerate(zip(figures, drawn, strict=True)):
-        body += [f"<h2>{title}</h2>", place_figure(figure, number)]
-    notes = [f"<p>{html.escape(note)}</p>" for note in tables.notes]
-    body += ["<h2>Conditions</h2>", *notes, "</main>"]
-    write_html(target, "cselab: report of a sweep", "".join(body), drawn)
-    return target

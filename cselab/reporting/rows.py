@@ -1,8 +1,8 @@
-"""The rows of a store that tables and figures are made of: one run a label and seed."""
+"""The rows of a store for tables and figures: one run a label and seed."""
 
 import json
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
@@ -10,7 +10,7 @@ from typing import Any
 import pandas
 
 from cselab.errors import DataError, suggest
-from cselab.sweep.store import Store
+from cselab.experiments.store import Store
 
 TEXT = ("corpus", "sentences", "nli", "triplets")
 """Settings that say what is trained on; rows of one table may differ in them."""
@@ -21,24 +21,21 @@ def read_rows(
     *,
     against: str | None = None,
     only: Sequence[str] = ("*",),
-    seeds: Collection[int] | None = None,
 ) -> pandas.DataFrame:
     """Read the scores of one run a label and seed: the newest, where a label was run again with
     other settings or with another version.
 
     Args:
-        store: Path of the store.
-        against: A label, by default the first of the store. Its rows come first; the others follow
-            by their names and numbers, in whichever order they were finished.
+        against: Label of the rows that come first, by default the first of the store; the others
+            follow by their names and numbers.
         only: Labels, * and ? as in a shell.
-        seeds: These alone; None: all.
 
     Returns:
         The columns of `Store.scores`, a measure and task a row.
 
     Raises:
-        DataError: For a missing store, a store without finished runs, an unknown label, seeds that
-            were not run, and runs on several kinds of data, whose scores belong in no common table.
+        DataError: For a missing store, a store without finished runs, an unknown label, and runs on
+            several kinds of data, whose scores belong in no common table.
 
     Examples:
         >>> from cselab.reporting import recorded
@@ -56,7 +53,7 @@ def read_rows(
             "`cselab sweep` goes on with it"
         )
     against = against or scores.label.iloc[0]
-    scores = _chosen(scores, against, only, seeds, store)
+    scores = _chosen(scores, against, only, store)
     rows = scores[scores.key == scores.groupby(["label", "seed"], sort=False).key.transform("last")]
     _check_same_data(rows, runs.set_index("key"), store)
     order = sorted(set(rows.label), key=lambda label: (label != against, by_number(label)))
@@ -75,9 +72,6 @@ def read_object(text: str) -> dict[str, Any] | None:
 def by_number(label: str) -> list[str | float]:
     """Sort key that compares words as words and numbers as numbers.
 
-    Args:
-        label: The label to sort.
-
     Examples:
         >>> from cselab.reporting.rows import by_number
         >>> sorted(["M = 128", "M = 32"], key=by_number)
@@ -88,49 +82,35 @@ def by_number(label: str) -> list[str | float]:
 
 
 def _chosen(
-    scores: pandas.DataFrame,
-    against: str,
-    only: Sequence[str],
-    seeds: Collection[int] | None,
-    store: Path,
+    scores: pandas.DataFrame, against: str, only: Sequence[str], store: Path
 ) -> pandas.DataFrame:
-    """The rows of the baseline and of the labels and seeds that were asked for."""
+    """The rows of the baseline and of the chosen labels."""
     labels = set(scores.label)
     if against not in labels:
         raise DataError(f"no runs of {against!r} to compare with; {suggest(against, labels)}")
-    found = {pattern: {x for x in labels if fnmatchcase(x, pattern)} for pattern in only}
-    if missing := next((pattern for pattern, some in found.items() if not some), None):
+    matches = {pattern: {x for x in labels if fnmatchcase(x, pattern)} for pattern in only}
+    if missing := next((pattern for pattern, some in matches.items() if not some), None):
         raise DataError(f"no runs of {missing!r} in {store}; {suggest(missing, labels)}")
-    chosen = set().union(*found.values())
-    scores = scores[scores.label.isin({against, *chosen})]
-    if seeds is None:
-        return scores
-    if not scores.seed.isin(seeds).any():
-        raise DataError(
-            f"store {store} has no runs of the seeds {sorted(seeds)}, "
-            f"only of {sorted(set(scores.seed))}"
-        )
-    return scores[scores.seed.isin(seeds)]
+    chosen = set().union(*matches.values())
+    return scores[scores.label.isin({against, *chosen})]
 
 
 def _check_same_data(scores: pandas.DataFrame, runs: pandas.DataFrame, store: Path) -> None:
     """Runs may train on different text, if their settings say so; but their tests have to be the
     same, and runs with equal settings have to have read equal data."""
-    text = runs.profile + runs.settings.map(lambda given: repr(_text_settings(given)))
+    text = runs.profile + runs.settings.map(lambda settings: repr(_text_settings(settings)))
     kinds = scores.data.groupby(text.reindex(scores.key).to_numpy()).nunique()
     averages = scores[(scores.measure == "test") & (scores.task == "average")]
     if kinds.max() > 1 or averages.n.nunique() > 1:
         groups = scores.groupby("data", sort=False).label
-        labels = {data: ", ".join(some.unique()) for data, some in groups}
-        found = "; ".join(f"{data}: {some}" for data, some in labels.items())
+        labels = [f"{data}: {', '.join(some.unique())}" for data, some in groups]
         raise DataError(
-            f"store {store} has runs on {len(labels)} kinds of data ({found}); "
+            f"store {store} has runs on {len(labels)} kinds of data ({'; '.join(labels)}); "
             "choose labels of one by --only"
         )
 
 
 def _text_settings(settings: str) -> list:
-    """What a run's configuration says of its text; in stores of the first edition it is flat."""
-    given = read_object(settings) or {}
-    data = given.get("data", given)
+    """What a run's configuration says of its text; nothing of a damaged one."""
+    data = (read_object(settings) or {}).get("data")
     return [data.get(name) for name in TEXT] if isinstance(data, dict) else []

@@ -1,7 +1,7 @@
 """Tables of a store: over seeds, with paired tests, the papers' figures beside ours."""
 
 import functools
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -10,13 +10,13 @@ import pandas
 from cselab.data.sts import STS7
 from cselab.evaluation import compare_methods
 from cselab.evaluation.significance import FEWEST_SEEDS
-from cselab.headless.progress import clock
+from cselab.experiments.store import Store
+from cselab.machine import clock
 from cselab.methods import method_names, registered
 from cselab.reporting import papers
 from cselab.reporting.claims import check_claims, read_claims, shown_claims
 from cselab.reporting.rows import read_object, read_rows
 from cselab.reporting.texts import DIGITS, as_texts, one_line
-from cselab.sweep.store import Store
 
 MEASURES = {
     "prose": ("no captions",),
@@ -24,7 +24,7 @@ MEASURES = {
     "geometry": ("uniformity", "alignment", "energy"),
     "transfer": ("transfer",),
 }
-"""What the tables beside the test scores are made of."""
+"""Measures of the tables beside the test scores."""
 
 
 class Tables(NamedTuple):
@@ -50,7 +50,6 @@ def read_tables(
     *,
     against: str | None = None,
     only: Sequence[str] = ("*",),
-    seeds: Collection[int] | None = None,
     claims: Path | None = None,
 ) -> Tables:
     """Make the tables of a store: "claims", "scores", "prose", "phenomena", "geometry", "transfer".
@@ -58,16 +57,13 @@ def read_tables(
     A table is left out if the store has none of its measures.
 
     Args:
-        store: As in `cselab.reporting.rows.read_rows`.
-        against: As in `read_rows`.
-        only: As in `read_rows`.
-        seeds: As in `read_rows`.
+        store, against, only: As in `cselab.reporting.rows.read_rows`.
         claims: A file of papers' claims, checked against the rows (`cselab.reporting.claims`).
 
     Raises:
         DataError: As `read_rows`.
     """
-    rows, runs = read_rows(store, against=against, only=only, seeds=seeds), Store(store).runs()
+    rows, runs = read_rows(store, against=against, only=only), Store(store).runs()
     numbers, against = _tables(rows, rows.label.iloc[0])
     notes = _left_out(rows, Store(store).scores())
     shown = numbers["scores"].index

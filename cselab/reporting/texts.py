@@ -56,17 +56,12 @@ def markdown(table: pandas.DataFrame, *, markup: bool = False) -> str:
 
 
 def as_texts(table: pandas.DataFrame, digits: int) -> pandas.DataFrame:
-    """Format a table of numbers as texts; one of scores gets its heads and its usual order.
-
-    Args:
-        table: Table of numbers.
-        digits: Digits after the point.
-    """
+    """Format a table of numbers as texts; one of scores gets its heads and their order."""
     table = table.copy()
     if "seeds" in table:
         table["seeds"] = table.seeds.map("{:.0f}".format)
     if "low" in table:
-        table = _with_intervals(table)
+        table = _comparisons(table)
     table = table.rename_axis(None, axis=1).rename_axis(None, axis=0)
     return table.map(lambda value: _cell(value, digits))
 
@@ -77,8 +72,8 @@ def _cell(value: str | float, digits: int) -> str:
     return "" if pandas.isna(value) else f"{value:.{digits}f}"
 
 
-def _with_intervals(table: pandas.DataFrame) -> pandas.DataFrame:
-    """Differences, intervals and p values as texts, the usual columns last under their heads."""
+def _comparisons(table: pandas.DataFrame) -> pandas.DataFrame:
+    """Differences, intervals and p values as texts, the columns of HEADS last."""
     known = table.difference.notna()
 
     def texts(form: str, *columns: str) -> list[str]:

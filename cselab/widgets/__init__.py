@@ -6,7 +6,6 @@ from cselab.widgets.cael import CaelExplorer
 from cselab.widgets.live import LiveTraining
 from cselab.widgets.norms import NormExplorer
 from cselab.widgets.playground import LossPlayground
-from cselab.widgets.runs import RunComparer
 from cselab.widgets.widget import Widget
 
 __all__ = [
@@ -15,7 +14,6 @@ __all__ = [
     "LiveTraining",
     "LossPlayground",
     "NormExplorer",
-    "RunComparer",
     "Widget",
     "show_bertviz",
 ]

@@ -120,7 +120,7 @@ class LiveTraining(Widget):
         self.updates = 0
         self.shown = False
         self.figure: DisplayHandle | None = None
-        super().__init__(dev_name=lab.dev_name)
+        super().__init__(dev_name=lab.data.dev_name)
 
     @traitlets.default("kernel_id")
     def _of_this_kernel(self) -> str:
@@ -244,7 +244,7 @@ class LiveTraining(Widget):
         return figure.update_layout(height=640 + top, legend=legend, margin=dict(t=top, b=60))
 
     def __enter__(self) -> "LiveTraining":
-        self.lab.workspace.listener = self
+        self.lab.cache.listener = self
         return self
 
     def __exit__(
@@ -253,7 +253,7 @@ class LiveTraining(Widget):
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        self.lab.workspace.listener = None
+        self.lab.cache.listener = None
         if not self.trainings:
             return
         with self.hold_sync():

@@ -152,14 +152,15 @@ def test_a_kill_signal_loses_no_finished_part(tmp_path):
 @pytest.mark.parametrize("how", ["cut", "empty", "flip"])
 def test_a_damaged_cache_is_translated_again(how, tmp_path, capsys):
     """Prevents translations that are silently others, and an error until somebody removes them."""
-    list(RoundTrip("fr", Counting(), cache=tmp_path)(["a"]))
+    text = [f"{number}" for number in range(500)]
+    expected = list(RoundTrip("fr", Counting(), cache=tmp_path)(text))
     (path,) = tmp_path.glob("*.parquet")
-    for again in (1, 0):
+    for again in (True, False):
         if again:
             DAMAGES[how](path)
         asked = Counting()
-        assert list(RoundTrip("fr", asked, cache=tmp_path)(["a"])) == ["A"]
-        assert len(asked.asked) == again
+        assert list(RoundTrip("fr", asked, cache=tmp_path)(text)) == expected
+        assert len(asked.asked) == again * len(text)
         assert capsys.readouterr().err.count(f"{path} is damaged (") == again
 
 

@@ -4,30 +4,34 @@ import itertools
 import re
 import sys
 import tomllib
+from functools import partial
 from pathlib import Path
 
 import pages
 import pytest
 
 from cselab.evaluation.mteb_data import FEEDS
+from cselab.experiments.grid import expand, read_grid
+from cselab.headless.runner import find_parameters
 from cselab.methods import method_names, registry
 from cselab.reporting.mteb_benchmarks import GROUPS, OFFLINE, TABLES
-from cselab.sweep.grid import expand, read_grid
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 HOW_TO = sorted((DOCS / "how-to").glob("*.md"))
 
 
-@pytest.mark.parametrize("name", ["methods.md", "paper-vs-code.md"])
+@pytest.mark.parametrize("name", pages.PAGES)
 def test_a_generated_page_is_up_to_date(name):
     """Prevents a page with yesterday's defaults: run `python docs/pages.py`."""
-    assert pages.PAGES[name]() == (DOCS / name).read_text(encoding="utf-8")
+    assert pages.rendered(name) == (DOCS / name).read_text(encoding="utf-8")
 
 
 def test_links_between_pages_lead_somewhere():
-    """Prevents a link to a page that was moved."""
+    """Prevents a link to a page that was moved, or to a figure that was not drawn."""
     root = DOCS.parent
-    for page in [root / "README.md", *DOCS.rglob("*.md"), *(root / "data").glob("*.md")]:
+    folders = (root / "data", root / "outputs" / "reference")
+    listed = (page for folder in folders for page in folder.glob("*.md"))
+    for page in [root / "README.md", *DOCS.rglob("*.md"), *listed]:
         for target in re.findall(r"\]\(([^)#]+?)(?:#[^)]*)?\)", page.read_text(encoding="utf-8")):
             if not target.startswith(("http", "<")):
                 assert (page.parent / target).exists(), f"{page.name}: {target}"
@@ -50,7 +54,8 @@ def test_grids_of_the_how_to_pages_can_be_run(page, block, tmp_path, monkeypatch
     sys.modules.pop("cselab_method_my_method", None)  # else it would register nothing again
     (tmp_path / "my_method.py").write_text(method)
     modules = [tmp_path / "my_method.py"] if "my_method" in block else []
-    assert expand(tomllib.loads(block), DOCS.parent / "notebooks", modules=modules)
+    find_notebook = partial(find_parameters, DOCS.parent / "notebooks")
+    assert expand(tomllib.loads(block), modules=modules, find_notebook=find_notebook)
 
 
 def test_the_grid_beside_the_recorded_results_has_their_simcse():
@@ -61,7 +66,7 @@ def test_the_grid_beside_the_recorded_results_has_their_simcse():
         {**grid, "runs": [block for block in grid["runs"] if block.get("label") == "SimCSE"]}
         for grid in (tomllib.loads(block), read_grid(grids / "synthetic-papers.toml"))
     )
-    assert expand(ours, DOCS.parent / "notebooks") == expand(theirs, DOCS.parent / "notebooks")
+    assert expand(ours) == expand(theirs)
 
 
 def test_the_page_on_mteb_lists_every_local_task_and_every_benchmark():

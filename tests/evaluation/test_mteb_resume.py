@@ -1,4 +1,4 @@
-"""A killed run of mteb goes on where it was, and its files are whole."""
+"""A killed run of mteb goes on where it was."""
 
 import json
 import os
@@ -68,30 +68,3 @@ def test_a_killed_run_computes_only_what_was_not_finished(tmp_path):
         (twin,) = results.rglob(path.name)
         one, two = (json.loads(file.read_text())["scores"] for file in (path, twin))
         assert one == two
-
-
-def test_a_run_that_dies_while_it_writes_leaves_no_half_file(tmp_path, monkeypatch):
-    """Prevents a result file that is cut off from stopping the next run."""
-    from cselab.evaluation.mteb_feed import feed
-    from cselab.evaluation.mteb_run import run_mteb
-    from cselab.evaluation.mteb_tasks import find_tasks
-
-    def die(*_: object, **__: object) -> None:
-        raise KeyboardInterrupt
-
-    tasks, _ = feed(find_tasks(NAMES[:1]))
-    encoder = Lengths(lambda number: None)
-    with monkeypatch.context() as patch:
-        patch.setattr("mteb.results.task_result.json.dump", die)
-        with pytest.raises(KeyboardInterrupt):
-            run_mteb(encoder, tasks, tmp_path, name="test", revision="1")
-    assert not list(tmp_path.rglob("*.json"))
-    (result,) = run_mteb(encoder, tasks, tmp_path, name="test", revision="1")
-    (path,) = tmp_path.rglob("Synthetic*.json")
-    assert json.loads(path.read_text())["scores"]["test"][0]["main_score"] == pytest.approx(
-        result.get_score(), abs=1e-6
-    )
-    assert {found.name for found in path.parent.iterdir()} - {"run_settings.jsonl"} == {
-        "SyntheticPairClassification.json",
-        "model_meta.json",
-    }  # and what newer versions of mteb add

@@ -25,7 +25,7 @@ def test_a_missing_pooler_is_found_before_any_training(open_lab, poolerless, nam
     message = f"^{name}: .*roberta has no trained pooler.*pooler='fresh'.*ictm.measured_on='cls'"
     with pytest.raises(ModelError, match=message):
         lab.check(name)
-    assert not list(lab.workspace.steps_dir.iterdir())
+    assert not list(lab.cache.steps_dir.iterdir())
     outsider = {"outsider.method": "simcse"}  # InfoCSE would need a masked-LM head
     open_lab(backbone=poolerless, pooler="fresh", **outsider).check(name)
 
@@ -42,13 +42,13 @@ def test_the_check_changes_nothing(lab):
     """Prevents a check that leaves steps behind, moves the random state or makes a later training
     another."""
     before = lab.train("jtcse")
-    kept = sorted(lab.workspace.steps_dir.iterdir())
+    kept = sorted(lab.cache.steps_dir.iterdir())
     torch.manual_seed(5)
     expected = torch.rand(1)
     torch.manual_seed(5)
     lab.check("jtcse", "edfse_d", "simcse", "bellm", "sif", "flow", "rankcse")
     assert torch.equal(torch.rand(1), expected)
-    assert sorted(lab.workspace.steps_dir.iterdir()) == kept
+    assert sorted(lab.cache.steps_dir.iterdir()) == kept
     assert same_weights(lab.with_settings(seed=3).train("jtcse"), before)
 
 

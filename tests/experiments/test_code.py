@@ -1,7 +1,7 @@
 """The code in a key: what a cached training has to notice, and what it may ignore."""
 
 import importlib.util
-import itertools
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 
 from cselab.experiments import code
-from cselab.experiments.code import code_of, imported, library_hash
-from cselab.experiments.own_code import own_code
+from cselab.experiments.code import code_of, imported, library_hash, own_sources
 from cselab.methods import method_names, registered
 
 # ------------------------------------------------------------------------------------- the library
@@ -95,162 +94,25 @@ def test_an_unrelated_method_is_not_in_the_code_of_another():
 # ---------------------------------------------------------------------------------- a user's method
 
 FILE = '''
-import re
-from dataclasses import dataclass, field
-from enum import Enum
-from functools import cache, cached_property, partial, wraps
-from pathlib import Path
-
 import helpers
 import numpy
-import torch
-from pydantic import field_validator
-
 from cselab.losses import modulus_ratio
-from cselab.methods import TermConfig, term
 from cselab.methods.simcse import SimCSE
 
 MARGIN = 0.5
-TABLE = {"a": [1, 2], "b": {3}}
-Kind = Enum("Kind", "whole part")
-ACTIVATION = torch.tanh
-PRECISION = torch.float16
-WORDS = Path("one.txt")
-KIND = Kind.whole
-WEIGHTS = torch.tensor([1.0, 2.0])
-SCALES = numpy.array([3.0, 4.0])
-RATE = numpy.float32(0.5)
-LAYERS = range(3)
-PATTERN = re.compile("a+")
-LOSS = torch.nn.CrossEntropyLoss(label_smoothing=0.1)
-
-
-@dataclass
-class Option:
-    width: float
-    unset: int = field(init=False)
-
-
-OPTION = Option(1.5)
-OPTION.itself = OPTION
-SPARSE = torch.eye(2).to_sparse()
-HALF = torch.tensor(0.5, dtype=torch.bfloat16)
-
-
-@cache
-def kept(x):
-    return x + 21
-
-
-@torch.jit.script
-def compiled(x: float) -> float:
-    return x + 22.0
-
-
-def scaled(x):
-    """Comment."""
-    return inner(x) * MARGIN
-
-
-def inner(x):
-    return x + 1
-
-
-def loud(function):
-    @wraps(function)
-    def louder(*given):
-        return 9 * function(*given)
-
-    return louder
-
-
-half = partial(inner, 0.25)
-first = lambda x: x - 11
-second = lambda x: x - 12
 
 
 class Base(SimCSE):
-    @term
-    def apart(self, outputs, step):
-        return scaled(outputs) + helpers.distant(TABLE["a"])
+    def scaled(self, x):
+        """Comment."""
+        return helpers.distant(x) * MARGIN
 
 
 class Mine(Base):
-    class Config(Base.Config):
-        power: int = 2
-
-        @field_validator("power")
-        @classmethod
-        def _even(cls, power):
-            return power // 2 * 2
-
-    order = ("apart",)
-    weights = {"apart": 1.0}
-
-    @term
-    def lengths(self, outputs, step):
+    def lengths(self, outputs):
         return modulus_ratio(*outputs.sentence).mean() * 7
-
-    @property
-    def slope(self):
-        return 2.0
-
-    @cached_property
-    def offset(self):
-        return 3.0
-
-    @loud
-    def wrapped(self):
-        return half() + first(1) + second(2)
-
-    @staticmethod
-    def fixed():
-        return [4.0 for _ in range(2)]
-
-    @classmethod
-    def made(cls):
-        return 5.0
-
-    def named(self):
-        return ACTIVATION, PRECISION, WORDS, KIND
-
-    def held(self):
-        kept(1), compiled(1.0)
-        return WEIGHTS, SCALES, RATE, LAYERS, PATTERN, LOSS, OPTION, SPARSE, HALF
 '''
-HELPERS = "def distant(x):\n    return x\n\n\nUNUSED = 1\n"
-CHANGES = {
-    "term": ("mean() * 7", "mean() * 8"),
-    "property": ("return 2.0", "return 2.5"),
-    "cached property": ("return 3.0", "return 3.5"),
-    "static method": ("[4.0", "[4.5"),
-    "class method": ("return 5.0", "return 5.5"),
-    "dictionary": ('"apart": 1.0', '"apart": 2.0'),
-    "constant of a helper": ("MARGIN = 0.5", "MARGIN = 0.6"),
-    "helper of a helper": ("x + 1", "x + 2"),
-    "table": ("[1, 2]", "[1, 3]"),
-    "tuple": ('("apart",)', '("other",)'),
-    "method of a base": ("+ helpers", "- helpers"),
-    "decorator": ("9 * f", "8 * f"),
-    "partial": ("inner, 0.25", "inner, 0.5"),
-    "first lambda": ("x - 11", "x - 13"),
-    "second lambda": ("x - 12", "x - 13"),
-    "built-in function": ("torch.tanh", "torch.relu"),
-    "data type": ("torch.float16", "torch.float32"),
-    "path": ("one.txt", "two.txt"),
-    "member of an enum": ("Kind.whole", "Kind.part"),
-    "tensor": ("tensor([1.0", "tensor([1.1"),
-    "number in half precision": ("tensor(0.5", "tensor(0.6"),
-    "array": ("array([3.0", "array([3.1"),
-    "number of numpy": ("float32(0.5)", "float32(0.6)"),
-    "range": ("range(3)", "range(4)"),
-    "pattern": ('"a+"', '"a*"'),
-    "module of torch": ("label_smoothing=0.1", "label_smoothing=0.2"),
-    "field of a data class": ("Option(1.5)", "Option(1.6)"),
-    "cached function": ("x + 21", "x + 23"),
-    "compiled function": ("x + 22.0", "x + 23.0"),
-    "validator": ("power // 2 * 2", "power // 3 * 3"),
-}
+HELPERS = "def distant(x):\n    return x\n"
 
 
 def mine(folder: Path, text: str = FILE, helpers: str = HELPERS) -> type:
@@ -273,40 +135,35 @@ def mine(folder: Path, text: str = FILE, helpers: str = HELPERS) -> type:
         sys.path.remove(str(folder))
 
 
-@pytest.fixture
-def own(tmp_path):
-    """The source that belongs to `Mine` of a text: `own(text=FILE, helpers=HELPERS)`."""
-    numbers = itertools.count()
-    yield lambda **files: own_code(mine(tmp_path / str(next(numbers)), **files))[0]
-    for name in ("helpers", "mine"):
-        sys.modules.pop(name, None)
-
-
-@pytest.mark.parametrize(("before", "after"), CHANGES.values(), ids=CHANGES)
-def test_whatever_a_users_method_uses_is_in_its_code(before, after, own):
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [("mean() * 7", "mean() * 8"), ("MARGIN = 0.5", "MARGIN = 0.6"), ("(x) * M", "(x) / M")],
+)
+def test_an_edited_file_is_another_method(before, after, tmp_path):
     """Prevents an edited method from finding the training of the method that it was."""
     assert before in FILE
-    assert own() != own(text=FILE.replace(before, after))
+    one = own_sources(mine(tmp_path / "a"))
+    assert one != own_sources(mine(tmp_path / "b", FILE.replace(before, after)))
 
 
-def test_a_module_of_the_user_is_in_it(own):
+def test_a_file_beside_it_is_in_it(tmp_path):
     """Prevents a helper file whose edits are not noticed."""
-    assert own() != own(helpers=HELPERS.replace("return x", "return -x"))
+    one = own_sources(mine(tmp_path / "a"))
+    assert one != own_sources(mine(tmp_path / "b", helpers=HELPERS.replace("x\n", "-x\n")))
 
 
 def test_comments_docstrings_and_places_are_not_in_it(tmp_path):
     """Prevents a night of retraining because a comment was mended or a file was moved."""
-    changed = FILE.replace('"""Comment."""', '"""Another."""')
-    changed = changed.replace("return 2.0", "return 2.0  # why")
-    one, two = mine(tmp_path / "one"), mine(tmp_path / "two", changed)
-    assert code_of(one) == code_of(two)
+    changed = FILE.replace("Comment.", "Another.").replace("MARGIN = 0.5", "MARGIN = 0.5  # why")
+    before = code_of(mine(tmp_path / "one"))
+    assert code_of(mine(tmp_path / "two", changed)) == before
 
 
-def test_the_library_that_a_users_method_names_is_in_its_code(tmp_path, edited):
+def test_the_library_that_a_users_method_imports_is_in_its_code(tmp_path, edited):
     """Prevents a user's method that is found though a loss of the library that it calls has
     changed."""
     kind = mine(tmp_path / "files")
-    assert {"cselab.losses.modulus", "cselab.methods.simcse"} <= own_code(kind)[1]
+    assert {"cselab.losses.modulus", "cselab.methods.simcse"} <= own_sources(kind)[1]
     before = code_of(kind), code_of(registered("simcse"))
     edited("cselab.losses.modulus", "return ", "return None or ")
     assert code_of(kind) != before[0]
@@ -315,7 +172,47 @@ def test_the_library_that_a_users_method_names_is_in_its_code(tmp_path, edited):
 
 def test_a_method_of_the_library_has_no_code_of_a_user():
     """Prevents keys that differ from machine to machine."""
-    assert own_code(registered("simcse")) == ("", set())
+    assert own_sources(registered("simcse")) == ([], set())
+
+
+CELLS = (
+    "from cselab.methods.simcse import SimCSE\nMARGIN = 0.5",
+    "%time print(1)",
+    "def scaled(x):\n    return x * MARGIN",
+    "class Mine(SimCSE):\n    def lengths(self, x):\n        return scaled(x)",
+    "other = 1",
+)
+
+
+EDITS = (
+    (("", ""), False),
+    (("0.5", "0.6"), True),
+    (("x * M", "x / M"), True),
+    (("other = 1", "other = 2"), False),
+    (("%time", "%timeit"), False),
+    (("return scaled(x)", "return scaled(x)  # why"), False),
+)
+
+
+def test_of_a_notebook_the_cells_that_a_class_needs_are_its_code():
+    """Prevents a class of a cell that finds its old training, or trains anew after any edit."""
+    program = (
+        "import json, sys; from IPython.core.interactiveshell import InteractiveShell\n"
+        "from cselab.experiments.code import own_sources\n"
+        "shell = InteractiveShell.instance()\n"
+        "for cells in json.loads(sys.argv[1]):\n"
+        "    shell.reset()\n"
+        "    for cell in cells:\n"
+        "        shell.run_cell(cell, store_history=True)\n"
+        "    kind = shell.user_ns['Mine']; kind.__module__ = '__main__'\n"
+        "    print('SOURCES', repr(own_sources(kind)))"
+    )
+    notebooks = [[cell.replace(*edit) if edit[0] else cell for cell in CELLS] for edit, _ in EDITS]
+    command = [sys.executable, "-c", program, json.dumps(notebooks)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    first, *others = [line for line in done.stdout.splitlines() if line.startswith("SOURCES")]
+    assert "scaled" in first
+    assert [first != other for other in others] == [changes for _, changes in EDITS[1:]]
 
 
 PRINT = """

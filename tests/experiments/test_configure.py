@@ -5,7 +5,7 @@ import pytest
 
 from cselab.errors import SettingsError
 from cselab.experiments import PROFILES, configure
-from cselab.experiments.config import check_settings
+from cselab.experiments.run import check_settings
 from cselab.methods import method_names
 
 
@@ -89,22 +89,22 @@ def test_what_is_wrong_with_a_run_is_one_line(given, message):
 
 def test_settings_for_many_methods_reach_those_that_have_them():
     """Prevents `-p caels=2` that fails for SimCSE, or does not reach a student's teacher."""
-    usual = {"caels": 1, "towers.steps": 3, "sentences": 30}
-    assert configure("simcse", usual=usual).data.sentences == 30
-    assert configure("jtcse", usual=usual).method.caels == 1
-    student = configure("uc_d", usual=usual).method
+    defaults = {"caels": 1, "towers.steps": 3, "sentences": 30}
+    assert configure("simcse", defaults=defaults).data.sentences == 30
+    assert configure("jtcse", defaults=defaults).method.caels == 1
+    student = configure("uc_d", defaults=defaults).method
     assert student.teacher.twin.caels == 1
     assert student.schedule.steps == configure("uc_d").method.schedule.steps
     assert [tower.schedule.steps for tower in student.teacher.twin.towers] == [3, 3]
-    own = configure("jtcse", usual=usual, changes={"towers.0.steps": 5}).method
+    own = configure("jtcse", defaults=defaults, changes={"towers.0.steps": 5}).method
     assert [tower.schedule.steps for tower in own.towers] == [5, 3]
 
 
 @pytest.mark.parametrize("order", [1, -1])
 def test_of_two_settings_for_many_methods_the_longer_path_counts(order):
     """Prevents a sum of other towers than the twin beside it starts from."""
-    usual = dict([("towers.steps", 4), ("steps", 2)][::order])
-    twin, summed = (configure(name, usual=usual).method for name in ("jtcse", "sum"))
+    defaults = dict([("towers.steps", 4), ("steps", 2)][::order])
+    twin, summed = (configure(name, defaults=defaults).method for name in ("jtcse", "sum"))
     assert twin.schedule.steps == 2
     assert [tower.schedule.steps for tower in twin.towers] == [4, 4]
     assert summed.towers == twin.towers
@@ -136,7 +136,7 @@ def test_a_setting_of_no_method_is_an_error_that_names_the_nearest():
 # ----------------------------------------------------------------- methods in each other's place
 
 
-@pytest.mark.parametrize("way", ["usual", "changes"])
+@pytest.mark.parametrize("way", ["defaults", "changes"])
 @pytest.mark.parametrize("given", [{"outsider.method": "infocse"}, {"outsider": "infocse"}])
 def test_another_method_in_the_place_of_a_node_has_the_size_of_the_profile(way, given):
     """Prevents one swapped part that trains for the paper's million sentences, or on another seed,
@@ -169,8 +169,8 @@ def test_a_setting_of_the_new_method_is_read_by_it():
 
 
 def test_a_shared_setting_reaches_a_method_in_another_ones_place():
-    usual = {"backbone": "mine", "outsider.method": "infocse"}
-    run = configure("uc", usual=usual)
+    defaults = {"backbone": "mine", "outsider.method": "infocse"}
+    run = configure("uc", defaults=defaults)
     found = {value for place, value, _ in run.leaves() if place[-1] == "backbone"}
     assert found == {"mine"}
 
@@ -209,9 +209,9 @@ def test_towers_by_name_are_of_the_profile_and_have_their_own_seeds():
 
 def test_a_usual_hyperparameter_adds_no_term():
     """Prevents a baseline that trains with DCL because DCL's temperature was set beside it."""
-    usual = {"terms.dcl.temperature": 2}
-    assert set(configure("simcse", usual=usual).method.terms) == {"nce"}
-    both = configure("simcse", usual=usual, changes={"terms": ["nce", "dcl"]}).method.terms
+    defaults = {"terms.dcl.temperature": 2}
+    assert set(configure("simcse", defaults=defaults).method.terms) == {"nce"}
+    both = configure("simcse", defaults=defaults, changes={"terms": ["nce", "dcl"]}).method.terms
     assert both["dcl"].temperature == 2
 
 

@@ -16,11 +16,11 @@ from cselab.models import load_backbone
 
 
 def key(lab, method: str, **changes) -> str:
-    return node_key(lab.session, lab.config(method, **changes))
+    return node_key(lab.cache, lab.config(method, **changes))
 
 
 def key_of_tower(lab, method: str, **changes) -> str:
-    return node_key(lab.session, lab.config(method, **changes).towers[0])
+    return node_key(lab.cache, lab.config(method, **changes).towers[0])
 
 
 # ------------------------------------------------------------------------- what a run depends on
@@ -67,7 +67,7 @@ def test_another_tower_is_another_twin_and_another_student(lab, change):
 
 def test_the_towers_of_one_run_have_their_own_keys(lab):
     towers = lab.config("jtcse").towers
-    assert len({node_key(lab.session, tower) for tower in towers}) == 2
+    assert len({node_key(lab.cache, tower) for tower in towers}) == 2
 
 
 def test_teachers_that_differ_in_anything_have_other_keys(lab):
@@ -108,8 +108,8 @@ def test_another_process_finds_the_same_key(lab, small_backbone):
         "from cselab.experiments.keys import node_key\n"
         "PROFILES['quick'] = QUICK\n"
         "lab = cselab.open_lab('test', profile='quick', device='cpu', seed=3,\n"
-        f"    backbone={small_backbone!r}, outputs={str(lab.workspace.run_dir)!r})\n"
-        "print(node_key(lab.session, lab.config('uc_d')))\n"
+        f"    backbone={small_backbone!r}, outputs={str(lab.cache.run_dir)!r})\n"
+        "print(node_key(lab.cache, lab.config('uc_d')))\n"
     )
     environment = {**os.environ, "PYTHONHASHSEED": "7"}
     root = Path(__file__).resolve().parents[2]
@@ -160,7 +160,7 @@ def test_a_moved_text_is_the_same_and_an_edited_one_another(open_lab, tmp_path):
 
 
 def test_moved_round_trips_are_the_same_and_edited_ones_others(open_lab, tmp_path):
-    text = open_lab().session.first_sentences()
+    text = open_lab().data.sentences()
 
     def written(name, ending):
         path = tmp_path / name
@@ -187,6 +187,7 @@ def edited(lab, tmp_path, monkeypatch):
         text = path.read_text(encoding="utf-8")
         assert before in text
         path.write_text(text.replace(before, after), encoding="utf-8")
+        lab.data.keys.clear()
         return key(lab, "simcse"), key(lab, "jtcse")
 
     return edited

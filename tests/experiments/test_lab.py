@@ -13,11 +13,12 @@ from quick import same_weights
 from cselab.data.sts import load_sts
 from cselab.errors import SettingsError
 from cselab.evaluation import StsReport
+from cselab.experiments.measures import energy, geometry
 from cselab.models import SentenceEncoder, TwinEncoder, load_backbone
 
 
 def rows(lab) -> list[dict]:
-    lines = (lab.run_dir / "results.jsonl").read_text().splitlines()
+    lines = (lab.cache.run_dir / "results.jsonl").read_text().splitlines()
     return [json.loads(line) for line in lines]
 
 
@@ -36,10 +37,10 @@ def test_rows_carry_seed_settings_and_environment(open_lab):
 def test_a_row_is_whole_after_one_that_was_cut_off(lab):
     """Prevents a row that is lost with the half row that it is glued to, and scores and methods
     that no reader takes for what they are."""
-    lab.run_dir.joinpath("results.jsonl").write_text('{"method": "m", "ta')
+    lab.cache.run_dir.joinpath("results.jsonl").write_text('{"method": "m", "ta')
     lab.record([{"method": 3, "task": "t", "score": numpy.float32(1.5), "n": torch.tensor(2)}])
     lab.record([{"method": "m", "task": "t", "score": 2.5}])
-    lines = (lab.run_dir / "results.jsonl").read_text().splitlines()
+    lines = (lab.cache.run_dir / "results.jsonl").read_text().splitlines()
     found = [json.loads(line) for line in lines[1:]]
     assert [(row["method"], row["score"]) for row in found] == [("3", 1.5), ("m", 2.5)]
     assert found[0]["n"] == 2
@@ -94,7 +95,7 @@ def test_other_settings_in_one_notebook_keep_the_rest(open_lab):
     lab = open_lab(caels=1, seed=7)
     other = lab.with_settings(caels=4, seed=8)
     assert (other.config("jtcse").caels, other.seed, other.profile) == (4, 8, "quick")
-    assert other.workspace is lab.workspace
+    assert other.cache is lab.cache
     assert (lab.config("jtcse").caels, lab.seed) == (1, 7)
     assert lab.with_settings(temperature=0.1).config("jtcse").caels == 1
 
@@ -117,7 +118,7 @@ def test_a_lab_keeps_its_machine(lab, given):
 def test_other_text_in_one_notebook_is_read(lab):
     """Prevents a comparison of texts in which both are the first one."""
     few = lab.with_settings(sentences=20)
-    assert (len(lab.text), len(few.text)) == (60, 20)
+    assert (len(lab.data.text), len(few.data.text)) == (60, 20)
     one, other = lab.train("simcse"), lab.train("simcse", sentences=20)
     assert not same_weights(one, other)
     assert same_weights(few.train("simcse"), other)
@@ -137,7 +138,7 @@ def test_a_method_before_its_training(lab):
 
 def test_only_synthetic_tests_are_thinned(open_lab, tmp_path):
     """Prevents scores on a part of an official test, and a sample that loses a phenomenon."""
-    (some,) = open_lab(synthetic_pairs=50).session.test_data
+    (some,) = open_lab(synthetic_pairs=50).data.test_data
     whole = load_sts("Synthetic")
     assert len(some) == 50 < len(whole)
     assert set(some.subsets) == set(whole.subsets)
@@ -146,7 +147,7 @@ def test_only_synthetic_tests_are_thinned(open_lab, tmp_path):
     with gzip.open(tmp_path / "sts" / "stsb-test.tsv.gz", "wt") as file:
         file.write("\n".join(["sentence1\tsentence2\tscore", *pairs]) + "\n")
     lab = open_lab(synthetic_pairs=50, data_dir=tmp_path, tasks="STSBenchmark")
-    (official,) = lab.session.test_data
+    (official,) = lab.data.test_data
     assert len(official) == 1379
 
 
@@ -175,10 +176,10 @@ class Report(StsReport):
 
 @pytest.fixture
 def constant_scores(monkeypatch):
-    def score(session, encoder):
+    def score(data, encoder):
         return Report(encoder.number)
 
-    monkeypatch.setattr("cselab.experiments.scores.score", score)
+    monkeypatch.setattr("cselab.experiments.lab.score", score)
 
 
 @pytest.mark.usefixtures("constant_scores")
@@ -200,26 +201,6 @@ def test_a_report_that_is_there_is_not_computed_again(lab):
     assert table["a"].tolist() == [99.0, 4.0]
 
 
-# ------------------------------------------------------------------------------ finished trainings
-
-
-def test_finished_trainings_open_with_their_scores(lab, capsys):
-    """Prevents a comparer that offers steps without a training, or a training of other code, and
-    a damaged one that hides the others."""
-    lab.train("simcse")
-    (name,) = lab.finished_runs()
-    assert name.startswith("simcse-fr, seed 3, dev ")
-    run = lab.finished_runs()[name]()
-    assert [mark["step"] for mark in run.history] == [0, 2]
-    assert run.phenomena.keys() == run.report.tasks["Synthetic"].by_subset.keys()
-    stamp = next(lab.workspace.steps_dir.glob("simcse-*/step.json"))
-    stamp.write_text(stamp.read_text().replace('"code": "', '"code": "older-'))
-    assert lab.finished_runs() == {}
-    stamp.write_text(stamp.read_text()[:99])
-    assert lab.finished_runs() == {}
-    assert f"{stamp.parent} is damaged (" in capsys.readouterr().err
-
-
 def test_importing_cselab_does_not_import_torch():
     """Prevents `cselab --help` from taking seconds."""
     code = "import sys, cselab, cselab.cli; sys.exit('torch' in sys.modules)"
@@ -233,21 +214,21 @@ def test_checkpoints_by_folder_are_measured_like_methods(lab, small_backbone, tm
     small = str(small_backbone)
     (found,) = lab.checkpoints([small]).values()
     untrained = lab.untrained()
-    assert lab.geometry(found) == pytest.approx(lab.geometry(untrained))
-    assert lab.energy(found) == pytest.approx(lab.energy(untrained))
+    assert geometry(lab.data, found) == pytest.approx(geometry(lab.data, untrained))
+    assert energy(lab.data, found) == pytest.approx(energy(lab.data, untrained))
     one, two = load_backbone(small_backbone), load_backbone(small_backbone)
     with torch.no_grad():
         two.encoder.layer[0].attention.self.value.weight.mul_(3)
-    energies = [lab.energy(SentenceEncoder(tower, found.tokenizer)) for tower in (one, two)]
+    energies = [energy(lab.data, SentenceEncoder(tower, found.tokenizer)) for tower in (one, two)]
     assert energies[0] != pytest.approx(energies[1])
     folders = [str(tmp_path / part / "twin") for part in "ab"]
     for folder in folders:
         TwinEncoder(one, two, tokenizer=found.tokenizer).save_pretrained(folder)
     twins = lab.checkpoints(f"{folders[0]}, {folders[1]},tiny-bert", pooling="mean")
     assert list(twins) == [*folders, "tiny-bert"]
-    assert lab.energy(twins[folders[0]]) == pytest.approx(sum(energies) / 2)
+    assert energy(lab.data, twins[folders[0]]) == pytest.approx(sum(energies) / 2)
     assert twins["tiny-bert"].pooling == "mean"
-    assert lab.energy(lab.train("sif")) is None
+    assert energy(lab.data, lab.train("sif")) is None
     with pytest.raises(SettingsError, match=r"^checkpoints: no 'tiny-brt' here; .*'tiny-bert'"):
         lab.checkpoints("tiny-brt")
     with pytest.raises(SettingsError, match=r"^checkpoints: no 'who/what' here; .*hub=True"):

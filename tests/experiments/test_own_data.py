@@ -10,6 +10,7 @@ from quick import same_weights
 from cselab import cli
 from cselab.data import load_sts
 from cselab.errors import DataError
+from cselab.experiments.measures import dev_score, geometry
 
 TEXT = [
     f"the {colour} {animal} is {doing} in the park ."
@@ -44,7 +45,7 @@ def pairs(tmp_path):
 def test_a_text_by_path_is_what_is_trained_on(open_lab, corpus):
     """Prevents a training on the synthetic text under the name of one's own."""
     lab = open_lab(corpus=corpus)
-    assert lab.sentences(100) == TEXT
+    assert lab.data.sentences(100) == TEXT
     assert not same_weights(lab.train("simcse"), open_lab().train("simcse"))
 
 
@@ -80,7 +81,7 @@ def test_pairs_rated_from_0_to_1_are_measured_as_those_from_0_to_5(open_lab, pai
     """Prevents a training whose test score is lost because no rating is above 4; where none is
     above 4 of 5, the check says it."""
     labs = [open_lab(dev_task=pairs(f"dev-{top}.tsv", top=top)) for top in (5, 1, 4)]
-    five, one, four = (lab.geometry(lab.untrained()) for lab in labs)
+    five, one, four = (geometry(lab.data, lab.untrained()) for lab in labs)
     assert five == one
     assert four[0] == five[0]
     assert isnan(four[1])
@@ -96,7 +97,7 @@ def test_files_are_given_as_paths_and_with_commas_in_their_names(open_lab, pairs
     shutil.copy(corpus, tmp_path / "a,b.txt")
     for tasks, text in ((comma, tmp_path / "a,b.txt"), ([str(comma)], str(tmp_path / "a,b.txt"))):
         lab = open_lab(corpus=text, tasks=tasks, dev_task=Path(pairs("dev.tsv")))
-        assert (lab.sentences(100), lab.test_tasks, lab.dev_name) == (
+        assert (lab.data.sentences(100), lab.data.test_tasks, lab.data.dev_name) == (
             TEXT,
             ("one,two",),
             "dev dev",
@@ -113,8 +114,8 @@ def test_pairs_by_path_are_the_tests_and_the_dev_split(open_lab, pairs, corpus):
     trained = lab.train("jtcse")
     report = lab.evaluate({"JTCSE": trained})["JTCSE"]
     assert list(report.scores) == ["one", "two"]
-    assert trained.fit["best_dev"] == pytest.approx(lab.dev_score(trained))
-    assert lab.dev_pairs.sentences1[0] == TEXT[0]
+    assert trained.fit["best_dev"] == pytest.approx(dev_score(lab.data, trained))
+    assert lab.data.dev_pairs.sentences1[0] == TEXT[0]
 
 
 def test_two_tests_of_one_name_are_refused(open_lab, pairs):
@@ -147,7 +148,7 @@ def test_bad_pairs_are_found_before_any_training(open_lab, tmp_path, name, text,
         lab = open_lab(**{setting: str(tmp_path / name)})
         with pytest.raises(DataError, match=message):
             lab.check("simcse")
-        assert not list(lab.workspace.steps_dir.iterdir())
+        assert not list(lab.cache.steps_dir.iterdir())
 
 
 def test_the_command_line_takes_all_three(

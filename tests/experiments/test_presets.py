@@ -5,6 +5,7 @@ import pytest
 from cselab.errors import SettingsError
 from cselab.experiments import configure
 from cselab.methods import method_names, registered
+from cselab.reporting import paper_vs_code
 
 ROBERTA = {"backbone": "FacebookAI/roberta-base"}
 TWINS = {
@@ -12,12 +13,7 @@ TWINS = {
     "terms.icnce.variant": "released",
     "terms.ictm.variant": "released",
 }
-SWITCHES = [
-    (name, difference)
-    for name in method_names()
-    for difference in registered(name).differences
-    if difference.change is not None
-]
+SWITCHES = [row for row in paper_vs_code.rows() if row.settings or row.change]
 
 
 def changed(method: str, **settings) -> dict:
@@ -48,8 +44,8 @@ def test_roberta_has_values_of_its_own():
     batch = {"schedule.batch_size": 256}
     assert changed("tncse", **ROBERTA) == {**TWINS, "dropout": 0.0175, **batch}
     assert changed("jtcse", **ROBERTA) == {**TWINS, **batch}
-    usual = configure("tncse", "paper", preset="released", usual=ROBERTA).method
-    assert (usual.dropout, usual.schedule.batch_size) == (0.0175, 256)
+    defaults = configure("tncse", "paper", preset="released", defaults=ROBERTA).method
+    assert (defaults.dropout, defaults.schedule.batch_size) == (0.0175, 256)
 
 
 def test_a_folder_says_itself_which_family_it_is(make_roberta, word_tokenizer, tmp_path):
@@ -80,13 +76,13 @@ def test_a_released_rate_is_a_factor_of_the_profiles():
 def test_settings_come_after_the_preset():
     """Prevents a preset that overrides what was asked for."""
     asked = {"learning_rate": 1e-4, "dropout": 0.2, "terms.nce.layout": "cross", "terms.ictm": 0}
-    for given in ({"changes": asked}, {"usual": asked}):
+    for given in ({"changes": asked}, {"defaults": asked}):
         for name in ("tncse", "jtcse"):
             node = configure(name, preset="released", **given).method
             assert (node.schedule.learning_rate, node.dropout) == (1e-4, 0.2)
             assert node.terms.keys() == {"nce", "icnce"}
             assert (node.terms["nce"].layout, node.terms["icnce"].variant) == ("cross", "released")
-    assert configure("bellm", preset="released", usual={"lora_rank": 4}).method.lora_rank == 4
+    assert configure("bellm", preset="released", defaults={"lora_rank": 4}).method.lora_rank == 4
 
 
 def test_a_student_learns_from_the_released_twin():
@@ -102,20 +98,32 @@ def test_stage_one_is_the_same_in_both():
     assert one.towers == other.towers
 
 
-@pytest.mark.parametrize(
-    ("method", "difference"), SWITCHES, ids=[f"{name}: {d.name}" for name, d in SWITCHES]
-)
-def test_each_difference_is_switched_alone(method, difference):
+@pytest.mark.parametrize("row", SWITCHES, ids=lambda row: row.name)
+def test_each_difference_is_switched_alone(row):
     """Prevents a row of the page whose switch is no setting, or sets what the default is."""
-    base = configure(method, changes=difference.base or {}).method
-    for family in ("bert", "roberta"):
-        assert base.changed(difference.changes(base, family)) != base
+    base = configure(row.method, changes=row.base).method
+    changes = [row.changes(base, family) for family in ("bert", "roberta")]
+    assert any(changes)
+    assert all(base.changed(change) != base for change in changes if change)
 
 
-@pytest.mark.parametrize("method", ["tncse", "jtcse", "bellm", "imsimcse"])
+def test_every_setting_of_a_preset_has_a_row():
+    """Prevents a setting of a preset that no row explains, and a row whose setting is in no preset,
+    which would change nothing."""
+    explained = {(row.method, path) for row in SWITCHES for path in row.settings}
+    preset = {
+        (name, path)
+        for name in method_names()
+        for path in vars(registered(name)).get("released", {})
+    }
+    shared = {("tncse", path) for path in TWINS}  # their rows are measured on JTCSE
+    assert preset == explained | shared
+
+
+@pytest.mark.parametrize("method", ["jtcse", "bellm", "imsimcse"])
 def test_the_preset_is_all_differences_of_the_preset_together(method):
     node = configure(method).method
-    for difference in registered(method).differences:
-        if difference.preset:
-            node = node.changed(difference.changes(node))
+    for row in SWITCHES:
+        if row.method == method and row.settings:
+            node = node.changed(row.changes(node))
     assert node == configure(method, preset="released").method

@@ -12,7 +12,7 @@ def rates(node) -> tuple[float, int]:
     return node.schedule.learning_rate, node.schedule.batch_size
 
 
-@pytest.mark.parametrize("given", [{"changes": ROBERTA}, {"usual": ROBERTA}])
+@pytest.mark.parametrize("given", [{"changes": ROBERTA}, {"defaults": ROBERTA}])
 @pytest.mark.parametrize("name", ["tncse", "jtcse"])
 def test_the_towers_of_a_roberta_have_its_pivots_and_rates(name, given):
     """Prevents towers of a RoBERTa with BERT's pivots and rates, or without the profile's

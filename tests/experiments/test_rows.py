@@ -22,7 +22,7 @@ def ids(lab):
     def ids(mode):
         changes = {"mode": mode} if mode else {"round_trips": None}
         node = lab.config("simcse", **changes)
-        return rows_of(lab.session, node, tokenizer)["input_ids"][:]
+        return rows_of(lab.cache, node, tokenizer)["input_ids"][:]
 
     return ids
 
@@ -50,7 +50,7 @@ def test_the_controls_of_round_trips_hold_the_text_alone(ids):
 
 
 def test_the_round_trips_of_the_text_line_up_with_it(lab):
-    text = lab.session.first_sentences()
+    text = lab.data.sentences()
     assert lab.round_trips("fr") == list(RoundTrip("fr")(text))
 
 
@@ -65,27 +65,27 @@ def test_the_round_trips_of_the_text_line_up_with_it(lab):
 )
 def test_further_columns_follow_their_sentences(lab, mode, expected):
     """Prevents round trips that are taught the vectors of the sentences they came from."""
-    kinds = {lab.text.fingerprint: "text"}
+    kinds = {lab.data.text.fingerprint: "text"}
 
     def widen(rows, corpus):
         return rows.add_column("of", [kinds.get(corpus.fingerprint, "trip")] * len(rows))
 
     rows = text_rows(
-        lab.text,
+        lab.data.text,
         lab.untrained().tokenizer,
         max_length=32,
-        cache_dir=lab.workspace.cache_dir,
+        cache_dir=lab.cache.cache_dir,
         mode=mode,
-        trips=lambda: lab.session.round_trip_file(FRENCH),
+        trips=lambda: lab.cache.round_trip_file(FRENCH),
         widen=widen,
     )
-    assert rows["of"][:] == [kind for kind in expected for _ in range(len(lab.text))]
+    assert rows["of"][:] == [kind for kind in expected for _ in range(len(lab.data.text))]
 
 
 def test_prepared_round_trips_take_the_translators_place(lab, open_lab, tmp_path):
     """Prevents the lexical pivot's round trips from standing for a translator's."""
     path = tmp_path / "trips.tsv"
-    text = lab.session.first_sentences()
+    text = lab.data.sentences()
     lines = [f"{line}\tback {i}\n" for i, line in enumerate(text)]
     path.write_text("".join(["sentence\tround_trip\n", *lines]))
     prepared = open_lab(translator=str(path))
@@ -99,7 +99,7 @@ def test_prepared_round_trips_take_the_translators_place(lab, open_lab, tmp_path
 
 def test_supervised_methods_learn_from_synthetic_triplets(open_lab):
     lab = open_lab(triplets=24)
-    assert len(lab.session.triplets) == 24
+    assert len(lab.data.triplets) == 24
     assert lab.train("simcse_supervised").fit["history"][-1]["triplet"] > 0
 
 
@@ -107,7 +107,7 @@ def test_the_nli_of_a_folder_comes_before_synthetic_triplets(open_lab, tmp_path)
     (tmp_path / "nli").mkdir()
     with gzip.open(tmp_path / "nli" / "toy.tsv.gz", "wt") as file:
         file.write("premise\thypothesis\tlabel\np\ty\tentailment\np\tn\tcontradiction\n")
-    (found,) = open_lab(nli="toy", data_dir=tmp_path).session.triplets
+    (found,) = open_lab(nli="toy", data_dir=tmp_path).data.triplets
     assert (found.anchor, found.entailed, found.contradicted) == ("p", "y", "n")
 
 
@@ -115,7 +115,7 @@ def test_triplets_are_put_into_the_methods_own_prompt(lab):
     """Prevents a decoder that is trained on bare sentences and read in a prompt."""
     decoder = lab.create("bellm")
     plain, framed = (
-        rows_of(lab.session, lab.config(name), decoder.encoder.tokenizer)["input_ids"][:]
+        rows_of(lab.cache, lab.config(name), decoder.encoder.tokenizer)["input_ids"][:]
         for name in ("simcse_supervised", "bellm")
     )
     assert all(len(one) < len(other) for one, other in zip(plain, framed, strict=True))

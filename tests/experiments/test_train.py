@@ -47,9 +47,9 @@ def test_damaged_files_are_made_again_to_the_same_weights(open_lab, computed, ca
     """Prevents every cache from being trusted because it exists: cut trips and tokens that end all
     later runs, and a step without its weights that is "finished"."""
     lab = open_lab()
-    first, cache = lab.train("simcse"), lab.workspace.cache_dir
+    first, cache = lab.train("simcse"), lab.cache.cache_dir
     assert computed() == ["simcse-fr"]
-    (trips,) = lab.workspace.steps_dir.glob("round-trips-*/round-trips.txt")
+    (trips,) = lab.cache.steps_dir.glob("round-trips-*/round-trips.txt")
     tokens, parts = [*cache.glob("tokenised/*.arrow")], [*cache.glob("round-trips/*/*.parquet")]
     (first.folder / "encoder" / "model.safetensors").unlink()
     cut(trips)
@@ -225,7 +225,7 @@ def test_a_student_learns_from_its_teacher_and_not_from_anothers(open_lab):
     the sentences."""
     far = {"towers.learning_rate": 1e-3, "towers.steps": 8}  # teachers that left the backbone
     lab = open_lab(**far)
-    text = lab.sentences(50)
+    text = lab.data.sentences(50)
     fresh = lab.untrained().encode(text)
     found = []
     for teacher in ("sum", "edfse"):
@@ -278,11 +278,11 @@ def test_a_tower_that_is_not_trained_is_one_line(lab):
 def test_a_map_is_fitted_to_nli_text_and_a_method_trained_on_it(open_lab):
     """Prevents a setting that changes the key and not the text, and one cache for both texts."""
     lab = open_lab()
-    assert lab.session.nli_text(60) is lab.session.nli_text(60)
+    assert lab.data.nli_text(60) is lab.data.nli_text(60)
     one, other = (lab.train("whitened", text=name).encode(TEXT) for name in ("corpus", "nli"))
     assert not torch.allclose(one, other)
     nli = open_lab(corpus="nli")
-    assert list(nli.text) == list(lab.session.nli_text(len(nli.text)))
+    assert list(nli.data.text) == list(lab.data.nli_text(len(nli.data.text)))
     assert nli.train("simcse").folder != lab.train("simcse").folder
 
 

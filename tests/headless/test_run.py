@@ -3,6 +3,7 @@
 import base64
 import errno
 import gzip
+import html
 import io
 import json
 import os
@@ -14,6 +15,7 @@ import tempfile
 import time
 from pathlib import Path
 from unittest.mock import Mock
+from urllib.parse import quote, unquote
 
 import nbformat
 import psutil
@@ -21,12 +23,14 @@ import pytest
 from safetensors import SafetensorError
 
 from cselab.data.progress import progress_bar
-from cselab.errors import CselabError, DataError, Interrupted
+from cselab.errors import CselabError, Interrupted
 from cselab.headless import runner
 from cselab.headless.page import write_page
-from cselab.headless.progress import Durations, LiveLine, clock
+from cselab.headless.progress import Durations, LiveLine
+from cselab.headless.record import RunRecord, read_record
 from cselab.headless.report import Outcome, write_index
 from cselab.headless.runner import find_notebooks
+from cselab.machine import clock
 
 PARAMETERS = 'profile: str = "tiny"\nseed: int | None = 1'
 
@@ -214,8 +218,8 @@ def test_jobs_share_the_processors_of_the_process(tmp_path, monkeypatch):
     """Prevents threads for cores that a batch system or a container did not give."""
     monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
     monkeypatch.setattr(os, "sched_getaffinity", lambda pid: range(6), raising=False)
-    seen, environment = [], runner._environment
-    monkeypatch.setattr(runner, "_environment", lambda **v: (seen.append(v), environment(**v))[1])
+    seen, environment = [], runner.environment
+    monkeypatch.setattr(runner, "environment", lambda **v: (seen.append(v), environment(**v))[1])
     runner.run([], {}, tmp_path, jobs=2)
     assert seen[0]["OMP_NUM_THREADS"] == "3"
 
@@ -331,6 +335,10 @@ def test_notebooks_by_number_stem_and_all(tmp_path):
         find_notebooks(tmp_path / "n", ["12_c"])
     with pytest.raises(CselabError, match="no notebooks in"):
         find_notebooks(tmp_path / "empty")
+    notebook(tmp_path / "own", "My own.ipynb")
+    with pytest.raises(CselabError, match="no notebooks in .*own with a number, such as 01_name"):
+        find_notebooks(tmp_path / "own")
+    assert len(find_notebooks(tmp_path / "own", ["My own"])) == 1
     assert find_notebooks(tmp_path / "empty", [str(first)]) == [first]
     solution = notebook(tmp_path / "n" / "solutions", "01_a.ipynb")  # the files of both are 01_a.*
     with pytest.raises(CselabError, match="01_a.ipynb and .* have one name; run them one after"):
@@ -434,11 +442,44 @@ def test_an_equation_that_is_none_is_shown_as_it_was_written(tmp_path):
     assert page.count("<math") == 1
 
 
-def test_a_damaged_row_is_named(tmp_path):
-    """Prevents a traceback after a disk was full, from which no --resume could go on."""
-    (tmp_path / "results.jsonl").write_text('{"method": "m", "ta')
-    with pytest.raises(DataError, match=r"results.jsonl is damaged .*; remove the line"):
+ROW = {"method": "m", "task": "T", "score": 70.0, "seed": 1, "settings": "s"}
+WHOLE = json.dumps(ROW)
+DAMAGED = {
+    "cut off": '{"method": "m", "ta',
+    "a number as method": WHOLE.replace('"m"', "5"),
+    "a text as score": WHOLE.replace("70.0", '"high"'),
+    "no object": "[1]",
+    "Latin-1": WHOLE.replace("m", "caf\xe9").encode("latin-1"),
+    "too deep": "[" * 10_000,
+}
+
+
+@pytest.mark.parametrize("line", DAMAGED.values(), ids=DAMAGED)
+def test_a_damaged_row_is_named_and_costs_no_other(line, tmp_path, capsys):
+    """Prevents half a row, or one typed by hand, from ending the run, and from costing the row that
+    another notebook wrote right after it."""
+    line = line if isinstance(line, bytes) else line.encode()
+    other = WHOLE.replace('"T"', '"other"').encode()
+    (tmp_path / "results.jsonl").write_bytes(b"\n".join([WHOLE.encode(), line + other, b""]))
+    for _ in range(2):
         write_index(tmp_path, [Outcome("01_a", "A", 61.0)], {})
+    (said,) = capsys.readouterr().err.splitlines()
+    assert re.search(r"results.jsonl: damaged rows are left out, line 2$", said, re.M)
+    page = (tmp_path / "index.html").read_text()
+    assert "<th class='number'>other</th>" in page
+    assert "damaged rows are left out, line 2" in page
+
+
+def test_scores_that_are_not_finite_have_a_page(tmp_path):
+    """Prevents an encoder with equal vectors, whose scores are NaN, from ending the run; likewise
+    rows of main methods that have no interval."""
+    scores = {"untrained (cls)": float("nan"), "TNCSE": 70.0, "JTCSE": 71.0}
+    rows = [{**ROW, "method": m, "score": x, "seed": i} for m, x in scores.items() for i in (1, 2)]
+    rows[-1] |= {"low": float("nan"), "high": float("nan")}
+    (tmp_path / "results.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    page = write_index(tmp_path, [], {}).read_text()
+    assert "<td class='number'>NaN</td>" in page
+    assert "<td class='number best'>71.00 ± 0.00</td>" in page
 
 
 def test_several_seeds_become_mean_and_spread_and_a_repeated_row_counts_once(tmp_path):
@@ -455,6 +496,76 @@ def test_several_seeds_become_mean_and_spread_and_a_repeated_row_counts_once(tmp
 # progress
 
 
+def test_odd_names_and_damaged_leftovers(tmp_path):
+    """Prevents links to files of which no browser finds the name, a run that is ended by half a
+    row, by a figure without a layout or by a file typed by hand, and a notebook that is refused
+    since it does not name its language."""
+    one, two = "don't {x} 50% of C#.ipynb", "2 & <b> über.ipynb"
+    half = "import os\nfile = open(os.environ['CSELAB_RUN_DIR'] + '/results.jsonl', 'a')\n"
+    figure = (
+        "from IPython.display import display\n"
+        "display({'application/vnd.plotly.v1+json': {'data': []}}, raw=True)"
+    )
+    links = f"# A\n[there](<{two}>), [part](./{quote(one)}#part), [none](03_c.ipynb#a)"
+    notebook(tmp_path, one, half + f"file.write({DAMAGED['cut off']!r})", figure, title=links)
+    notebook(tmp_path, two, half + f"file.write({WHOLE + chr(10)!r})", "print(seed)")
+    for name in (one, two):
+        nb = nbformat.read(tmp_path / name, as_version=4)
+        nb.metadata.clear()
+        nbformat.write(nb, tmp_path / name)
+    (tmp_path / "o").mkdir()
+    (tmp_path / "o" / "durations.json").write_text('["typed by hand"]')
+    result = cselab("run", one, two, "-p", "seed=3", "--name", "r", "--outputs", "o", cwd=tmp_path)
+    assert result.returncode == 0, result.stderr
+    assert len(result.stderr.splitlines()) == 1
+    folder = tmp_path / "o" / "runs" / "r"
+    pages = [folder / "index.html", *(folder / f"{name[:-6]}.html" for name in (one, two))]
+    links = [
+        html.unescape(link)
+        for page in pages
+        for _, link in re.findall(r"<a href=([\"'])([^#].*?)\1", page.read_text())
+    ]
+    assert len(links) == 9  # three of each notebook, the rows, and two of the text
+    for link in links:
+        assert (folder / unquote(link.partition("#")[0])).is_file(), link
+    assert "70.00" in pages[0].read_text()
+    assert Durations(tmp_path / "o" / "durations.json").seconds.keys() == {
+        f"{name[:-6]}:" for name in (one, two)
+    }
+
+
+def test_a_page_that_cannot_be_made_is_one_line(tmp_path, capsys):
+    """Prevents the page of one notebook from costing those that come after it."""
+    (tmp_path / "n.ipynb").write_text("{")
+    runner._report(write_page, tmp_path / "n.ipynb", tmp_path / "n.html", "T")
+    assert re.fullmatch(r"no page of .*n.ipynb \(NotJSONError: .*\)\n", capsys.readouterr().err)
+
+
+OUTCOME = '{"stem": "01_a", "title": "A", "seconds": %s}'
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "[]",
+        '{"notebooks": [], "given": {}}',
+        '{"notebooks": [], "given": {}, "outcomes": []}',
+        '{"notebooks": 1, "given": {}, "outcomes": {}}',
+        f'{{"notebooks": [], "given": {{}}, "outcomes": {{"01_a": {OUTCOME % "NaN"}}}}}',
+        f'{{"notebooks": [], "given": {{}}, "outcomes": {{"01_a": {OUTCOME % "null"}}}}}',
+    ],
+)
+def test_a_damaged_record_is_written_anew(text, tmp_path, capsys):
+    """Prevents a traceback, and a notebook of a sweep that can never run again."""
+    (tmp_path / "run.json").write_text(text)
+    with pytest.raises(CselabError, match="no run to resume in"):
+        read_record(tmp_path / "run.json")
+    assert RunRecord(tmp_path / "run.json", [], {}).outcomes == {}
+    assert "is damaged and written anew" in capsys.readouterr().out
+    assert read_record(tmp_path / "run.json")["outcomes"] == {}
+
+
 def test_clock_and_the_live_line():
     assert [clock(s) for s in (7.0, 750.0, 3723.0)] == ["0:07", "12:30", "1:02:03"]
     line = LiveLine("[1/2] 01_a", expected=100.0)
@@ -462,13 +573,19 @@ def test_clock_and_the_live_line():
     assert line.text() == "[1/2] 01_a  cell 3/9  0:00  about 1:40 left"
 
 
-@pytest.mark.parametrize("content", ["{half", "[1]", "3", '{"02_b:tiny": "x", "c": NaN, "d": []}'])
-def test_a_broken_durations_file_is_no_obstacle(content, tmp_path):
-    (tmp_path / "durations.json").write_text(content)
+@pytest.mark.parametrize("text", ["{half", "[1]", '{"01_a:": "x"}', '{"01_a:": NaN}', "\xff"])
+def test_a_broken_durations_file_is_no_obstacle(text, tmp_path):
+    (tmp_path / "durations.json").write_text(text, encoding="latin-1")
     durations = Durations(tmp_path / "durations.json")
     durations.add("01_a:tiny", 3.21)
     assert Durations(tmp_path / "durations.json").seconds == {"01_a:tiny": 3.2}
     Durations(tmp_path / "nowhere" / "durations.json").add("01_a:tiny", 3.21)
+
+
+def test_durations_that_cannot_be_written_are_no_obstacle(tmp_path):
+    (tmp_path / "durations.json").mkdir()
+    Durations(tmp_path / "durations.json").add("01_a:tiny", 3.21)
+    assert not list(tmp_path.glob(".*"))
 
 
 @pytest.mark.parametrize(

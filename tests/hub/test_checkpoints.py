@@ -12,14 +12,15 @@ import sys
 import torch
 from cselab import open_lab
 from cselab.errors import CselabError
+from cselab.experiments.measures import energy, geometry
 from cselab.models import load_backbone
 
 lab = open_lab("hub", outputs=sys.argv[1], hub=True, sentences=100, device="cpu", dev_pairs=50)
 for name in sys.argv[2:]:
     try:
         (encoder,) = lab.checkpoints([name]).values()
-        uniformity, alignment = lab.geometry(encoder)
-        print(encoder.pooling, uniformity < 0, alignment > 0, lab.energy(encoder) > 0)
+        uniformity, alignment = geometry(lab.data, encoder)
+        print(encoder.pooling, uniformity < 0, alignment > 0, energy(lab.data, encoder) > 0)
     except CselabError as error:
         print(f"ERROR {error}")
 """

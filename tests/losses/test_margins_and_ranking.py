@@ -10,17 +10,15 @@ import torch
 from cselab.errors import DataError, SettingsError
 from cselab.losses import (
     arc_con,
-    bidirectional_margin,
-    complex_agreement,
-    cosent,
-    distance_hinge,
     group_whiten,
     info_nce,
-    list_mle,
-    list_net,
     neighbour_lists,
     rank_consistency,
 )
+from cselab.methods.baselines.angle import complex_agreement, cosent
+from cselab.methods.baselines.arccse import distance_hinge
+from cselab.methods.baselines.rankcse import list_mle, list_net
+from cselab.methods.baselines.sncse import bidirectional_margin
 
 N, D = 5, 8
 

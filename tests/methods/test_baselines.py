@@ -84,7 +84,7 @@ def test_a_teachers_vector_stays_with_its_sentence_in_chunks(towers, batch, term
 def test_two_teachers_are_one_target():
     """The cosine of unit vectors side by side is the mean of the two cosines: RankCSE's averaged
     lists. Prevents a longer teacher from outweighing the other."""
-    from cselab.methods.rankcse import RankCSE
+    from cselab.methods.baselines.rankcse import RankCSE
 
     class Teacher:
         def __init__(self, rows):

@@ -6,7 +6,7 @@ from build_method import build
 from method_helpers import HEADS, SENTENCES
 
 from cselab.errors import ModelError
-from cselab.methods.masked_lm import fill_masks, load_masked_lm
+from cselab.methods.baselines.masked_lm import fill_masks, load_masked_lm
 
 
 def reached(module) -> bool:

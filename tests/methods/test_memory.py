@@ -9,7 +9,7 @@ from method_helpers import HEADS
 
 from cselab.errors import SettingsError
 from cselab.losses import info_nce
-from cselab.methods.memory import Momentum, Queue
+from cselab.methods.baselines.memory import Momentum, Queue
 
 SAME = ("same", "same")
 """Views without another text, so that an anchor's vector is known."""

@@ -10,7 +10,7 @@ from method_helpers import HEADS, SENTENCES, tokenised
 from cselab.data.augment import negate
 from cselab.errors import ModelError, SettingsError
 from cselab.methods import registered
-from cselab.methods.prompted import TEMPLATES
+from cselab.methods.baselines.promptbert import TEMPLATES
 from cselab.models.encode import evaluating
 
 FAMILIES = pytest.mark.parametrize("family", ["bert", "roberta"])

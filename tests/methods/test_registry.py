@@ -210,14 +210,15 @@ def test_a_method_file_that_only_imports_a_method(tmp_path, last):
 
 
 def leaves() -> list[str]:
-    """Files of cselab/methods that no other module imports, but what the registry is of."""
+    """Modules of cselab.methods that no other imports, but what the registry is of."""
     imported = set()
     for path in PACKAGE.rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text())):
             if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("cselab"):
                 imported |= {node.module, *(f"{node.module}.{name.name}" for name in node.names)}
-    names = {path.stem for path in (PACKAGE / "methods").glob("*.py")} - {"__init__", "untrained"}
-    return sorted(name for name in names if f"cselab.methods.{name}" not in imported)
+    files = (path.relative_to(PACKAGE.parent) for path in (PACKAGE / "methods").rglob("*.py"))
+    modules = {".".join(path.with_suffix("").parts) for path in files if path.stem != "__init__"}
+    return sorted(modules - imported - {"cselab.methods.untrained"})
 
 
 def test_a_method_is_added_and_removed_with_its_file(tmp_path):
@@ -226,9 +227,10 @@ def test_a_method_is_added_and_removed_with_its_file(tmp_path):
     copied = shutil.copytree(PACKAGE, tmp_path / "cselab")
     (tmp_path / "data").symlink_to(embedded_dir())
     removed = leaves()
-    assert {"consert", "esimcse", "pcl"} <= set(removed)
+    peers = {f"cselab.methods.baselines.{name}" for name in ("consert", "esimcse", "pcl")}
+    assert peers <= set(removed)
     for name in removed:
-        (copied / "methods" / f"{name}.py").unlink()
+        tmp_path.joinpath(*name.split(".")).with_suffix(".py").unlink()
     (copied / "methods" / "added.py").write_text(FILE.format(name="added", scale=1))
     code = (
         "from cselab.methods import method_names; from cselab.experiments import configure; "
@@ -239,9 +241,7 @@ def test_a_method_is_added_and_removed_with_its_file(tmp_path):
     )
     assert done.returncode == 0, done.stderr[-2000:]
     names = set(done.stdout.split())
-    of_files = {
-        name for name in method_names() if registered(name).__module__.split(".")[-1] in removed
-    }
+    of_files = {name for name in method_names() if registered(name).__module__ in removed}
     assert {"consert", "esimcse"} <= of_files
     assert names == {*method_names(), "added"} - of_files
 

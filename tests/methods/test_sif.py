@@ -7,8 +7,7 @@ import pytest
 import torch
 
 from cselab.data.token_rows import Rows
-from cselab.methods.sif import SifMean
-from cselab.methods.word_vectors import cooccurrence, ppmi_vectors
+from cselab.methods.baselines.sif import SifMean, cooccurrence, ppmi_vectors
 
 WORDS = [
     "a",

@@ -11,7 +11,7 @@ import torch
 
 from cselab.data.token_rows import Rows
 from cselab.errors import DataError
-from cselab.methods.sif import SifMean
+from cselab.methods.baselines.sif import SifMean
 from cselab.models import Ensemble, Flowed, SentenceEncoder, TwinEncoder, Whitened
 from cselab.models.texts import _warn_once
 

@@ -9,7 +9,7 @@ import pytest
 
 from cselab import analysis, evaluation, losses, plots, widgets
 from cselab.experiments import Lab
-from cselab.experiments.config import setting_names
+from cselab.experiments.run import setting_names
 from cselab.headless.parameters import read_parameters
 from cselab.reporting import paper_vs_code
 

@@ -2,14 +2,21 @@
 
 import errno
 import gzip
+import json
 import math
-import shutil
+import os
+import signal
+import subprocess
+import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
-from seal_helpers import DAMAGES
+from accelerate import Accelerator
+from accelerate.state import AcceleratorState
+from safetensors.torch import load_file
 from transformers import (
     AutoModelForCausalLM,
     AutoModelForMaskedLM,
@@ -20,35 +27,31 @@ from transformers import (
 from cselab.data.synthetic import sentences
 from cselab.data.token_rows import Rows
 from cselab.errors import DataError, ModelError, SettingsError
-from cselab.methods.word_vectors import sif_weights
+from cselab.methods.baselines.sif import sif_weights
 from cselab.models import SentenceEncoder, load_backbone, load_tokenizer
 from cselab.models.backbone import longest_input
-from cselab.pretraining import run as module
-from cselab.pretraining.bert import BERT_OBJECTIVES, BertRun, PretrainConfig, pretrain
+from cselab.pretraining.architectures import BackboneConfig, EncoderConfig
+from cselab.pretraining.backbones import BERT_OBJECTIVES, BackboneTrainer, pretrain
 from cselab.pretraining.card import card_text
-from cselab.pretraining.encoder import EncoderConfig, EncoderRun
-from cselab.pretraining.llama import pretrain_decoder
 from cselab.pretraining.objectives import bag_of_words_loss, random_tokens
-from cselab.pretraining.roberta import RobertaRun, pretrain_roberta
-from cselab.pretraining.run import LoopConfig
 from cselab.pretraining.tokenizer import train_byte_tokenizer, train_tokenizer
+from cselab.pretraining.trainer import _arguments
 from cselab.seals import seal
 
 TEXT = list(sentences(900, 21))
-SMALL = PretrainConfig(
-    steps=8,
-    batch_size=32,
-    layers=2,
-    width=32,
-    heads=2,
-    inner=64,
-    vocab_size=400,
-    max_length=24,
-    held_out=64,
-    evaluations=4,
-    pair_every=4,
-)
-SMALL_ROBERTA = EncoderConfig(**{k: v for k, v in vars(SMALL).items() if k != "pair_every"})
+SIZES = {
+    "steps": 8,
+    "batch_size": 32,
+    "layers": 2,
+    "width": 32,
+    "heads": 2,
+    "inner": 64,
+    "vocab_size": 400,
+    "max_length": 24,
+    "held_out": 64,
+    "evaluations": 4,
+}
+SMALL = EncoderConfig(**SIZES, pair_every=4)
 
 
 @pytest.fixture(scope="module")
@@ -114,10 +117,10 @@ def test_the_byte_level_tokenizer_is_robertas(tmp_path):
 def test_masks_take_the_share_asked_for_and_no_special_token(rows, tokenizer):
     """Prevents [CLS] or padding that is to be guessed, and a share of the padded length."""
     ids = rows.padded(np.arange(600), tokenizer.pad_token_id)
-    special = torch.tensor(tokenizer.all_special_ids)
+    special = tokenizer.all_special_ids
     torch.manual_seed(0)
     where = random_tokens(ids, special, 0.3)
-    ordinary = ~torch.isin(ids, special)
+    ordinary = ~torch.isin(ids, torch.tensor(special))
     assert not (where & ~ordinary).any()
     assert (where.sum() / ordinary.sum()).item() == pytest.approx(0.3, abs=0.02)
 
@@ -141,51 +144,55 @@ def test_the_bag_of_words_loss_equals_a_loop(rows, tokenizer):
     assert 0 < weights[frequent] <= weights[rare] <= 1
 
 
-@pytest.mark.parametrize(("changes", "asked"), [(BERT_OBJECTIVES, False), ({}, True)])
+@pytest.mark.parametrize(("changes", "with_bag"), [(BERT_OBJECTIVES, False), ({}, True)])
 def test_berts_own_objectives_ask_nothing_of_cls_but_the_next_sentence(
-    changes, asked, rows, tokenizer
+    changes, with_bag, rows, tokenizer, tmp_path
 ):
     """Prevents a plain BERT whose [CLS] is still trained for the words of its sentence, or one
     without dropout in its first steps, on which SimCSE would have nothing to learn."""
-    config = PretrainConfig(**{**vars(SMALL), **changes})
-    run = BertRun(config, tokenizer, rows, rows, None)
-    states, found = [], {}
-    run.model.bert.register_forward_hook(lambda _, __, out: states.append(out.last_hidden_state))
-    for run.step in range(2):  # a step on pairs, then one on single sentences
-        losses = run.losses(np.arange(32))
+    config = replace(SMALL, **changes)
+    trainer = BackboneTrainer("bert", config, tokenizer, rows, tmp_path, rows)
+    states, trained = [], {}
+    trainer.model.bert.register_forward_hook(
+        lambda _, __, out: states.append(out.last_hidden_state)
+    )
+    for name, batch in {"pairs": trainer.pairs(0), "single": trainer.batch(range(32))}.items():
+        losses = trainer.losses(batch)
         on_states = torch.autograd.grad(sum(losses.values()), states[-1])[0]
-        found[run.step] = bool(on_states[:, 0].abs().sum() > 0), set(losses)
-        dropout = {m.p for m in run.model.modules() if isinstance(m, torch.nn.Dropout)}
-        assert dropout == ({0.0} if asked else {config.dropout})
-    bag = {"bag of words"} if asked else set()
-    assert found == {
-        0: (True, {"masked LM of pairs", "next sentence"}),
-        1: (asked, {"masked LM"} | bag),
+        trained[name] = bool(on_states[:, 0].abs().sum() > 0), set(losses)
+        dropout = {m.p for m in trainer.model.modules() if isinstance(m, torch.nn.Dropout)}
+        assert dropout == ({0.0} if with_bag else {config.dropout})
+    bag = {"bag of words"} if with_bag else set()
+    assert trained == {
+        "pairs": (True, {"masked LM of pairs", "next sentence"}),
+        "single": (with_bag, {"masked LM"} | bag),
     }
 
 
-@pytest.mark.parametrize(("changes", "asked"), [({}, True), (BERT_OBJECTIVES, False)])
-def test_robertas_first_token_and_pooler_are_trained_on_words_or_not_at_all(changes, asked):
+@pytest.mark.parametrize(("changes", "with_bag"), [({}, True), (BERT_OBJECTIVES, False)])
+def test_robertas_first_token_and_pooler_are_trained_on_words_or_not_at_all(
+    changes, with_bag, tmp_path
+):
     """Prevents a pooler that is random weights, `<s>` trained in a backbone with RoBERTa's own
     objective, and masks that are drawn once for all visits."""
-    config = EncoderConfig(**{**vars(SMALL_ROBERTA), **changes})
     tokenizer = train_byte_tokenizer(TEXT, vocab_size=400, max_length=64)
     rows = Rows.tokenize(TEXT, tokenizer, max_length=24)
-    run = RobertaRun(config, tokenizer, rows, None)
-    assert (run.model.roberta.pooler is not None) is asked
+    trainer = BackboneTrainer("roberta", replace(SMALL, **changes), tokenizer, rows, tmp_path)
+    roberta = trainer.model.roberta
+    assert (roberta.pooler is not None) is with_bag
     states, masks = [], []
-    run.model.roberta.register_forward_hook(lambda _, __, out: states.append(out.last_hidden_state))
-    run.model.roberta.register_forward_pre_hook(lambda _, given: masks.append(given[0] == 4))
+    roberta.register_forward_hook(lambda _, __, out: states.append(out.last_hidden_state))
+    roberta.register_forward_pre_hook(lambda _, inputs: masks.append(inputs[0] == 4))
     for _ in range(2):
-        losses = run.losses(np.arange(32))
-    assert list(losses) == ["masked LM", "bag of words"][: 1 + asked]
+        losses = trainer.losses(trainer.batch(range(32)))
+    assert set(losses) == {"masked LM", *["bag of words"] * with_bag}
     assert not torch.equal(*masks)
     total = sum(losses.values())
     on_states = torch.autograd.grad(total, states[-1], retain_graph=True)[0]
-    assert bool(on_states[:, 0].abs().sum() > 0) is asked
-    if asked:
+    assert bool(on_states[:, 0].abs().sum() > 0) is with_bag
+    if with_bag:
         total.backward()
-        assert run.model.roberta.pooler.dense.weight.grad.abs().sum() > 0
+        assert roberta.pooler.dense.weight.grad.abs().sum() > 0
 
 
 def test_the_card_names_the_objectives_that_were_used():
@@ -194,7 +201,7 @@ def test_the_card_names_the_objectives_that_were_used():
     report = {"sentences": 9, "tokens_seen": 9, "hours": 1, "hardware": "", "curve": curve}
     texts = [
         card_text("x", "bert", {**report, "measured": {}, "config": vars(config)}, (), ())
-        for config in (SMALL, PretrainConfig(**{**vars(SMALL), **BERT_OBJECTIVES}))
+        for config in (SMALL, replace(SMALL, **BERT_OBJECTIVES))
     ]
     assert ["words from [CLS]" in text for text in texts] == [True, False]
     assert ["Only the next sentence trains [CLS]" in text for text in texts] == [False, True]
@@ -203,10 +210,7 @@ def test_the_card_names_the_objectives_that_were_used():
     assert texts[0].count("| 8 | 5.00 |") == 1  # the last row of the curve, once
     roberta = [
         card_text("x", "roberta", {**report, "measured": {}, "config": vars(config)}, (), ("y",))
-        for config in (
-            SMALL_ROBERTA,
-            EncoderConfig(**{**vars(SMALL_ROBERTA), **BERT_OBJECTIVES}),
-        )
+        for config in (SMALL, replace(SMALL, **BERT_OBJECTIVES))
     ]
     assert ["words from `<s>`" in text for text in roberta] == [True, False]
     assert "Nothing trains `<s>`, and there is no pooler." in roberta[1]
@@ -221,8 +225,8 @@ def test_the_card_names_the_objectives_that_were_used():
 def test_a_run_learns_and_its_folder_loads_like_any_bert(tmp_path):
     """Prevents a run that learns nothing, a pooler that is not trained, and a pickle among the
     files."""
-    config = PretrainConfig(**{**vars(SMALL), "steps": 150})
-    report = pretrain(config, TEXT, tmp_path / "bb", ordered=TEXT)
+    config = replace(SMALL, steps=150)
+    report = pretrain("bert", config, TEXT, tmp_path / "bb", ordered=TEXT)
     losses = [row["held_out"] for row in report["curve"]]
     assert losses[-1] < losses[0] - 0.3
     assert {"masked LM", "bag of words", "next sentence"} <= report["curve"][-1].keys()
@@ -240,70 +244,82 @@ def test_a_run_learns_and_its_folder_loads_like_any_bert(tmp_path):
     ]
 
 
-@pytest.mark.parametrize("kind", ["bert", "roberta"])
-def test_an_interrupted_run_ends_where_it_would_have(kind, tmp_path, monkeypatch, capsys):
-    """Prevents a resumed run from seeing other batches, masks or dropout, and other weights from a
-    damaged checkpoint."""
+KILLED = """
+import os, signal, sys
+from test_pretraining import BackboneTrainer, train_small
 
-    def train(name, **options):
-        if kind == "roberta":
-            return pretrain_roberta(SMALL_ROBERTA, TEXT, tmp_path / name, **options)
-        return pretrain(SMALL, TEXT, tmp_path / name, ordered=TEXT, **options)
+step = BackboneTrainer.training_step
 
-    monkeypatch.setattr(module, "CHECKPOINT_EVERY", 3)
-    whole = train("whole")
-    trained = EncoderRun.set_dropout
+def kill(self, *batch):
+    if self.state.global_step == 5:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return step(self, *batch)
 
-    def stop(self):
-        if self.step == 5:
-            raise KeyboardInterrupt
-        trained(self)
+BackboneTrainer.training_step = kill
+train_small(sys.argv[1], sys.argv[2])
+"""
 
-    monkeypatch.setattr(EncoderRun, "set_dropout", stop)
-    with pytest.raises(KeyboardInterrupt):
-        train("part", checkpoint=tmp_path / "run.ckpt")
+
+def train_small(kind, folder):
+    """Train for eight steps, with a checkpoint after every second one."""
+    config = BackboneConfig(**SIZES) if kind == "llama" else SMALL
+    return pretrain(kind, config, TEXT, folder, ordered=TEXT if kind == "bert" else None)
+
+
+@pytest.mark.parametrize(
+    "kind", ["bert", *(pytest.param(kind, marks=pytest.mark.slow) for kind in ("roberta", "llama"))]
+)
+def test_a_killed_run_ends_where_it_would_have(kind, tmp_path):
+    """Prevents a resumed run from seeing other batches, masks or dropout."""
+    whole = train_small(kind, tmp_path / "whole")
+    command = [sys.executable, "-c", KILLED, kind, str(tmp_path / "part")]
+    where = {**os.environ, "PYTHONPATH": os.pathsep.join([str(Path(__file__).parent), *sys.path])}
+    killed = subprocess.run(command, capture_output=True, text=True, env=where, timeout=300)
+    assert killed.returncode == -signal.SIGKILL, killed.stderr
     assert not (tmp_path / "part").exists()
-    shutil.copy(tmp_path / "run.ckpt", tmp_path / "damaged.ckpt")
-    DAMAGES["flip"](tmp_path / "damaged.ckpt")
-    monkeypatch.setattr(EncoderRun, "set_dropout", trained)
-    for name, file in (("part", "run.ckpt"), ("again", "damaged.ckpt")):
-        resumed = train(name, checkpoint=tmp_path / file)
-        one, two = (load_backbone(tmp_path / folder).state_dict() for folder in ("whole", name))
-        assert all(torch.equal(one[key], two[key]) for key in one)
-        assert {**resumed, "hours": 0} == {**whole, "hours": 0}  # all but the time
-        assert not (tmp_path / file).exists()
-        assert ("is damaged" in capsys.readouterr().err) == (name == "again")
+    resumed = train_small(kind, tmp_path / "part")
+    one, two = (load_file(tmp_path / name / "model.safetensors") for name in ("whole", "part"))
+    assert one.keys() == two.keys()
+    assert all(torch.equal(one[key], two[key]) for key in one)
+    for report in (whole, resumed):  # all but the time
+        report["hours"] = 0
+        report["curve"] = [{**row, "seconds": 0} for row in report["curve"]]
+    assert resumed == whole
+    assert not (tmp_path / "part.checkpoints").exists()
 
 
 def test_a_folder_that_cannot_be_written_keeps_the_checkpoint_and_its_time(tmp_path, monkeypatch):
     """Prevents a run that is lost to a full disk at its end, and a card that has the hours since
     the last interruption alone."""
-    monkeypatch.setattr(module, "CHECKPOINT_EVERY", 3)
-    checkpoint, save = tmp_path / "run.ckpt", BertForPreTraining.save_pretrained
+    save = BertForPreTraining.save_pretrained
 
-    def full(self, folder):
-        raise OSError(errno.ENOSPC, "no space left")
+    def full(self, folder, **options):
+        if "checkpoint" not in str(folder):
+            raise OSError(errno.ENOSPC, "no space left")
+        save(self, folder, **options)
 
     monkeypatch.setattr(BertForPreTraining, "save_pretrained", full)
-    with pytest.raises(OSError, match="no space left"):
-        pretrain(SMALL, TEXT, tmp_path / "bb", checkpoint=checkpoint)
-    saved = torch.load(checkpoint, weights_only=True)
-    assert saved["progress"]["step"] == 6
-    assert 0 < saved["progress"]["seconds"] < 600
-    saved["progress"]["seconds"] += 2 * 3600
-    torch.save(saved, checkpoint)
-    seal(checkpoint)
+    with pytest.raises(ModelError, match="no space left"):
+        train_small("bert", tmp_path / "bb")
+    folder = tmp_path / "bb.checkpoints" / "checkpoint-6"
+    history = folder / "history.json"
+    rows = json.loads(history.read_text())
+    assert [row["step"] for row in rows] == [2, 4, 6]
+    assert 0 < rows[-1]["seconds"] < 600
+    rows[-1]["seconds"] += 2 * 3600
+    history.write_text(json.dumps(rows))
+    (folder / "sha256.json").unlink()
+    seal(folder)
     monkeypatch.setattr(BertForPreTraining, "save_pretrained", save)
-    report = pretrain(SMALL, TEXT, tmp_path / "bb", checkpoint=checkpoint)
-    assert 2 <= report["hours"] < 2.5
-    assert not checkpoint.exists()
+    assert 2 <= train_small("bert", tmp_path / "bb")["hours"] < 2.5
+    assert not (tmp_path / "bb.checkpoints").exists()
 
 
 def test_a_roberta_learns_and_its_folder_loads_like_any(tmp_path):
     """Prevents a run that learns nothing, positions that the tokenizer's length exceeds, and a
     head that is not saved."""
-    config = EncoderConfig(**{**vars(SMALL_ROBERTA), "steps": 150})
-    report = pretrain_roberta(config, TEXT, tmp_path / "bb")
+    config = replace(SMALL, steps=150)
+    report = pretrain("roberta", config, TEXT, tmp_path / "bb")
     losses = [row["held_out"] for row in report["curve"]]
     assert losses[-1] < losses[0] - 0.2
     model, tokenizer = (
@@ -324,18 +340,8 @@ def test_a_roberta_learns_and_its_folder_loads_like_any(tmp_path):
 def test_a_decoder_learns_and_loads(tmp_path):
     """Prevents a decoder that sees the token it is to predict: its loss would fall far below what
     these sentences allow."""
-    config = LoopConfig(
-        steps=80,
-        batch_size=32,
-        layers=2,
-        width=32,
-        heads=2,
-        inner=64,
-        vocab_size=400,
-        max_length=24,
-        held_out=64,
-    )
-    report = pretrain_decoder(config, TEXT, tmp_path / "decoder")
+    config = BackboneConfig(**{**SIZES, "steps": 80, "evaluations": 20})
+    report = pretrain("llama", config, TEXT, tmp_path / "decoder")
     losses = [row["held_out"] for row in report["curve"]]
     assert losses[-1] < losses[0] - 0.5
     assert losses[-1] > 1.5
@@ -349,25 +355,34 @@ def test_a_decoder_learns_and_loads(tmp_path):
         torch.testing.assert_close(model(ids).logits[:, :-1], model(changed).logits[:, :-1])
 
 
-def test_a_checkpoint_of_other_settings_is_refused(tmp_path):
+@pytest.mark.parametrize("changes", [{"learning_rate": 0.5}, {"text": TEXT[:-1]}])
+def test_checkpoints_of_other_settings_or_text_are_refused(changes, tmp_path, rows, tokenizer):
     """Prevents a run that goes on with the weights of another."""
-    torch.save({"key": {"steps": 1}}, tmp_path / "run.ckpt")
-    seal(tmp_path / "run.ckpt")
+    BackboneTrainer("bert", SMALL, tokenizer, rows, tmp_path / "bb.checkpoints")
+    text = changes.pop("text", TEXT)
     with pytest.raises(SettingsError, match="of a run on other text or settings; remove it"):
-        pretrain(SMALL, TEXT, tmp_path / "bb", checkpoint=tmp_path / "run.ckpt")
+        pretrain("bert", replace(SMALL, **changes), text, tmp_path / "bb")
 
 
 @pytest.mark.parametrize("heads", [5, 0])
 def test_heads_that_do_not_divide_the_width_are_refused(heads):
     """Prevents transformers' traceback after the tokenizer is trained."""
     with pytest.raises(SettingsError, match=f"^heads={heads} does not divide width=192; expected"):
-        LoopConfig(heads=heads)
+        BackboneConfig(heads=heads)
 
 
 def test_too_little_text_is_refused(tmp_path):
     """Prevents a held-out set that is the whole text."""
     with pytest.raises(DataError, match="got 90 sentences; it needs at least 96"):
-        pretrain(SMALL, TEXT[:90], tmp_path / "bb")
+        pretrain("bert", SMALL, TEXT[:90], tmp_path / "bb")
+
+
+def test_the_gpu_that_is_asked_for_is_used(tmp_path, monkeypatch):
+    """Prevents the Trainer from taking the first GPU for `--device cuda:1`."""
+    monkeypatch.setattr(torch.cuda, "set_device", lambda device: None)
+    arguments = _arguments(replace(SMALL, device="cuda:1"), tmp_path, {})
+    assert arguments.device == Accelerator().device == torch.device("cuda:1")
+    AcceleratorState._reset_state(reset_partial_state=True)
 
 
 # --------------------------------------------------------------------------------------- the recipe
@@ -394,9 +409,9 @@ def test_a_folder_that_holds_something_else_is_refused_before_the_training(tmp_p
     folder = tmp_path / "bb"
     folder.mkdir()
     (folder / "notes.txt").write_text("mine")
-    monkeypatch.setattr(EncoderRun, "losses", lambda *_: pytest.fail("it trains"))
+    monkeypatch.setattr(BackboneTrainer, "losses", lambda *_: pytest.fail("it trains"))
     with pytest.raises(ModelError, match="exists and is no saved encoder"):
-        pretrain(SMALL, TEXT, folder)
+        pretrain("bert", SMALL, TEXT, folder)
     with pytest.raises(ModelError, match="exists and is no saved encoder"):
         make_backbone("bert", folder, tmp_path)  # before it reads the text, which is not there
 
@@ -406,7 +421,7 @@ def test_sts_that_is_missing_is_found_before_the_training(tmp_path, short_corpor
     from cselab.pretraining.recipe import make_backbone
 
     (short_corpora / "sts").unlink()
-    monkeypatch.setattr(EncoderRun, "losses", lambda *_: pytest.fail("it trains"))
+    monkeypatch.setattr(BackboneTrainer, "losses", lambda *_: pytest.fail("it trains"))
     with pytest.raises(DataError, match="sts"):
         make_backbone("roberta", tmp_path / "bb", short_corpora, ("leipzig-10k",), steps=1)
 

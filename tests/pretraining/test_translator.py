@@ -11,7 +11,8 @@ from cselab.data.translation.parallel import Parallel
 from cselab.data.translation.translators import open_translator
 from cselab.errors import DataError, SettingsError
 from cselab.pretraining import translator as module
-from cselab.pretraining.translator import TranslatorConfig, train_translator, translation_loss
+from cselab.pretraining.trainer import CurveTrainer
+from cselab.pretraining.translator import TranslatorConfig, train_translator
 
 NOUNS = {
     "dog": "chien",
@@ -44,7 +45,10 @@ def test_it_learns_both_directions(tmp_path):
     """Prevents a decoder that reads what it must say, a wrong language token, and a folder that
     does not open again."""
     card = train_translator(
-        TranslatorConfig(steps=400, learning_rate=5e-3, **SMALL), TRAIN, TEST, tmp_path / "fr"
+        TranslatorConfig(steps=400, evaluations=2, learning_rate=5e-3, **SMALL),
+        TRAIN,
+        TEST,
+        tmp_path / "fr",
     )
     assert card["scores"]["en-fr"]["BLEU"] > 50
     assert card["scores"]["fr-en"]["BLEU"] > 50
@@ -57,43 +61,49 @@ def test_it_learns_both_directions(tmp_path):
         open_translator(str(tmp_path / "fr"), "de")
 
 
-def test_the_same_steps_give_the_same_translator(tmp_path):
+def test_the_same_steps_give_the_same_translator_also_after_an_interruption(tmp_path, monkeypatch):
     """Prevents a training that depends on the time, so that nobody can repeat the results that used
     its round trips."""
-    weights = []
-    for name in ("one", "two"):
-        train_translator(TranslatorConfig(steps=5, **SMALL), TRAIN, TEST, tmp_path / name)
-        weights.append((tmp_path / name / "model.safetensors").read_bytes())
-    assert weights[0] == weights[1]
+    config = TranslatorConfig(steps=6, evaluations=3, dropout=0.1, **SMALL)
+    train_translator(config, TRAIN, TEST, tmp_path / "whole")
+    step = CurveTrainer.training_step
+
+    def stop(self, *batch):
+        if self.state.global_step == 5:
+            raise KeyboardInterrupt
+        return step(self, *batch)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(CurveTrainer, "training_step", stop)
+        with pytest.raises(KeyboardInterrupt):
+            train_translator(config, TRAIN, TEST, tmp_path / "part")
+    assert (tmp_path / "part.checkpoints" / "checkpoint-4").is_dir()
+    train_translator(config, TRAIN, TEST, tmp_path / "part")
+    one, two = ((tmp_path / n / "model.safetensors").read_bytes() for n in ("whole", "part"))
+    assert one == two
 
 
-def test_the_loss_is_the_mean_over_target_tokens(tmp_path):
+@pytest.mark.parametrize("smoothing", [0.0, 0.1])
+def test_the_loss_is_the_mean_over_target_tokens(smoothing, tmp_path):
     """Prevents padding from being learned, and a target that is read one place too early."""
-    config = TranslatorConfig(**SMALL)
-    tokenizer = module._tokenizer(TRAIN, config.vocab_size)
-    model = module.MarianMTModel(module._marian(config, tokenizer)).eval()
-    lines = [
-        (">>fr<< The old dog sleeps.", "Le chien vieux dort."),
-        (">>fr<< The cat.", "Le chat."),
-    ]
-    source, target = (
-        tokenizer([pair[i] for pair in lines], padding=True, return_tensors="pt") for i in (0, 1)
+    text = Parallel(
+        ("en", "fr"), [("The old dog sleeps.", "Le chien vieux dort."), ("The cat.", "Le chat.")]
     )
+    config = TranslatorConfig(label_smoothing=smoothing, **SMALL)
+    tokenizer = module._tokenizer(TRAIN, config.vocab_size)
+    trainer = module.translation_trainer(config, text, tokenizer, tmp_path)
+    rows, model = trainer.train_dataset, trainer.model.eval()
     total, count = 0.0, 0
-    for ids, mask, said, kept in zip(
-        source["input_ids"],
-        source["attention_mask"],
-        target["input_ids"],
-        target["attention_mask"],
-        strict=True,
-    ):
-        ids, said = ids[mask.bool()][None], said[kept.bool()]
-        for place in range(len(said)):
-            start = torch.tensor([[model.config.decoder_start_token_id, *said[:place]]])
+    for row in rows[:2]:  # English to French
+        target = torch.tensor(row["labels"])
+        for i in range(len(target)):
+            start = torch.tensor([[model.config.decoder_start_token_id, *target[:i]]])
+            ids = torch.tensor([row["input_ids"]])
             logits = model(input_ids=ids, decoder_input_ids=start).logits[0, -1]
-            total, count = total + F.cross_entropy(logits, said[place]).item(), count + 1
-    found = translation_loss(model, source["input_ids"], target["input_ids"]).item()
-    assert found == pytest.approx(total / count, rel=1e-4)
+            loss = F.cross_entropy(logits, target[i], label_smoothing=smoothing)
+            total, count = total + loss.item(), count + 1
+    (loss,) = trainer.losses(dict(trainer.data_collator(rows[:2]))).values()
+    assert loss.item() == pytest.approx(total / count, rel=1e-4)
 
 
 def test_text_and_steps_that_are_not_enough_are_refused(tmp_path):

@@ -4,43 +4,24 @@ import claim_tables
 import pytest
 import result_values
 import second_backbone
-from result_rows import CONTRASTS, HEADLINE, ON_STATES
+from result_tables import HEADLINE
+from result_values import CONTRASTS, ON_STATES, difference
 
 from cselab.reporting.claims import CONTRADICTED, MARGIN, NO_EFFECT, SUPPORTED, UNDECIDED, verdict
 
 
-def judged(gain, margin=MARGIN):
-    return verdict(gain.mean, gain.low, gain.high, None, margin)
+def judged(*allowed, margin=MARGIN):
+    """Whether the verdict on a difference is one of these."""
+    return lambda gain: verdict(gain.mean, gain.low, gain.high, None, margin) in allowed
 
 
-def above(gain):
-    return judged(gain) == SUPPORTED
-
-
-def below(gain):
-    return judged(gain) == CONTRADICTED
-
-
-def no_gain(gain):
-    return judged(gain) != SUPPORTED
-
-
-def no_loss(gain):
-    return judged(gain) != CONTRADICTED
-
-
-def negligible(gain):
-    return judged(gain) == NO_EFFECT
-
-
-def unsettled(gain):
-    return judged(gain) == UNDECIDED
-
-
-def tenths(gain):
-    return judged(gain, 2 * MARGIN) == NO_EFFECT
-
-
+above = judged(SUPPORTED)
+below = judged(CONTRADICTED)
+negligible = judged(NO_EFFECT)
+unsettled = judged(UNDECIDED)
+no_gain = judged(CONTRADICTED, NO_EFFECT, UNDECIDED)
+no_loss = judged(SUPPORTED, NO_EFFECT, UNDECIDED)
+tenths = judged(NO_EFFECT, margin=2 * MARGIN)
 FINDINGS = [
     # number, A, B; what the sentence says of A - B on synthetic text, and on real text
     # (None: nothing)
@@ -79,7 +60,7 @@ def test_a_finding_is_what_the_runs_say(number, better, than, synthetic, real):
     """Prevents a sentence that new seeds no longer support; only its numbers are generated."""
     for text, says in (("synthetic", synthetic), ("real", real)):
         if says:
-            found = result_values.gain(f"{text}-papers", better, than).found
+            found = difference(f"{text}-papers", better, than)
             assert says(found), f"finding {number} on {text} text: {found}"
 
 
@@ -108,7 +89,7 @@ def test_what_captions_change_is_what_the_runs_say():
     for number, better, than, _, real in FINDINGS:
         check = says.get((better, than), real)
         if check:
-            found = result_values.gain("real-papers", better, than, "no captions").found
+            found = difference("real-papers", better, than, "no captions")
             assert check(found), f"finding {number} without captions: {found}"
 
 
@@ -144,16 +125,6 @@ TUNED_REAL = [
 ]
 
 
-@pytest.mark.parametrize(
-    ("text", "better", "than", "says"),
-    [*(("synthetic", *row) for row in TUNED), *(("real", *row) for row in TUNED_REAL)],
-)
-def test_what_tuning_changes_is_what_the_runs_say(text, better, than, says):
-    """Prevents the same of the list on tuned settings."""
-    found = result_values.gain(f"{text}-tuned", better, than).found
-    assert says(found), found
-
-
 def test_claims_that_change_without_captions_as_tuned():
     """Prevents the same of the paragraph on captions, which names them."""
     assert list(claim_tables.no_captions("real-tuned").index) == [
@@ -168,14 +139,14 @@ def test_tuning_lifts_towers_and_noise_hurts_otherwise_on_real_text():
         before, after = (result_values.scores(f"real-{grid}", label) for grid in SETTINGS)
         assert after.min() > before.mean(), label
     less, more = (
-        [result_values.gain(f"real-{grid}", "SimCSE", label).found.mean for grid in SETTINGS]
+        [difference(f"real-{grid}", "SimCSE", label).mean for grid in SETTINGS]
         for label in ("less noise on positives", "more noise on positives")
     )
     assert less[0] < less[1]
     assert more[0] > more[1]
     for label in ("SimCSE", "sum of two towers", "JTCSE"):
-        gain = result_values.gain("real-tuned", label, "untrained (first_last)", "no captions")
-        assert below(gain.found)
+        gain = difference("real-tuned", label, "untrained (first_last)", "no captions")
+        assert below(gain)
 
 
 def test_simcse_is_better_with_a_head_in_every_pair_of_dev_scores():
@@ -200,11 +171,20 @@ ROUND_TRIPS = [
 ]
 
 
-@pytest.mark.parametrize(("text", "row", "says"), ROUND_TRIPS)
-def test_what_round_trips_do_is_what_the_runs_say(text, row, says):
-    """Prevents the same of the page on round trips."""
-    gain = result_values.gain("real-round-trips", f"{text}, {row}", f"{text}, twice")
-    assert says(gain.found), gain
+@pytest.mark.parametrize(
+    ("store", "better", "than", "says"),
+    [
+        *(("synthetic-tuned", *row) for row in TUNED),
+        *(("real-tuned", *row) for row in TUNED_REAL),
+        *(
+            ("real-round-trips", f"{text}, {row}", f"{text}, twice", says)
+            for text, row, says in ROUND_TRIPS
+        ),
+    ],
+)
+def test_a_sentence_on_a_difference_is_what_the_runs_say(store, better, than, says):
+    """Prevents the same of the list on tuned settings, and of the page on round trips."""
+    assert says(difference(store, better, than))
 
 
 def test_every_row_of_the_front_page_is_held_against_the_stores():

@@ -14,9 +14,9 @@ from markdown_it import MarkdownIt
 
 from cselab.errors import DataError
 from cselab.evaluation.methods import holm
+from cselab.experiments.store import Store
 from cselab.reporting.report import write_report
 from cselab.reporting.tables import read_tables
-from cselab.sweep.store import Store
 
 SCORES = {
     "towers": [60.0, 61.0, 62.0, 63.0],
@@ -99,7 +99,9 @@ def test_a_label_is_shown_as_it_is_written(label, tmp_path):
     for seed, value in enumerate(SCORES["towers"], 1):
         for name in (label, "other"):
             rows = [("test", "average", value, 70)]
-            store.add(replace(RESULT, key=f"{name}{seed}", label=name, seed=seed, rows=rows))
+            store.add(
+                replace(RESULT, key=f"{name == label}{seed}", label=name, seed=seed, rows=rows)
+            )
     store.add(replace(RESULT, key="bad", label=label, seed=9, error=label, rows=[]))
     page = write_report(store.path, tmp_path / "r", against=label).read_text()
     shown = " ".join(label.split())
@@ -120,16 +122,6 @@ def test_a_damaged_field_of_a_store_costs_no_report(store, tmp_path):
     write_report(store.path, tmp_path / "r")
     text = (tmp_path / "r" / "report.md").read_text()
     assert "The environment of the run jtcse1 is damaged in the store." in text
-
-
-def test_tables_of_some_seeds(store):
-    """Prevents a row whose mean is over other seeds than the mean of the row beside it."""
-    found = read_tables(store.path, against="towers", seeds={1, 2, 3}).numbers["scores"]
-    assert found.seeds.tolist() == [3, 3, 3]
-    assert found.loc["towers", "average"] == 61
-    assert found.loc["jtcse", "difference"] == pytest.approx((1 + 1.5 + 1) / 3)
-    with pytest.raises(DataError, match=r"no runs of the seeds \[7\], only of \[1, 2, 3, 4\]"):
-        read_tables(store.path, seeds=[7])
 
 
 def test_a_system_that_is_another_one_has_no_number_of_seeds(store, tmp_path):
@@ -183,7 +175,7 @@ def test_rows_may_train_on_other_text_but_not_have_other_tests(tmp_path):
             key="k2",
             label="more text",
             data="e",
-            settings={"seed": 1, "sentences": 9},
+            settings={"data": {**RESULT.settings["data"], "sentences": 9}},
             rows=rows,
         )
     )
@@ -194,7 +186,7 @@ def test_rows_may_train_on_other_text_but_not_have_other_tests(tmp_path):
             key="k3",
             label="less tests",
             data="f",
-            settings={"sentences": 8},
+            settings={"data": {**RESULT.settings["data"], "sentences": 8}},
             rows=[("test", "average", 60.0, 69)],
         )
     )

@@ -3,16 +3,15 @@
 import re
 
 import claim_tables
-import pandas
 import pytest
 import result_tables
 import result_values
 import results
-from result_paths import REFERENCE
+from result_values import REFERENCE
 
+from cselab.experiments.grid import parse_seeds, read_grid
+from cselab.experiments.store import Store
 from cselab.reporting import recorded
-from cselab.sweep.grid import parse_seeds, read_grid
-from cselab.sweep.store import Store
 
 
 @pytest.mark.parametrize("page", [pytest.param(p, id=p.name) for p in results.MARKED])
@@ -34,13 +33,6 @@ def test_a_page_of_results_is_its_template(template):
         assert written == table.to_csv()
 
 
-def test_every_picture_and_page_of_the_results_is_there():
-    """Prevents a link to a page that was split, or to a figure that was not drawn."""
-    for page in results.PAGES.values():
-        for name in re.findall(r"\]\((?!https:)([^)#:]+)[^)]*\)", page.read_text(encoding="utf-8")):
-            assert (REFERENCE / name).exists(), (page.name, name)
-
-
 def test_every_table_of_the_results_is_on_a_page():
     """Prevents CSV files of tables that no page has any more."""
     linked = {
@@ -49,29 +41,6 @@ def test_every_table_of_the_results_is_on_a_page():
         for name in re.findall(r"\(tables/([^)]+)\)", page.read_text(encoding="utf-8"))
     }
     assert {path.name for path in (REFERENCE / "tables").iterdir()} == linked
-
-
-def test_a_change_of_verdict_is_more_than_another_word(monkeypatch):
-    """Prevents "undecided" after "no effect found" and "supported, smaller" after "supported" from
-    being listed as changes, and a claim without runs."""
-    now = {
-        "TNCSE's joint training improves the summed towers": "supported, smaller",  # supported
-        "More towers are better than two": "undecided",  # no effect found
-        "A single student (D) is better than its teacher, TNCSE": "supported",  # contradicted
-        "DCL improves SimCSE": "no runs",  # contradicted
-    }
-    claims = [claim.claim for claim in claim_tables.read_claims(claim_tables.CLAIMS)]
-    verdicts = [now.get(claim, "no runs") for claim in claims]
-    found = pandas.DataFrame({"claim": claims, "verdict": verdicts})
-    monkeypatch.setattr(claim_tables, "GRIDS", ("synthetic-papers",))
-    monkeypatch.setattr(claim_tables, "checked", lambda grid: found)
-    changes = claim_tables.changes("synthetic")
-    assert changes.to_dict("index") == {
-        "A single student (D) is better than its teacher, TNCSE": {
-            "first edition": "contradicted",
-            "as the papers set it": "supported",
-        }
-    }
 
 
 def test_grids_agree_only_where_both_verdicts_are_settled(monkeypatch):
@@ -108,9 +77,9 @@ def test_every_label_of_a_claim_is_in_a_grid():
         assert wanted - known == lacking[grid], grid
 
 
-def test_the_stores_of_this_edition_are_of_one_library():
+def test_the_stores_are_of_one_library():
     """Prevents a table whose rows were made by different versions, which the pages deny."""
-    paths = [recorded.store(grid) for grid in result_tables.EDITION]
+    paths = [recorded.store(grid) for grid in result_tables.GRIDS]
     sources = {source for path in paths for source in Store(path).runs().source}
     assert len(sources) == 1
 
@@ -128,33 +97,3 @@ def test_every_row_of_the_claims_has_the_same_seeds(grid):
     declared = read_grid(REFERENCE / "grids" / f"{grid}.toml")
     assert len(parse_seeds(declared["seeds"])) >= 7
     assert not any({"seed", "seeds"} & block.keys() for block in declared["runs"])
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("part", ["", "-studies"])
-@pytest.mark.parametrize("text", recorded.TEXTS)
-def test_every_recorded_method_has_its_seeds(text, part):
-    """Prevents a table in which a method was lucky to have fewer seeds than others, and a row of
-    the grid that never ran."""
-    labels = result_tables.labels_of(f"{text}{part}")
-    found = recorded.tables(labels[0], labels, recorded.FIRST_EDITION)
-    seeds = found[f"{text} text"].seeds
-    seeds = seeds.reindex(labels, fill_value=0)
-    assert seeds.min() == seeds.max() >= 5, seeds
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("text", recorded.TEXTS)
-def test_every_baseline_has_its_seeds(text):
-    """Prevents the same in the table of baselines."""
-    labels = result_tables.labels_of(f"baselines-{text}")
-    seeds = result_tables.baseline_tables(text).numbers["scores"].seeds
-    seeds = seeds.reindex(labels, fill_value=0)
-    assert seeds.min() == seeds.max() >= 5, seeds
-
-
-def test_every_row_of_transfer_has_its_seeds():
-    """Prevents the same in the table of transfer."""
-    labels = result_tables.labels_of("real-transfer")
-    seeds = result_tables.transfer("real").seeds.reindex(labels, fill_value=0).astype(float)
-    assert seeds.min() == seeds.max() >= 5, seeds

@@ -3,11 +3,11 @@
 from collections.abc import Iterator
 from functools import cache
 
-import claim_tables
 import pytest
+from result_values import TEXTS
 
+from cselab.experiments.store import Store
 from cselab.reporting.recorded import methods, store
-from cselab.sweep.store import Store
 
 pytestmark = pytest.mark.slow  # expands all trials
 TOWERS = {
@@ -53,7 +53,7 @@ def leaves(tree: object, path: str = "") -> Iterator[tuple[str, object]]:
         yield path, tree
 
 
-@pytest.mark.parametrize("text", claim_tables.TEXTS)
+@pytest.mark.parametrize("text", TEXTS)
 def test_methods_have_the_settings_that_dev_chose(text):
     """Prevents a table "as tuned here" with a rate that was mistyped or chosen by a test."""
     found = trees(f"{text}-tuned")
@@ -63,7 +63,7 @@ def test_methods_have_the_settings_that_dev_chose(text):
             assert dict(leaves(found[label])) == dict(leaves(chosen)), label
 
 
-@pytest.mark.parametrize("text", claim_tables.TEXTS)
+@pytest.mark.parametrize("text", TEXTS)
 def test_parts_have_the_settings_that_dev_chose(text):
     """Prevents a tuned twin on towers, or a student of a teacher, that were tuned otherwise."""
     found = trees(f"{text}-tuned")

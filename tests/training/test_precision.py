@@ -9,7 +9,7 @@ import time
 import pytest
 
 import cselab
-from cselab.experiments import workspace
+from cselab.experiments import cache
 from cselab.experiments.train import Trained
 from cselab.training import precision
 
@@ -19,8 +19,8 @@ def machine(monkeypatch):
     """`machine(fast)`: a machine with or without fast bfloat16, which has said nothing yet."""
 
     def be(fast: bool) -> None:
-        monkeypatch.setattr(workspace, "has_bfloat16", lambda device: fast)
-        workspace._warn_once.cache_clear()
+        monkeypatch.setattr(cache, "has_bfloat16", lambda device: fast)
+        cache._warn_once.cache_clear()
 
     return be
 
@@ -34,8 +34,8 @@ def test_without_fast_bfloat16_float32_is_used_and_one_line_says_so(
     machine(fast)
     lab = cselab.open_lab("test", outputs=tmp_path, device="cpu", bf16=True)
     for name in ("jtcse", "simcse"):
-        run = lab.workspace.with_fast_precision(lab.run(name))
-        asked = [run.value_at(place) for place, _ in run.paths() if place[-1] == "bf16"]
+        run = lab.cache.with_fast_precision(lab.run(name))
+        asked = [value for place, value, _ in run.walk() if place[-1] == "bf16"]
         assert len(asked) == (3 if name == "jtcse" else 1)
         assert set(asked) == {fast}
         made = Trained(lab.untrained(), run.method)

@@ -16,9 +16,9 @@ from training_helpers import TEXT, schedule, train
 from transformers import TrainingArguments
 
 from cselab.data.batching import ViewCollator
+from cselab.experiments.store import Store
 from cselab.methods import StepContext
 from cselab.models import SentenceEncoder
-from cselab.sweep.store import Store
 from cselab.training.large_batch import _chunks, cached_backward
 
 

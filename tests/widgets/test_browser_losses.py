@@ -120,13 +120,12 @@ def own_uniform(view, t):
     return distances.mul(-t).exp().mean().log()
 
 
-@pytest.mark.parametrize("t", [None, 2.0])
-def test_alignment_and_uniformity_are_their_definitions(run_js, t):
+def test_alignment_and_uniformity_are_their_definitions(run_js):
     """Prevents a chapter on alignment and uniformity that descends on something else."""
     cases = []
     for kind, tau in itertools.product(("plane", "space"), (0.05, 0.5)):
         points = some_points(("sentence",), kind, seed=3)["sentence"].requires_grad_()
-        factor = t or 1 / (2 * tau)
+        factor = 1 / (2 * tau)
         a, b = normalize(points, dim=-1)
         values = {
             "align": factor * (a - b).square().sum(-1).mean(),
@@ -138,7 +137,7 @@ def test_alignment_and_uniformity_are_their_definitions(run_js, t):
                 {
                     "name": name,
                     "points": [points.tolist()],
-                    "options": {} if t is None else {"t": t},
+                    "options": {},
                     "context": {"temperature": tau, "step": 0, "coin": True},
                     "title": f"{name} {kind} {tau}",
                     "value": value.item(),
@@ -294,15 +293,15 @@ def test_the_pairs_on_the_modulus_surface_are_the_losss(run_js):
     assert found == pytest.approx(expected.tolist(), rel=1e-9)
 
 
-def test_a_term_of_your_own_is_recognised_by_its_values(small_pretrained):
-    """Prevents a page whose chapter on alignment and uniformity does not move, and a term that is
-    taken for another."""
+def test_a_term_of_your_own_names_its_script(small_pretrained):
+    """Prevents a page whose chapter on alignment and uniformity does not move, and a script of the
+    library for a term, or for vectors, of your own."""
 
     class Mine(SimCSE):
         class Config(SimCSE.Config):
             pass
 
-        @term
+        @term(script="align")
         def align(self, outputs, step):
             return alignment(*outputs.sentence) / (2 * self.settings.temperature)
 
@@ -311,6 +310,9 @@ def test_a_term_of_your_own_is_recognised_by_its_values(small_pretrained):
             """Views far apart,
             on the sphere.
 
+            `log E exp(−2 d²)`, over
+            pairs
+
             More."""
             return sum(uniformity(view) for view in outputs.sentence) / 2
 
@@ -318,12 +320,21 @@ def test_a_term_of_your_own_is_recognised_by_its_values(small_pretrained):
         def nce(self, outputs, step):
             return outputs.sentence.square().mean()
 
-    config = Mine.Config(terms=["align", "spread", "nce"])
-    playground = LossPlayground(Mine.build(config, [small_pretrained]))
-    found = {entry["name"]: entry for entry in playground.catalogue}
-    assert (found["align"]["known"], found["align"]["fixed"]) == ("align", {})
-    assert (found["spread"]["known"], found["spread"]["fixed"]) == ("uniform", {"t": 2})
+    class Turned(Mine):
+        def spaces(self, outputs, step):
+            return super().spaces(outputs.map(lambda x: x.flip(0)), step)
+
+    def catalogue(kind):
+        method = kind.build(kind.Config(terms=["align", "spread"]), [small_pretrained])
+        return {entry["name"]: entry for entry in LossPlayground(method).catalogue}
+
+    found = catalogue(Mine)
+    assert {name: found[name]["known"] for name in ("align", "spread", "nce", "dcl")} == {
+        "align": "align",
+        "spread": "",
+        "nce": "",
+        "dcl": "dcl",
+    }
     assert found["spread"]["about"] == "Views far apart, on the sphere."
-    assert found["nce"]["known"] == ""
-    assert found["dcl"]["known"] == "dcl"
-    assert playground.method.settings.temperature == 0.05
+    assert found["spread"]["formula"] == "log E exp(−2 d²), over pairs"
+    assert {entry["known"] for entry in catalogue(Turned).values()} == {""}

@@ -16,22 +16,20 @@ from cselab.widgets import (
     CaelExplorer,
     LossPlayground,
     NormExplorer,
-    RunComparer,
 )
 
 SENTENCE, OTHER = "a man is playing guitar .", "the dog was sleeping under the table"
 LONG = " ".join(["the small dog was running in the big park and not eating bread"] * 5)
 CHECKS = (Path(__file__).parent / "page_checks.js").read_text()
 WIDTHS = (400, 900, 1600)
-KINDS = ("inspector", "long", "norms", "caels", "playground", "runs")
+KINDS = ("inspector", "long", "norms", "caels", "playground")
 
 
 @pytest.fixture(scope="module")
-def pages(browser, encoders, small_backbone, runs, tmp_path_factory):
+def pages(browser, encoders, small_backbone, tmp_path_factory):
     """Pages with one widget each, by name."""
     folder = tmp_path_factory.mktemp("pages")
     method = create(registered("jtcse").Config(caels=1), folders=[small_backbone] * 2)
-    names = list(runs[0])[:2]
     made = {
         "inspector": AttentionInspector(encoders, SENTENCE, [(SENTENCE, OTHER)]),
         "long": AttentionInspector(encoders, LONG),
@@ -40,7 +38,6 @@ def pages(browser, encoders, small_backbone, runs, tmp_path_factory):
             encoders["one"].backbone.config, {((2, 4), "parallel"): 70.0, ((4,), "fused"): 60.0}
         ),
         "playground": LossPlayground(method),
-        "runs": RunComparer({name: runs[0][name] for name in names}),
     }
     assert set(made) == set(KINDS)
     paths = {name: write_widget_page(folder / name, widget) for name, widget in made.items()}

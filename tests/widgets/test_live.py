@@ -1,6 +1,7 @@
 """The live view of a training."""
 
 import json
+from types import SimpleNamespace
 
 import pytest
 from connected import Connected
@@ -15,10 +16,9 @@ from cselab.widgets.live import MOST_POINTS, Training
 class FakeLab(Lab):
     """What the widget reads of a lab, without data."""
 
-    dev_name = "Synthetic dev"
-
     def __init__(self):
-        self.workspace = type("Workspace", (), {"listener": None})()
+        self.cache = SimpleNamespace(listener=None)
+        self.data = SimpleNamespace(dev_name="Synthetic dev")
 
 
 class Front(DisplayHandle):
@@ -172,12 +172,12 @@ def test_the_lab_has_it_as_its_listener_only_inside_the_block(live):
 
     def fail():
         with live:
-            assert live.lab.workspace.listener is live
+            assert live.lab.cache.listener is live
             raise ZeroDivisionError
 
     with pytest.raises(ZeroDivisionError):
         fail()
-    assert live.lab.workspace.listener is None
+    assert live.lab.cache.listener is None
 
 
 def test_it_appears_with_the_training_and_leaves_its_figure(live, front):

@@ -11,20 +11,18 @@ from cselab.widgets import (
     AttentionInspector,
     CaelExplorer,
     NormExplorer,
-    RunComparer,
 )
 
 SENTENCE, OTHER = "a man is playing guitar .", "the dog was sleeping under the table"
 
 
 @pytest.fixture
-def widgets(encoders, playground, runs):
+def widgets(encoders, playground):
     return [
         AttentionInspector(encoders, SENTENCE),
         NormExplorer(encoders, [SENTENCE, OTHER, "a cat"]),
         CaelExplorer(encoders["one"].backbone.config),
         playground,
-        RunComparer(runs[0]),
     ]
 
 

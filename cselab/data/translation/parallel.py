@@ -25,8 +25,7 @@ def load_parallel(name: str | Path, *, folder: str | Path | None = None) -> Para
         DataError: For no data folder, an unknown name, a malformed file and one without pairs.
     """
     path = find_file(name_of(name), folder, "parallel/*.tsv.gz", what="parallel text")
-    languages = "", ""
-    pairs: list[tuple[str, str]] = []
+    languages, pairs = ("", ""), []
     for number, row in read_table(path, ()):
         if len(row) != 2 or not all(cell.strip() for cells in row.items() for cell in cells):
             raise DataError(

@@ -1,0 +1,274 @@
+"""The cache: what runs have computed, on which device and from which data."""
+
+import copy
+import functools
+import hashlib
+import json
+import os
+import shutil
+import sys
+import time
+import uuid
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
+from pathlib import Path
+from typing import Any
+
+import torch
+from filelock import FileLock, Timeout
+from transformers.utils import logging as transformers_logging
+
+from cselab.data.config import DataConfig
+from cselab.data.sources import read_lines
+from cselab.data.translation.config import RoundTrips
+from cselab.data.translation.pivot import LexicalPivot
+from cselab.data.translation.round_trip import SAMPLE, RoundTrip
+from cselab.data.translation.translators import PreparedTrips, RoundTripTranslator, open_translator
+from cselab.errors import SettingsError
+from cselab.experiments.code import code_of_modules
+from cselab.experiments.data import RunData
+from cselab.experiments.environment import environment_stamp
+from cselab.experiments.run import RunConfig, Setup
+from cselab.paths import project_path
+from cselab.seals import clear_access, damage, is_whole, seal
+from cselab.training.distributed import (
+    from_first_process,
+    join_process_group,
+    rank_and_world,
+    wait_for_all,
+)
+from cselab.training.precision import has_bfloat16
+from cselab.training.watch import Listener
+
+
+class Cache:
+    """Finished steps of runs, each computed once; device, folders and data of the runs.
+
+    `run_dir` is for what one run leaves, `steps_dir` for finished steps, `cache_dir` for tokens and
+    translations; `listener` follows each training, such as `widgets.LiveTraining`. The variables
+    CSELAB_OUTPUTS and CSELAB_RUN_DIR, which the headless runner sets, come first.
+
+    Args:
+        setup: A run, or the `Setup` of several.
+
+    Raises:
+        SettingsError: For a device that is not there, and outputs that cannot be written.
+
+    Examples:
+        >>> from cselab.experiments import Cache, set_up
+        >>> cache = Cache(set_up(settings={"device": "cpu"}))
+        >>> cache.device, cache.steps_dir.name
+        (device(type='cpu'), 'steps')
+    """
+
+    def __init__(self, setup: Setup):
+        self.data = RunData(setup.data)
+        self.device = join_process_group(_device(setup.machine.device))
+        self.environment = environment_stamp(self.device)
+        outputs = project_path(Path(os.environ.get("CSELAB_OUTPUTS") or setup.machine.outputs))
+        run_dir = os.environ.get("CSELAB_RUN_DIR") or outputs / "runs" / "interactive"
+        self.run_dir, self.steps_dir = Path(run_dir), outputs / "steps"
+        self.cache_dir = outputs / "cache"
+        self.listener: Listener | None = None
+        self._mentioned: set[Path] = set()
+        for folder in (self.run_dir, self.steps_dir, self.cache_dir):
+            try:
+                folder.mkdir(parents=True, exist_ok=True)
+            except OSError as error:
+                raise SettingsError(
+                    f"outputs: cannot write to {folder} ({error.strerror}); choose another folder"
+                ) from None
+
+    def reading(self, config: DataConfig) -> "Cache":
+        """The same cache with other data, read anew: its files may have changed."""
+        other = copy.copy(self)
+        other.data = RunData(config)
+        return other
+
+    def step(
+        self,
+        name: str,
+        inputs: dict[str, Any],
+        compute: Callable[[Path], None],
+        *,
+        resumable: bool = False,
+    ) -> Path:
+        """The folder of a finished step, computed once and shared by all runs.
+
+        The folder appears under its name only when complete; a damaged one is computed again. Of
+        several processes (accelerate) all compute a resumable step together; everything else is
+        computed by the first, and the others wait.
+
+        Args:
+            name: Name of the step.
+            inputs: Any JSON-able values that its content depends on.
+            compute: `compute(folder)` fills an empty folder; it runs only if no folder with the
+                same `inputs` exists.
+            resumable: Whether the work folder of an interrupted `compute` is kept, and the next
+                call finds it as it was left (for trainings).
+
+        Raises:
+            DataError: For a full disk, and files that this user cannot read or write.
+        """
+        final, first = self._place(name, inputs), rank_and_world()[0] == 0
+        with clear_access(self.steps_dir.parent):
+            # at first without the lock, which may be another user's
+            reused = from_first_process(first and not damage(final))
+            if not reused:
+                with FileLock(f"{final}.lock") if first else nullcontext():
+                    reused = from_first_process(first and is_whole(final))
+                    if not reused:
+                        self._compute(final, name, inputs, compute, resumable=resumable)
+        if reused and first and final not in self._mentioned:
+            print(f"{name}: reused {final.name}")
+        self._mentioned.add(final)
+        return final
+
+    def _compute(
+        self,
+        final: Path,
+        name: str,
+        inputs: dict[str, Any],
+        compute: Callable[[Path], None],
+        *,
+        resumable: bool,
+    ) -> None:
+        started, first = time.perf_counter(), rank_and_world()[0] == 0
+        if first or resumable:
+            work = self.steps_dir / f".{final.name}" if resumable else None
+            with _work_folder(self.steps_dir, name, work) as folder:
+                compute(folder)
+                seconds = round(time.perf_counter() - started, 1)
+                if first:
+                    made_from = json.loads(_as_text(inputs))
+                    stamp = {"name": name, "inputs": made_from, "seconds": seconds}
+                    self._finish(folder, final, stamp)
+        wait_for_all()
+
+    def is_computing(self, name: str, inputs: dict[str, Any]) -> bool:
+        """Whether another process computes this step at the moment.
+
+        False for the processes of one training, which have to keep one order.
+
+        Args:
+            name: As in `step`.
+            inputs: As in `step`.
+        """
+        final = self._place(name, inputs)
+        with clear_access(self.steps_dir.parent):
+            if rank_and_world()[1] > 1 or final.is_dir():
+                return False
+            try:
+                with FileLock(f"{final}.lock", timeout=0):
+                    return False
+            except Timeout:
+                return True
+
+    def _place(self, name: str, inputs: dict[str, Any]) -> Path:
+        """The folder of a step, by its name and a hash of its inputs."""
+        key = hashlib.sha256(_as_text(inputs).encode()).hexdigest()[:12]
+        return self.steps_dir / f"{name}-{key}"
+
+    def _finish(self, folder: Path, final: Path, stamp: dict[str, Any]) -> None:
+        """Give a computed folder its name, with what it was made from."""
+        record = {**stamp, "environment": self.environment}
+        (folder / "step.json").write_text(json.dumps(record, indent=1))
+        seal(folder)
+        os.replace(folder, final)
+        print(f"{stamp['name']}: computed in {stamp['seconds']:.0f} s, kept as {final.name}")
+
+    def with_fast_precision(self, run: RunConfig) -> RunConfig:
+        """The run without bfloat16 where the device does not have it, and one line that says so."""
+        asked = any(place[-1] == "bf16" and value for place, value, _ in run.walk())
+        # the first process decides: all train in one precision
+        if not asked or from_first_process(has_bfloat16(self.device.type)):
+            return run
+        _warn_once(
+            "bf16=True: this machine has no fast bfloat16, so float32 is used; its results may "
+            "differ slightly"
+        )
+        return run.changed({"bf16": False})
+
+    def translator(self, trips: RoundTrips) -> LexicalPivot | RoundTripTranslator | PreparedTrips:
+        """English to the pivot and back."""
+        return open_translator(
+            trips.translator,
+            trips.pivot,
+            hub=self.data.config.hub,
+            beams=trips.beams,
+            temperature=trips.sampling_temperature,
+            device=self.device,
+        )
+
+    def round_trip_file(self, trips: RoundTrips) -> Path:
+        """One round trip a line, in the order of the text."""
+        translator = self.translator(trips)
+        cache = self.cache_dir / "round-trips" / translator.fingerprint
+
+        def compute(folder: Path) -> None:
+            back = RoundTrip(trips.pivot, translator, cache=cache)(self.data.text)
+            with (folder / "round-trips.txt").open("w", encoding="utf-8") as file:
+                file.writelines(line + "\n" for line in back)
+
+        inputs = {
+            "translator": translator.fingerprint,
+            "text": self.data.text.fingerprint,
+            "code": code_of_modules(RoundTrip.__module__),
+        }
+        name = f"round-trips-{trips.pivot}"
+        return self.step(name, inputs, compute) / "round-trips.txt"
+
+    def round_trips(self, trips: RoundTrips) -> list[str]:
+        """The sentences of the text, each after its round trip."""
+        return list(read_lines(self.round_trip_file(trips)))
+
+    def round_trip_seconds(self, trips: RoundTrips) -> float:
+        """Estimated seconds of the whole `round_trip_file`, from its first hundred sentences."""
+        some = self.data.sentences(SAMPLE)
+        return RoundTrip(trips.pivot, self.translator(trips)).seconds_for(some, len(self.data.text))
+
+
+def _as_text(inputs: dict[str, Any]) -> str:
+    return json.dumps(inputs, sort_keys=True, default=str)
+
+
+@contextmanager
+def _work_folder(parent: Path, name: str, kept: Path | None = None) -> Iterator[Path]:
+    """A folder beside its final place: a new one, gone whatever happens, or `kept`."""
+    folder = kept or parent / f".{name}-{uuid.uuid4().hex[:8]}"
+    folder.mkdir(exist_ok=bool(kept))  # as the umask says: others may read what is finished
+    try:
+        yield folder
+    finally:
+        if not kept:
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+@functools.cache
+def _warn_once(message: str) -> None:
+    print(message, file=sys.stderr)
+
+
+def _device(wanted: str) -> torch.device:
+    found = {
+        "cpu": True,
+        "cuda": torch.cuda.is_available(),
+        "mps": torch.backends.mps.is_available(),
+    }
+    if wanted == "auto":
+        wanted = next(name for name in ("cuda", "mps", "cpu") if found[name])
+    if not found[wanted]:
+        here = [name for name in found if found[name]]
+        raise SettingsError(
+            f"device {wanted!r} is not on this machine; use device='auto' or one of {here}"
+        )
+    return torch.device(wanted)
+
+
+def quiet_libraries() -> None:
+    """Silence messages of libraries that a reader of a notebook should not scroll past."""
+    os.environ.setdefault("TOKENIZERS_PARALLELISM", "true")
+    transformers_logging.set_verbosity_error()
+    transformers_logging.disable_progress_bar()
+    warnings.filterwarnings("ignore", message=".*pin_memory.*")

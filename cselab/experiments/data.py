@@ -1,0 +1,234 @@
+"""Data of runs: text, tests, triplets and models, each read once."""
+
+import contextlib
+import hashlib
+import os
+from collections.abc import Sequence
+from functools import cached_property
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from cselab.data.config import DataConfig
+from cselab.data.corpus import Corpus, load_corpus
+from cselab.data.fingerprints import folder_hash
+from cselab.data.hub import model_folder
+from cselab.data.nli import (
+    DEFAULT_FILES,
+    load_nli_text,
+    load_nli_triplets,
+    load_simcse_triplets,
+)
+from cselab.data.sources import data_folder
+from cselab.data.sts import STS7, StsData, load_sts
+from cselab.data.synthetic.sets import Triplet, triplets
+from cselab.errors import CselabError, DataError
+
+
+class RunData:
+    """Text, tests, triplets and models of a `DataConfig`, each read when it is first asked for.
+
+    Examples:
+        >>> from cselab.experiments import RunData, set_up
+        >>> data = RunData(set_up(settings={"sentences": 100, "dev_pairs": 20}).data)
+        >>> data.test_tasks, len(data.text), len(data.dev_pairs)
+        (('Synthetic',), 100, 20)
+    """
+
+    def __init__(self, config: DataConfig):
+        self.config = config
+        self.keys: dict[tuple[type, str], str] = {}
+        """Keys of nodes by class and settings (`cselab.experiments.keys`)."""
+
+    @property
+    def has_real_data(self) -> bool:
+        """Whether there is a data folder, or the run may ask the hub."""
+        return data_folder(self.config.data_dir) is not None or self.config.hub
+
+    @property
+    def dev_name(self) -> str:
+        """Name of the dev split, for axes."""
+        return f"{self.dev_pairs.task} dev"
+
+    @property
+    def test_tasks(self) -> tuple[str, ...]:
+        """Names of the tests that scores are reported on."""
+        return tuple(pairs.task for pairs in self.test_data)
+
+    @property
+    def dev_task(self) -> str:
+        """The task whose dev split picks checkpoints; never a test."""
+        return self.config.dev_task or ("STSBenchmark" if self.has_real_data else "Synthetic")
+
+    @cached_property
+    def dev_pairs(self) -> StsData:
+        """The pairs that checkpoints are picked on: the dev split, or `data.dev_pairs` of it.
+
+        Raises:
+            DataError: As `load_sts`, and for a `dev_pairs` that leaves nothing to rank.
+        """
+        config = self.config
+        pairs = load_sts(self.dev_task, "dev", folder=config.data_dir, hub=config.hub)
+        pairs = pairs.subsample(config.dev_pairs) if config.dev_pairs else pairs
+        if len(set(pairs.scores)) < 2:
+            raise DataError(
+                f"dev_pairs={config.dev_pairs} leaves pairs of one score, {pairs.scores[0]:g}; "
+                "give more, or None for all"
+            )
+        return pairs
+
+    @cached_property
+    def synthetic_pairs(self) -> StsData:
+        """The synthetic test pairs, or `data.synthetic_pairs` of them."""
+        pairs, most = load_sts("Synthetic", "test"), self.config.synthetic_pairs
+        return pairs.subsample(most) if most else pairs
+
+    @cached_property
+    def test_data(self) -> list[StsData]:
+        """The pairs that scores are reported on.
+
+        Raises:
+            DataError: For two tests of one name, and as `refuse_tests_as_dev` if `dev_task` is set.
+        """
+        config = self.config
+        tests = [
+            self.synthetic_pairs
+            if task == "Synthetic"
+            else load_sts(task, folder=config.data_dir, hub=config.hub)
+            for task in config.tasks or (STS7 if self.has_real_data else ("Synthetic",))
+        ]
+        names = [test.task for test in tests]
+        if doubled := [name for name in names if names.count(name) > 1]:
+            raise DataError(
+                f"tasks: two tests are called {doubled[0]!r}; rename a file, or give one"
+            )
+        if config.dev_task:
+            refuse_tests_as_dev(self.dev_pairs, tests)
+        return tests
+
+    @cached_property
+    def text(self) -> Corpus:
+        """The unlabelled training text.
+
+        The sample does not depend on the seed, so that seeds are paired.
+
+        Raises:
+            DataError: For "nli" beside other names, and as `load_corpus`.
+        """
+        config = self.config
+        if "nli" in config.corpus:
+            if len(config.corpus) > 1:
+                names = ", ".join(config.corpus)
+                raise DataError(
+                    f"corpus: 'nli' cannot be mixed with others, got {names}; name it alone"
+                )
+            return self.nli_text(config.sentences)
+        return load_corpus(
+            config.corpus or None, folder=config.data_dir, hub=config.hub, limit=config.sentences
+        )
+
+    def nli_text(self, limit: int) -> Corpus:
+        """Premises and hypotheses without their labels.
+
+        Args:
+            limit: Most sentences; they are of the files named `nli`, else of where `triplets` come
+                from.
+        """
+        config = self.config
+        if limit not in self._nli_texts:
+            self._nli_texts[limit] = load_nli_text(
+                config.nli, folder=config.data_dir, hub=config.hub, limit=limit
+            )
+        return self._nli_texts[limit]
+
+    @cached_property
+    def _nli_texts(self) -> dict[int, Corpus]:
+        """By size; keys and checks ask for them again and again."""
+        return {}
+
+    def text_of(self, node: Any) -> Corpus:
+        """The text that a node without training is fitted to: the training text, or NLI's."""
+        if getattr(node, "text", "") == "nli":
+            return self.nli_text(node.fitted_on)
+        return self.text
+
+    def sentences(self, count: int | None = None) -> list[str]:
+        """The first `count` sentences of the training text, or all."""
+        return list(islice(self.text, count))
+
+    @cached_property
+    def triplets(self) -> list[Triplet]:
+        """What supervised methods learn from, not drawn by the seed.
+
+        The files named `nli`; with `hub`, SimCSE's triplets; the folder's NLI; or synthetic
+        triplets.
+        """
+        config = self.config
+        if config.hub and not config.nli:
+            return load_simcse_triplets()[: config.triplets]
+        if config.nli or data_folder(config.data_dir):
+            names = config.nli or DEFAULT_FILES
+            return load_nli_triplets(names, folder=config.data_dir)[: config.triplets]
+        return list(triplets(config.triplets))
+
+    @cached_property
+    def triplets_hash(self) -> str:
+        """Sixteen hex digits of the triplets' texts."""
+        return hashlib.sha256(repr(self.triplets).encode()).hexdigest()[:16]
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """Sixteen hex digits of all text and pairs that runs on this data can read."""
+        digest = hashlib.sha256(self.text.fingerprint.encode())
+        for pairs in (*self.test_data, self.dev_pairs, self.synthetic_pairs):
+            digest.update(pairs.fingerprint.encode())
+        with contextlib.suppress(CselabError):  # a folder need not have triplets
+            digest.update(self.triplets_hash.encode())
+        return digest.hexdigest()[:16]
+
+    def model_folder(self, name: str, *, setting: str = "backbone") -> Path:
+        """Local folder of a backbone or decoder, as `cselab.data.hub.model_folder` finds it.
+
+        Args:
+            name: As there.
+            setting: What has the name, for the message.
+
+        Raises:
+            SettingsError: As there.
+            DataError: As there.
+        """
+        return model_folder(name, hub=self.config.hub, setting=setting)
+
+    def model_hash(self, name: str) -> str:
+        """Sixteen hex digits of the content of `model_folder`."""
+        return folder_hash(self.model_folder(name))
+
+
+def refuse_tests_as_dev(dev: StsData, tests: Sequence[StsData]) -> None:
+    """Check that the dev pairs are other pairs than the tests': a test must not pick checkpoints.
+
+    A third of STS-B's dev pairs are in STS15, from which it was drawn, so a smaller part is fine.
+
+    Raises:
+        DataError: If more than half of the dev pairs are in a test, or of a test in the dev pairs.
+    """
+    ours = _pairs_of(dev)
+    for test in tests:
+        theirs = _pairs_of(test)
+        both = len(ours & theirs)
+        if both > min(len(ours), len(theirs)) / 2:
+            raise DataError(
+                f"dev_task: {_shown(dev)} is also a test ({both} of its {len(ours)} pairs are in "
+                f"{_shown(test)}), and a test must not pick checkpoints; give other pairs, or none "
+                "for the default"
+            )
+
+
+def _shown(data: StsData) -> str:
+    """The path of a user's file, else the name of the task."""
+    return data.source.detail if os.path.isfile(data.source.detail) else data.task
+
+
+def _pairs_of(data: StsData) -> set[tuple[str, ...]]:
+    pairs = zip(data.sentences1, data.sentences2, strict=True)
+    return {tuple(sorted(pair)) for pair in pairs}

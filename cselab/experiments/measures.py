@@ -1,0 +1,211 @@
+"""Measures of an encoder: its scores on the tests and on dev, its geometry and energy."""
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import NamedTuple
+
+import pandas
+import torch
+from transformers import PreTrainedModel, PreTrainedTokenizerBase
+
+from cselab.analysis import cls_energy
+from cselab.evaluation import StsReport, alignment, score_data, uniformity
+from cselab.experiments.data import RunData
+from cselab.models import Ensemble
+from cselab.models.encode import Encoder
+
+MOST_PAIRS = 5000
+"""Uniformity compares all sentences with all others, in memory."""
+
+
+def score(data: RunData, encoder: Encoder) -> StsReport:
+    """Scores of an encoder on the tests."""
+    return score_data(encoder.encode, data.test_data)
+
+
+def dev_score(data: RunData, encoder: Encoder) -> float:
+    """Spearman x100 on the dev pairs: what may choose between checkpoints and between settings."""
+    return score_data(encoder.encode, [data.dev_pairs], resamples=0).average
+
+
+def comparison(reports: Mapping[str, StsReport]) -> pandas.DataFrame:
+    """Methods by tasks: score and 95 % bootstrap interval over pairs, as text.
+
+    Args:
+        reports: Reports by name of the method, all of the same tasks.
+
+    Examples:
+        >>> import cselab
+        >>> from cselab.evaluation import evaluate_sts
+        >>> from cselab.experiments import comparison
+        >>> lengths = lambda sentences: [[len(sentence), 10.0] for sentence in sentences]
+        >>> report = evaluate_sts(lengths, "Synthetic", resamples=50)
+        >>> comparison({"lengths": report})
+                          Synthetic
+        lengths  19.8  [15.3, 25.8]
+    """
+    table = {}
+    for name, report in reports.items():
+        cells = {
+            task: f"{s.spearman:.1f}  [{s.low:.1f}, {s.high:.1f}]"
+            for task, s in report.tasks.items()
+        }
+        average = {"average": f"{report.average:.1f}"} if len(report.tasks) > 1 else {}
+        table[name] = cells | average
+    return pandas.DataFrame.from_dict(table, orient="index")
+
+
+def phenomena(
+    data: RunData, encoder: Encoder, report: StsReport | None = None
+) -> Mapping[str, float]:
+    """Spearman x100 within each phenomenon of the synthetic test pairs.
+
+    Args:
+        data: Whose pairs are read.
+        encoder: The encoder.
+        report: Scores of the encoder, which are read if they have the synthetic pairs.
+    """
+    if report is None or "Synthetic" not in report.tasks:
+        report = score_data(encoder.encode, [data.synthetic_pairs])
+    return report.tasks["Synthetic"].by_subset
+
+
+def pair_cosines(data: RunData, encoder: Encoder) -> tuple[torch.Tensor, torch.Tensor]:
+    """Cosines and gold ratings of the dev pairs."""
+    pairs = data.dev_pairs
+    a, b = encoder.encode(pairs.sentences1), encoder.encode(pairs.sentences2)
+    return torch.cosine_similarity(a, b), torch.as_tensor(pairs.scores)
+
+
+def geometry(data: RunData, encoder: Encoder) -> tuple[float, float]:
+    """(uniformity, alignment) on the dev split.
+
+    Alignment over pairs of the same meaning (`StsData.same_meaning`), NaN where there is none;
+    uniformity over all sentences, of at most MOST_PAIRS pairs.
+
+    Args:
+        data: Whose dev pairs are read.
+        encoder: The encoder.
+    """
+    pairs = data.dev_pairs.subsample(MOST_PAIRS)
+    a, b = encoder.encode(pairs.sentences1), encoder.encode(pairs.sentences2)
+    close = torch.as_tensor(pairs.same_meaning)
+    aligned = alignment(a[close], b[close]).item() if close.any() else math.nan
+    return uniformity(torch.cat([a, b])).item(), aligned
+
+
+def energy(data: RunData, encoder: Encoder) -> float | None:
+    """Energy of [CLS], a mean over layers, towers and the text's first hundred sentences.
+
+    JTCSE Eq. 6, https://arxiv.org/abs/2505.02366; see `cselab.analysis.cls_energy`.
+
+    Args:
+        data: Whose text is read.
+        encoder: The encoder.
+
+    Returns:
+        The energy; None of an encoder without BERT-like towers.
+    """
+    text = data.sentences(100)
+    values = [cls_energy(*tower, text).mean().item() for tower in _towers(encoder)]
+    return sum(values) / len(values) if values else None
+
+
+def _towers(encoder: Encoder) -> Iterator[tuple[PreTrainedModel, PreTrainedTokenizerBase]]:
+    """BERT-like towers with their tokenizers; the members of an ensemble have their own."""
+    if isinstance(encoder, Ensemble):
+        for member in encoder.members:
+            yield from _towers(member)
+    elif (tokenizer := getattr(encoder, "tokenizer", None)) is not None:
+        for model in getattr(encoder, "backbones", ()):
+            if hasattr(model, "encoder"):
+                yield model, tokenizer
+
+
+class Row(NamedTuple):
+    """One number.
+
+    Attributes:
+        measure: "test", "no captions", "dev", "phenomenon", "alignment", "uniformity", "energy" or
+            "transfer".
+        task: Name of the data.
+        value: Correlations and accuracies are x100.
+        n: Pairs or sentences, 0 where it is not counted.
+    """
+
+    measure: str
+    task: str
+    value: float
+    n: int
+
+
+def _sts(data: RunData, encoder: Encoder) -> Iterable[Row]:
+    """Spearman of each test task and their mean, the same without captions, and of the dev split,
+    which alone may choose anything."""
+    report = score_data(encoder.encode, data.test_data, resamples=0)
+    yield from _scores("test", report)
+    some = any(score.data.captions.any() for score in report.tasks.values())
+    if some and (rest := report.without_captions()).tasks:
+        yield from _scores("no captions", rest)
+    yield from _dev(data, encoder)
+
+
+def _scores(measure: str, report: StsReport) -> Iterable[Row]:
+    pairs = {task: len(score.data) for task, score in report.tasks.items()}
+    for task, value in report.scores.items():
+        yield Row(measure, task, value, pairs[task])
+    yield Row(measure, "average", report.average, sum(pairs.values()))
+
+
+def _dev(data: RunData, encoder: Encoder) -> Iterable[Row]:
+    """The dev split alone, for sweeps that are to choose settings: they need no test score."""
+    score, pairs = dev_score(data, encoder), data.dev_pairs
+    yield Row("dev", pairs.task, score, len(pairs))
+
+
+def _phenomena(data: RunData, encoder: Encoder) -> Iterable[Row]:
+    """Spearman within each phenomenon of the synthetic STS, whatever the model was trained on."""
+    pairs = [data.synthetic_pairs]
+    found = score_data(encoder.encode, pairs, resamples=0).tasks["Synthetic"]
+    subsets = found.data.subsets or []
+    for name, value in found.by_subset.items():
+        yield Row("phenomenon", name, value, subsets.count(name))
+
+
+def _geometry(data: RunData, encoder: Encoder) -> Iterable[Row]:
+    """On the dev split, as notebook 07 has it; without alignment where no pair is similar."""
+    uniformity, alignment = geometry(data, encoder)
+    task, n = data.dev_pairs.task, min(len(data.dev_pairs), MOST_PAIRS)
+    yield Row("uniformity", task, uniformity, n)
+    if not math.isnan(alignment):
+        yield Row("alignment", task, alignment, n)
+
+
+def _energy(data: RunData, encoder: Encoder) -> Iterable[Row]:
+    """On the text's first hundred sentences; of BERT-like towers only."""
+    if (value := energy(data, encoder)) is not None:
+        yield Row("energy", "[CLS]", value, len(data.sentences(100)))
+
+
+def _transfer(data: RunData, encoder: Encoder) -> Iterable[Row]:
+    """Accuracy of a logistic regression; SST2 on 10,000 of its phrases. Minutes, and a data
+    folder."""
+    from cselab.evaluation import evaluate_transfer  # with sklearn, tenths of a second
+
+    scores = evaluate_transfer(encoder.encode, folder=data.config.data_dir, limit=10_000)
+    yield from (Row("transfer", task, value, 0) for task, value in scores.items())
+    yield Row("transfer", "average", sum(scores.values()) / len(scores), 0)
+
+
+MEASURES: dict[str, Callable[[RunData, Encoder], Iterable[Row]]] = {
+    "sts": _sts,
+    "dev": _dev,
+    "phenomena": _phenomena,
+    "geometry": _geometry,
+    "energy": _energy,
+    "transfer": _transfer,
+}
+MAIN = ("sts", "dev")
+"""Scores; a run that lacks one of them has failed."""
+DEFAULT = ("sts", "phenomena", "geometry", "energy")
+"""What a run is measured by where nothing is said: scores, and what costs little."""

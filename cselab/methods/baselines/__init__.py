@@ -1,0 +1,1 @@
+"""Peers of the papers' tables, one a file, each with the losses that it alone uses."""

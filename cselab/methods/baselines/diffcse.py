@@ -1,0 +1,101 @@
+"""DiffCSE (Chuang et al. 2022): a vector has to tell which words of its sentence were replaced."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+import torch.nn.functional as F
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from cselab.data.augment import mask
+from cselab.methods.base import Batch, SentenceOutputs
+from cselab.methods.baselines.masked_lm import (
+    fill_masks,
+    load_masked_lm,
+    sums_by_sentence,
+    token_mean,
+)
+from cselab.methods.context import StepContext
+from cselab.methods.registry import register
+from cselab.methods.simcse import SimCSE
+from cselab.methods.terms import Terms, term
+from cselab.models import SentenceEncoder, load_backbone
+
+
+@dataclass(frozen=True)
+class ReplacedOutputs(SentenceOutputs):
+    """Also, in `rows` alone, the vectors before the projector; and the losses of each sentence's
+    words and their number, (1, N, 2)."""
+
+    raw: Tensor | None = None
+    detection: Tensor | None = None
+
+
+@register("diffcse")
+class DiffCSE(SimCSE):
+    """InfoNCE through a projector with batch norm, and 0.005 times replaced-token detection
+    (https://arxiv.org/abs/2204.10298): a frozen masked LM fills 30 % of the words, and a second
+    encoder, whose [CLS] embedding is the sentence's vector, says of each word whether it was
+    replaced.
+
+    Simplified: the generator is the backbone's own checkpoint, where the paper has a smaller model.
+    """
+
+    class Config(SimCSE.Config):
+        terms: Terms = {"nce": 1, "rtd": 0.005}
+
+    paper_row = "DiffCSE"
+
+    def __init__(
+        self,
+        encoder: SentenceEncoder,
+        config: Config,
+        generator: nn.Module,
+        discriminator: nn.Module,
+    ):
+        super().__init__(encoder, config)
+        width = encoder.backbone.config.hidden_size
+        first = [nn.Linear(width, width, bias=False), nn.BatchNorm1d(width), nn.ReLU()]
+        last = [nn.Linear(width, width, bias=False), nn.BatchNorm1d(width, affine=False)]
+        self.head = nn.Sequential(*first, *last)
+        self.generator, self.discriminator = generator.requires_grad_(False), discriminator
+        self.replaced = nn.Linear(width, 1)
+
+    @classmethod
+    def build(cls, config: Config, folders: Sequence[str | Path]) -> "DiffCSE":
+        encoder = cls.load_encoder(config, folders[0])
+        discriminator = load_backbone(folders[0], dropout=config.dropout)
+        return cls(encoder, config, load_masked_lm(folders[0]), discriminator)
+
+    def rows(self, batch: Batch) -> ReplacedOutputs:
+        vectors = self.encoder.embed(batch)
+        return ReplacedOutputs(self.head(vectors), raw=vectors)
+
+    def forward(self, batch: Batch) -> ReplacedOutputs:
+        vectors = super().forward(batch).tensors()
+        raw = vectors.pop("raw")[0]
+        if "rtd" not in self.terms:
+            return ReplacedOutputs(**vectors)
+        return ReplacedOutputs(**vectors, detection=self.detection(self.texts(batch), raw))
+
+    def detection(self, batch: Batch, vectors: Float[Tensor, "N d"]) -> Float[Tensor, "1 N 2"]:
+        """Binary cross-entropy of each word, summed by sentence."""
+        self.generator.eval()
+        ids, seen = batch["input_ids"], batch["attention_mask"]
+        edited = fill_masks(self.generator, ids, seen, mask(batch, self.tokens)["input_ids"])
+        embedded = self.discriminator.get_input_embeddings()(edited)
+        embedded = torch.cat([vectors[:, None].to(embedded.dtype), embedded[:, 1:]], dim=1)
+        read = self.discriminator(inputs_embeds=embedded, attention_mask=seen)
+        logits = self.replaced(read.last_hidden_state)[..., 0].float()
+        counted = seen.clone()
+        counted[:, 0] = 0  # [CLS] is the vector
+        wrong = (edited != ids).float()
+        losses = F.binary_cross_entropy_with_logits(logits, wrong, reduction="none")
+        return sums_by_sentence(losses, counted)
+
+    @term(reads_text=True)
+    def rtd(self, outputs: ReplacedOutputs, step: StepContext) -> Float[Tensor, ""]:
+        """A mean over words."""
+        return token_mean(outputs.detection)

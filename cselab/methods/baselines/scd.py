@@ -1,0 +1,81 @@
+"""SCD, Self-Contrastive Decorrelation (Klein and Nabi 2022): no negatives, and two views under
+different dropout."""
+
+import itertools
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Float
+from pydantic import Field
+from torch import Tensor, nn
+
+from cselab.losses import barlow_twins
+from cselab.methods.base import Batch, SentenceOutputs
+from cselab.methods.context import StepContext
+from cselab.methods.registry import register
+from cselab.methods.simcse import SimCSE
+from cselab.methods.terms import TermConfig, Terms, term
+from cselab.models import SentenceEncoder
+from cselab.models.dropout import dropout_rate
+
+
+@dataclass(frozen=True, kw_only=True)
+class ProjectedOutputs(SentenceOutputs):
+    """Also the wide projection, (2, N, D)."""
+
+    projected: Tensor
+
+
+class Decorrelation(TermConfig):
+    """Barlow Twins on the projection."""
+
+    weight: float = Field(0.005, ge=0)
+    off_diagonal: float = 0.013
+
+
+@register("scd")
+class SCD(SimCSE):
+    """A sentence's views under little and under much dropout are pushed apart (the shared term
+    "self_contrast"), while each feature of a wide projection is held to itself in the other view,
+    and away from the other features (https://arxiv.org/abs/2203.07847).
+
+    Rates, weights and the projector are those for BERT-base; the released code divides the cosine
+    by the temperature as well. The encoder runs once a rate.
+    """
+
+    class Config(SimCSE.Config):
+        terms: Terms = {"self_contrast": 1, "decorrelation": 0.005}
+        low_dropout: float = Field(0.05, ge=0, lt=1)
+        high_dropout: float = Field(0.15, ge=0, lt=1)
+        projection: int = Field(4096, ge=1)
+        """Width of the projector's layers."""
+
+    paper_row = "SCD-BERT"
+
+    def __init__(self, encoder: SentenceEncoder, config: Config):
+        super().__init__(encoder, config)
+        wide = config.projection
+        sizes = itertools.pairwise((encoder.backbone.config.hidden_size, wide, wide))
+        hidden: list[nn.Module] = []
+        for a, b in sizes:
+            hidden += [nn.Linear(a, b, bias=False), nn.BatchNorm1d(b), nn.ReLU()]
+        self.projector = nn.Sequential(*hidden, nn.Linear(wide, wide, bias=False))
+
+    def rows(self, batch: Batch) -> SentenceOutputs:
+        views = []
+        for view, rate in enumerate((self.settings.low_dropout, self.settings.high_dropout)):
+            with dropout_rate(self.encoder, rate):
+                views.append(self.project(self.texts(batch, view)))
+        vectors = torch.cat(views)
+        if "decorrelation" not in self.terms:
+            return SentenceOutputs(vectors)
+        return ProjectedOutputs(vectors, projected=self.projector(vectors))
+
+    def clean(self, batch: Batch) -> SentenceOutputs:
+        return super().rows(self.texts(batch))
+
+    @term(Decorrelation, reads_text=True)
+    def decorrelation(self, outputs: ProjectedOutputs, step: StepContext) -> Float[Tensor, ""]:
+        """Barlow Twins on the projection."""
+        off_diagonal = self.terms["decorrelation"].off_diagonal
+        return barlow_twins(*outputs.projected, off_diagonal_weight=off_diagonal)

@@ -1,0 +1,175 @@
+"""SIF: the weighted mean of word vectors without their common direction.
+
+Word vectors are from counts, the truncated SVD of the PPMI matrix (Levy and Goldberg 2014,
+https://papers.nips.cc/paper/5477-neural-word-embedding-as-implicit-matrix-factorization).
+"""
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from jaxtyping import Float
+from pydantic import Field
+from scipy import sparse
+from torch import Tensor
+from transformers import PreTrainedTokenizerBase
+
+from cselab.config import shared
+from cselab.data.token_rows import Rows
+from cselab.methods.config import MethodConfig, ModelName
+from cselab.methods.registry import register
+from cselab.methods.training_free import Materials, TrainingFree
+from cselab.models import load_backbone, load_tokenizer
+from cselab.models.texts import as_sentences, flattened, warn_of_lost_text
+
+COMMON_FROM = 50_000
+"""Number of sentences from which the common direction is computed."""
+
+
+def cooccurrence(rows: Rows, vocab_size: int, *, window: int = 5) -> sparse.csr_array:
+    """Counts of tokens i and j within `window` places in a sentence; symmetric, (vocab, vocab)."""
+    sentence: np.ndarray = np.repeat(np.arange(len(rows), dtype=np.int32), rows.lengths)
+    total = sparse.csr_array((vocab_size, vocab_size), dtype=np.float64)
+    for distance in range(1, window + 1):
+        inside = sentence[:-distance] == sentence[distance:]
+        a, b = rows.flat[:-distance][inside], rows.flat[distance:][inside]
+        pairs = sparse.coo_array((np.ones(len(a)), (a, b)), (vocab_size, vocab_size)).tocsr()
+        total = total + pairs + pairs.T
+    return total
+
+
+def ppmi_vectors(counts: sparse.csr_array, size: int, *, seed: int = 0) -> np.ndarray:
+    """Word vectors U sqrt(S) of the PPMI matrix max(0, log p(i, j) / (p(i) p(j))), (vocab, size).
+
+    Tokens without counts get zeros.
+    """
+    from sklearn.utils.extmath import randomized_svd  # here: a notebook starts sooner
+
+    counts = counts.tocoo()
+    total = counts.data.sum()
+    marginal = np.bincount(counts.row, counts.data, counts.shape[0])
+    pmi = np.log(counts.data * total / (marginal[counts.row] * marginal[counts.col]))
+    keep = pmi > 0
+    matrix = sparse.csr_array((pmi[keep], (counts.row[keep], counts.col[keep])), counts.shape)
+    u, s, _ = randomized_svd(matrix, size, n_iter=4, random_state=seed)
+    return u * np.sqrt(s)
+
+
+def sif_weights(rows: Rows, vocab_size: int, special: list[int], *, a: float = 1e-3) -> np.ndarray:
+    """SIF weights a / (a + p(w)) from the share p(w) of each token in the text, (vocab,).
+
+    Arora et al. 2017, https://openreview.net/forum?id=SyK00v5xx.
+
+    Args:
+        rows: The tokenised text.
+        vocab_size: Number of tokens in the vocabulary.
+        special: Ids of special tokens, whose weight is 0.
+        a: The smaller, the less a frequent word weighs.
+    """
+    counts = np.bincount(rows.flat, minlength=vocab_size).astype(np.float64)
+    counts[special] = 0
+    weights = a / (a + counts / counts.sum())
+    weights[special] = 0
+    return weights
+
+
+class SifMean:
+    """SIF encoder: mean of `a / (a + p(w)) v(w)` over tokens, minus its common direction.
+
+    Arora et al. 2017, https://openreview.net/forum?id=SyK00v5xx.
+
+    Args:
+        vectors: Word vectors, (vocab, d) float32.
+        weights: (vocab,), 0 for special tokens.
+        direction: (d,), of unit length.
+        tokenizer: The tokenizer of this vocabulary.
+    """
+
+    def __init__(
+        self,
+        vectors: Tensor,
+        weights: Tensor,
+        direction: Tensor,
+        tokenizer: PreTrainedTokenizerBase,
+    ):
+        self.vectors, self.weights, self.direction = vectors, weights, direction
+        self.tokenizer = tokenizer
+
+    @classmethod
+    def fit(
+        cls,
+        rows: Rows,
+        tokenizer: PreTrainedTokenizerBase,
+        *,
+        size: int,
+        a: float = 1e-3,
+        seed: int = 0,
+    ) -> "SifMean":
+        """Compute word vectors, frequencies and the common direction of a tokenised text.
+
+        The vectors are the truncated SVD of the PPMI matrix with window 5. The direction is that of
+        this text; the paper's released code takes it from the test set.
+
+        Args:
+            rows: The text.
+            tokenizer: What tokenised it.
+            size: Dimensions of the vectors.
+            a: As in `sif_weights`.
+            seed: Seed of the SVD, and of the sentences that the direction is computed from.
+        """
+        weights = sif_weights(rows, len(tokenizer), tokenizer.all_special_ids, a=a)
+        vectors = ppmi_vectors(cooccurrence(rows, len(tokenizer)), size, seed=seed)
+        tensors = torch.tensor(vectors).float(), torch.tensor(weights).float()
+        model = cls(*tensors, torch.zeros(size), tokenizer)
+        sample = np.random.default_rng(seed).permutation(len(rows))[:COMMON_FROM]
+        ids = [rows.flat[rows.starts[i] : rows.starts[i + 1]].tolist() for i in sample]
+        model.direction = torch.linalg.svd(model.means(ids), full_matrices=False).Vh[0]
+        return model
+
+    def means(self, ids: list[list[int]]) -> Float[Tensor, "n d"]:
+        """Weighted means of token lists, with their common direction."""
+        flat = torch.tensor([token for row in ids for token in row], dtype=torch.long)
+        lengths = torch.tensor([len(row) for row in ids], dtype=torch.long)
+        offsets = lengths.cumsum(0) - lengths
+        sums = F.embedding_bag(
+            flat, self.vectors, offsets, mode="sum", per_sample_weights=self.weights[flat]
+        )
+        return sums / lengths[:, None]
+
+    def encode(self, sentences: Iterable[str]) -> Float[Tensor, "n d"]:
+        """SIF vectors of sentences, in their order."""
+        if not (sentences := as_sentences(sentences)):
+            return self.vectors.new_empty(0, len(self.direction))
+        ids = self.tokenizer(sentences, return_attention_mask=False)["input_ids"]
+        warn_of_lost_text(flattened(ids), self.tokenizer, None, "the text to encode")
+        means = self.means(ids)
+        return means - torch.outer(means @ self.direction, self.direction)
+
+
+@register("sif")
+class SIF(TrainingFree):
+    """SIF vectors of the training text, in the backbone's vocabulary and width: a lower baseline.
+
+    https://openreview.net/forum?id=SyK00v5xx
+    """
+
+    class Config(MethodConfig):
+        """The backbone, for its vocabulary and width, and the length of sentences."""
+
+        backbone: ModelName = shared("google-bert/bert-base-uncased")
+        """A shipped name, a folder, or a name on the hub."""
+        max_length: int = Field(32, ge=4)
+
+    fits = True
+
+    @classmethod
+    def encoder(cls, config: Config, materials: Materials) -> Any:
+        """A `SifMean` of the training text."""
+        folder = materials.folder(config.backbone)
+        tokenizer, width = load_tokenizer(folder), load_backbone(folder).config.hidden_size
+        rows = Rows.tokenize(materials.text(None), tokenizer, max_length=config.max_length)
+        tokens = rows.flat, rows.lengths
+        warn_of_lost_text(tokens, tokenizer, config.max_length, "the training text")
+        return SifMean.fit(rows, tokenizer, size=width)

@@ -1,0 +1,58 @@
+"""`+UC` of other encoders than JTCSE, and the students ("D") of the ensembles.
+
+RankCSE+UC is what TNCSE compares TNCSE+UC with (https://arxiv.org/abs/2503.12739, Table 1), since
+RankCSE has teachers as well.
+"""
+
+from typing import Any
+
+from pydantic import Field, create_model
+
+from cselab.methods.baselines.rankcse import RankCSE
+from cselab.methods.config import AnyMethod, Schedule
+from cselab.methods.distillation import Distilled
+from cselab.methods.edfse import EDFSE
+from cselab.methods.jtcse import JTCSE
+from cselab.methods.registry import register
+from cselab.methods.tncse import TNCSE
+from cselab.methods.uc import UC
+
+
+def variant(
+    base: Any, name: str, row: str, *, schedule: Schedule | None = None, **start: Any
+) -> Any:
+    """Register `base` with another method in the place of one that it starts from.
+
+    Args:
+        base: The method.
+        name: The name of the variant.
+        row: Its row in the papers' tables.
+        schedule: Its schedule, if it has another than `base`.
+        **start: The method that takes the place, by the name of the field.
+    """
+    ((part, method),) = start.items()
+    fields: dict[str, Any] = {part: (AnyMethod, Field(default_factory=method.Config))}
+    if schedule:
+        fields["schedule"] = (Schedule, schedule)
+    names = {
+        "__module__": __name__,
+        "__doc__": f"{row}: `{base.Config.name}` with {method.paper_row} as {part}.",
+        "Config": create_model("Config", __base__=base.Config, __module__=__name__, **fields),
+        "paper_row": row,
+    }
+    return register(name)(type(name, (base,), names))
+
+
+RATE: Schedule = Distilled.Config().schedule.model_copy(
+    update={"learning_rate": 1.5e-5}  # TNCSE supplement, Table I-1
+)
+TNCSE_UC = variant(UC, "tncse_uc", "TNCSE+UC", twin=TNCSE)
+TNCSE_UC.released = {"weight": {"roberta": 0.75}}
+RANKCSE_UC = variant(UC, "rankcse_uc", "RankCSE+UC", twin=RankCSE)
+
+variant(Distilled, "edfse_d", "EDFSE D", teacher=EDFSE)
+variant(Distilled, "tncse_d", "TNCSE D", teacher=TNCSE)
+variant(Distilled, "jtcse_d", "JTCSE D", teacher=JTCSE)
+variant(Distilled, "uc_d", "JTCSE+UC D", teacher=UC, schedule=RATE)
+variant(Distilled, "tncse_uc_d", "TNCSE+UC D", teacher=TNCSE_UC, schedule=RATE)
+variant(Distilled, "rankcse_uc_d", "RankCSE+UC D", teacher=RANKCSE_UC, schedule=RATE)

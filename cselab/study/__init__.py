@@ -1,0 +1,1 @@
+"""What the papers print, and where they differ from their released code."""

@@ -1,0 +1,127 @@
+"""Numbers of the recorded studies, for the prose of their pages, and the rows that they name."""
+
+import json
+from functools import cache
+from pathlib import Path
+
+import pandas
+
+from cselab.errors import DataError, suggest
+from cselab.evaluation import SeedComparison, compare_seeds
+from cselab.experiments.store import Store
+from cselab.reporting.recorded import methods, store
+from cselab.reporting.rows import read_rows
+
+ROOT = Path(__file__).resolve().parents[3]
+REFERENCE = ROOT / "outputs" / "reference"
+TEXTS = ("synthetic", "real")
+ON_STATES = "JTCSE on h^L, LayerNorms removed: "
+CONTRASTS = (
+    (1, "JTCSE", "sum of two towers"),
+    (2, "JTCSE", "TNCSE"),
+    (2, "JTCSE", "JTCSE, CAELs: 6"),
+    (3, "JTCSE: nce", "sum of two towers"),
+    (3, "JTCSE: nce", "JTCSE"),
+    (3, "JTCSE: icnce", "sum of two towers"),
+    (3, "JTCSE: icnce", "JTCSE"),
+    (4, "JTCSE", "JTCSE: nce,icnce"),
+    (4, "JTCSE: ictm", "sum of two towers"),
+    (5, "JTCSE", f"{ON_STATES}0"),
+    (5, f"{ON_STATES}0", f"{ON_STATES}1"),
+    (5, f"{ON_STATES}0", f"{ON_STATES}3"),
+    (6, "tower, round trips: append", "tower, round trips: twice"),
+    (6, "sum of two towers", "SimCSE"),
+    (7, "JTCSE D", "JTCSE"),
+    (7, "TNCSE D", "TNCSE"),
+    (8, "SimCSE + DCL", "SimCSE"),
+    (8, "off-dropout", "SimCSE"),
+    (9, "SimCSE", "less noise on positives"),
+    (9, "SimCSE", "more noise on positives"),
+    (10, "SimCSE", "untrained (cls)"),
+    (10, "SimCSE", "untrained (first_last)"),
+    (10, "SimCSE, pooled: first_last", "untrained (first_last)"),
+)
+"""The front page's table: the number of a finding, and two rows whose difference it is about."""
+
+
+def difference(name: str, better: str, than: str, measure: str = "test") -> SeedComparison:
+    """`better` minus `than` in a store, over the seeds that both have.
+
+    Raises DataError for a label without rows, with the nearest.
+    """
+    one, two = (scores(name, label, measure) for label in (better, than))
+    seeds = one.index.intersection(two.index)
+    return compare_seeds(one[seeds], two[seeds])
+
+
+def gain(name: str, better: str, than: str, measure: str = "test") -> str:
+    """A `difference` in points with its 95 % interval: "+0.52 [+0.24, +0.81]"."""
+    found = difference(name, better, than, measure)
+    return f"{found.mean:+.2f} [{found.low:+.2f}, {found.high:+.2f}]"
+
+
+def mean(name: str, label: str, measure: str = "test") -> str:
+    """Format the mean score of a label in a store."""
+    return f"{scores(name, label, measure).mean():.1f}"
+
+
+def setting(grid: str, label: str, path: str) -> str:
+    """Format a setting of a label in a grid."""
+    return f"{methods(grid)[label].value_at(tuple(path.split('.'))):g}"
+
+
+def repeated(grid: str) -> str:
+    """Describe the differences of runs of a grid that were made again, on this or another
+    machine."""
+    stores = [Store(store(name)) for name in (grid, f"{grid}-again")]
+    chosen, run = "measure == 'test' and task == 'average'", ["label", "seed"]
+    first, again = (of.scores().query(chosen).set_index(run).value for of in stores)
+    here, there = (hardware(of.runs().set_index(run)) for of in stores)
+    gap = (first - again).dropna().abs()
+    moved = here[gap.index] != there[gap.index]
+    machines = {"another machine": gap[moved], "the same machine": gap[~moved]}
+    return "; ".join(
+        f"{_runs(gaps)} made again on {machine} differ by {gaps.mean():.3f} points in the mean and "
+        f"{gaps.max():.3f} at most"
+        for machine, gaps in machines.items()
+        if len(gaps)
+    )
+
+
+def _runs(gaps: pandas.Series) -> str:
+    """Name the runs' rows, or their number if there are more than three."""
+    labels = sorted(set(gaps.index.get_level_values("label")))
+    rows = ", ".join(labels) if len(labels) < 4 else f"of {len(labels)} rows"
+    return f"{len(gaps)} runs ({rows})"
+
+
+def caption_pairs(name: str) -> str:
+    """Number of test pairs of a store that are captions: "7,802 of 18,850"."""
+    rows = rows_of(name)
+    run = rows[(rows.label == rows.label.iloc[0]) & (rows.seed == rows.seed.iloc[0])]
+    sizes = run[run.task != "average"].groupby("measure").n.sum()
+    return f"{sizes['test'] - sizes['no captions']:,.0f} of {sizes['test']:,.0f}"
+
+
+def hardware(runs: pandas.DataFrame) -> pandas.Series:
+    """Machine of each run of a store; "" of a failed run."""
+    return runs.environment.map(lambda text: json.loads(text or "{}").get("hardware", ""))
+
+
+def scores(name: str, label: str, measure: str = "test") -> pandas.Series:
+    """Averages of a label by seed; dev has one task. Raises DataError for a label without rows."""
+    rows = rows_of(name)
+    found = rows[(rows.label == label) & (rows.measure == measure)]
+    if measure != "dev":
+        found = found[found.task == "average"]
+    if found.empty:
+        raise DataError(
+            f"no recorded {measure} of {label!r} in {name}; {suggest(label, rows.label)}"
+        )
+    return found.set_index("seed").value
+
+
+@cache
+def rows_of(name: str) -> pandas.DataFrame:
+    """Rows of a store, read once."""
+    return read_rows(store(name))

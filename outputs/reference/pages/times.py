@@ -1,0 +1,39 @@
+"""The running times that notebooks print: `python outputs/reference/pages/times.py RUN` reads a
+finished run of the workbook and writes them to outputs/reference/times.json.
+
+Memory and the times of the other profiles are kept as they are; so are those of notebooks that were
+not run, if the machine is the same. A new notebook needs an entry, written by hand.
+"""
+
+import json
+import sys
+from pathlib import Path
+
+TIMES = Path(__file__).resolve().parents[1] / "times.json"
+
+
+def main(run: Path) -> None:
+    """Write the times of a run of profile tiny; a notebook that failed keeps its time, where all
+    times are of one machine."""
+    record = json.loads((run / "run.json").read_text())
+    if record["given"].get("profile", "tiny") != "tiny":
+        sys.exit(f"{run} is a run of profile {record['given']['profile']}; expected tiny")
+    times = json.loads(TIMES.read_text())
+    row = json.loads((run / "results.jsonl").read_text().splitlines()[0])
+    done = {stem for stem, outcome in record["outcomes"].items() if not outcome["failure"]}
+    if row["hardware"] != times["machine"] and (kept := times["notebooks"].keys() - done):
+        sys.exit(f"{row['hardware']} is another machine; time {', '.join(sorted(kept))} there too")
+    for stem, outcome in record["outcomes"].items():
+        if stem not in done & times["notebooks"].keys():
+            continue
+        seconds = outcome["seconds"]
+        minutes = f"{seconds / 60:.1f} minutes"
+        times["notebooks"][stem]["tiny"]["time"] = (
+            minutes if seconds >= 90 else f"{10 * round(seconds / 10)} s"
+        )
+    times["machine"] = row["hardware"]
+    TIMES.write_text(json.dumps(times, indent=1, ensure_ascii=False) + "\n")
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))
