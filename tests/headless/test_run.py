@@ -506,7 +506,7 @@ def test_odd_names_and_damaged_leftovers(tmp_path):
         "from IPython.display import display\n"
         "display({'application/vnd.plotly.v1+json': {'data': []}}, raw=True)"
     )
-    links = f"# A\n[there](<{two}>), [part](./{quote(one)}#part), [none](03_c.ipynb#a)"
+    links = f"# A\n[there]({quote(two)}), [part](./{quote(one)}#part), [none](03_c.ipynb#a)"
     notebook(tmp_path, one, half + f"file.write({DAMAGED['cut off']!r})", figure, title=links)
     notebook(tmp_path, two, half + f"file.write({WHOLE + chr(10)!r})", "print(seed)")
     for name in (one, two):
