@@ -12,11 +12,11 @@ from pathlib import Path
 from browsers import browser
 from transformers import BertConfig, BertModel
 
-from cselab.headless.page import write_widget
 from cselab.methods import create, registered
 from cselab.models import SentenceEncoder, TwinEncoder, load_backbone, load_tokenizer
-from cselab.widgets import AttentionInspector, CaelExplorer, LossPlayground, NormExplorer
-from cselab.widgets.widget import Widget
+from cselab.workbook.headless.page import write_widget
+from cselab.workbook.widgets import AttentionInspector, CaelExplorer, LossPlayground, NormExplorer
+from cselab.workbook.widgets.widget import Widget
 
 BACKBONE = Path(__file__).resolve().parents[1] / "data" / "backbones" / "tiny-bert"
 SENTENCE = "A man in a red shirt is playing the guitar on a stage."

@@ -20,10 +20,10 @@ from transformers import BertConfig, BertModel
 
 from cselab.experiments import doctor
 from cselab.experiments.environment import environment_stamp
-from cselab.headless.page import write_widget
 from cselab.models import SentenceEncoder, load_tokenizer
 from cselab.paths import project_path
-from cselab.widgets import AttentionInspector
+from cselab.workbook.headless.page import write_widget
+from cselab.workbook.widgets import AttentionInspector
 
 RESULTS = project_path("outputs/reference/viewers.json")
 SENTENCE = "A man in a red shirt is playing the guitar on a stage while two dogs run after a ball."

@@ -14,7 +14,7 @@ def open_lab(notebook: str, **parameters: Any):
     Imported late, so that the command line is quick.
     """
     from cselab.experiments.lab import open_lab
-    from cselab.plots.theme import use_theme
+    from cselab.workbook.plots.theme import use_theme
 
     use_theme()
     return open_lab(notebook, **parameters)

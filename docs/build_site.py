@@ -15,7 +15,7 @@ import sys
 from collections.abc import Collection
 from pathlib import Path
 
-from cselab.headless.page import with_equations
+from cselab.workbook.headless.page import with_equations
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = ROOT / "outputs" / "docs" / "pages"
@@ -45,9 +45,9 @@ PACKAGES = (
     "cselab.evaluation",
     "cselab.analysis",
     "cselab.experiments",
-    "cselab.plots",
-    "cselab.widgets",
-    "cselab.course",
+    "cselab.workbook.plots",
+    "cselab.workbook.widgets",
+    "cselab.workbook.course",
 )
 """Packages whose `__all__` is the library."""
 SHIM = "https://unpkg.com/iframe-worker/shim"
@@ -77,8 +77,9 @@ def copy(source: Path, target: Path, executed: Collection[str]) -> None:
 
 def homes(package: str) -> dict[str, str]:
     """Names that the modules of a package define at their top, each with its module."""
-    modules = {}
-    for path in sorted((ROOT / Path(*package.split("."))).rglob("*.py")):
+    modules: dict[str, str] = {}
+    root = ROOT / Path(*package.split("."))
+    for path in sorted(root.rglob("*.py")) or [root.with_suffix(".py")]:
         module = ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
         for node in ast.parse(path.read_text(encoding="utf-8")).body:
             if isinstance(node, (ast.FunctionDef, ast.ClassDef)):

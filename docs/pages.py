@@ -15,7 +15,7 @@ import jinja2
 
 from cselab.experiments.run import configure
 from cselab.methods import Method, method_names, registered
-from cselab.reporting.paper_vs_code import released_settings, rows
+from cselab.study.paper_vs_code import released_settings, rows
 
 FOLDER = Path(__file__).resolve().parent
 PAGES = ("methods.md", "paper-vs-code.md")

@@ -12,11 +12,12 @@ import jinja2
 import plotly.graph_objects as go
 import torch
 
-from cselab import evaluation, plots
-from cselab.headless.page import write_html
+from cselab import evaluation
 from cselab.losses import info_nce
-from cselab.reporting import recorded
-from cselab.reporting.papers import SEED_SPREAD
+from cselab.study import recorded
+from cselab.study.papers import SEED_SPREAD
+from cselab.workbook import plots
+from cselab.workbook.headless.page import write_html
 
 FOLDER = Path(__file__).resolve().parent
 TARGET = FOLDER.parent / "outputs" / "docs" / "slides.html"

@@ -9,7 +9,7 @@ from transformers import PreTrainedTokenizerBase, RobertaConfig, RobertaForMaske
 from transformers.models.roberta.modeling_roberta import RobertaPooler
 
 from cselab.data.synthetic import sentences
-from cselab.pretraining.tokenizer import train_byte_tokenizer
+from cselab.study.pretraining.tokenizer import train_byte_tokenizer
 
 SHAPES = {
     "small": {"hidden_size": 32, "num_attention_heads": 4, "intermediate_size": 64},

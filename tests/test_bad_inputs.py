@@ -41,7 +41,7 @@ from cselab.errors import CselabError
 from cselab.experiments import configure
 from cselab.experiments.store import Store
 from cselab.models import Ensemble, SentenceEncoder, TwinEncoder, export, load, load_decoder
-from cselab.widgets import AttentionInspector, NormExplorer
+from cselab.workbook.widgets import AttentionInspector, NormExplorer
 
 QUICK = {"sentences": 60, "dev_pairs": 12, "synthetic_pairs": 40, "triplets": 10, "device": "cpu"}
 BATCHES = {"batch_size": 8, "towers": {"batch_size": 8}}

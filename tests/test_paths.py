@@ -7,8 +7,8 @@ import pytest
 
 from cselab.errors import SettingsError
 from cselab.experiments import configure
-from cselab.headless.parameters import absolute_paths
 from cselab.paths import absolute, replacing
+from cselab.workbook.headless.parameters import absolute_paths
 
 
 def test_a_path_in_a_setting_is_absolute_and_a_name_stays_a_name(tmp_path, monkeypatch):

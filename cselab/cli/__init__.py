@@ -18,7 +18,7 @@ import typer
 from cselab.cli import encoders, methods, workbook
 from cselab.errors import CselabError, no_space
 from cselab.paths import VARIABLES, absolute, expanded
-from cselab.pretraining import commands as pretraining
+from cselab.study.pretraining import commands as pretraining
 
 app = typer.Typer(
     no_args_is_help=True,

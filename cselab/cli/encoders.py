@@ -68,7 +68,7 @@ def mteb(
     cselab mteb my-encoder --benchmark jtcse-classification --hub    Table II, from the hub
     """
     from cselab.data.hub import model_folder
-    from cselab.reporting.mteb_report import evaluate_folder
+    from cselab.study.mteb_report import evaluate_folder
 
     report = evaluate_folder(
         model_folder(encoder, hub=hub, setting="encoder"),

@@ -134,8 +134,8 @@ def sweep(
     from cselab.experiments.cluster import connected
     from cselab.experiments.grid import expand, module_files, read_grid
     from cselab.experiments.sweep import sweep as run_sweep
-    from cselab.headless.runner import find_parameters
     from cselab.methods.registry import registered_by
+    from cselab.workbook.headless.runner import find_parameters
 
     modules = [absolute(name) for name in method or () if name.endswith(".py")]
     named = [name for name in method or () if not name.endswith(".py")]
@@ -199,7 +199,7 @@ def report(
     cselab report --against sum --only "jtcse*" --only sum
     cselab report --claims outputs/reference/claims.toml           each with its verdict
     """
-    from cselab.reporting.report import write_report
+    from cselab.study.report import write_report
 
     store, folder = store or outputs / STORE, folder or outputs / "report"
     print(write_report(store, folder, against=against, only=only or ("*",), claims=claims))
@@ -217,8 +217,8 @@ def grade(
     cselab grade my_method.py
     cselab grade my_method.py --seeds 201-205
     """
-    from cselab.course.grade import grade as grade_method
     from cselab.experiments.grid import parse_seeds
+    from cselab.workbook.course.grade import grade as grade_method
 
     settings = parsed(given_settings(parameter, taken=("profile", "seed", "seeds")))
     print(grade_method(method_file, seeds=parse_seeds(seeds), profile=profile, settings=settings))

@@ -50,10 +50,10 @@ def run(
     cselab run --profile small -p data_dir=~/data     real sentences and tests
     cselab run --resume 20260131-093000               what is left of that run
     """
-    from cselab.headless.parameters import absolute_paths
-    from cselab.headless.record import read_record
-    from cselab.headless.runner import find_notebooks
-    from cselab.headless.runner import run as run_notebooks
+    from cselab.workbook.headless.parameters import absolute_paths
+    from cselab.workbook.headless.record import read_record
+    from cselab.workbook.headless.runner import find_notebooks
+    from cselab.workbook.headless.runner import run as run_notebooks
 
     given = given_settings(parameter, taken=(*OF_OUTPUTS, *(("profile",) if profile else ())))
     given = {key: absolute_paths(key, value) for key, value in given.items()}
@@ -135,8 +135,8 @@ def doctor(
 
 def list_notebooks() -> None:
     """Show the notebooks and their parameters with their defaults."""
-    from cselab.headless.parameters import read_parameters
-    from cselab.headless.runner import find_notebooks, title_of
+    from cselab.workbook.headless.parameters import read_parameters
+    from cselab.workbook.headless.runner import find_notebooks, title_of
 
     for notebook in find_notebooks(notebooks_folder()):
         print(title_of(notebook))

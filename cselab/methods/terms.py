@@ -108,8 +108,8 @@ def term(
         config: The term's configuration, if it has hyperparameters.
         reads_text: Whether the term reads more of the text than the vectors of the method's spaces,
             so that it cannot move bare points.
-        script: The function of `cselab/browser/losses.js` that computes it on a page without a
-            kernel.
+        script: The function of `losses.js` (`cselab/workbook/browser`) that computes it on a page
+            without a kernel.
         script_settings: The method's settings that this function reads.
 
     Examples:

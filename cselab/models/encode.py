@@ -7,11 +7,13 @@ from typing import Any, Protocol, runtime_checkable
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
-from transformers import PreTrainedTokenizerBase
+from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from cselab.errors import DataError
 from cselab.models.backbone import longest_input, longest_text
 from cselab.models.texts import as_sentences, flattened, warn_of_lost_text
+
+ANALYSED_AT_ONCE = 64
 
 
 @runtime_checkable
@@ -131,3 +133,37 @@ def _batches(order: list[int], ids: list[list[int]], tokens_per_batch: int) -> I
         size = max(1, tokens_per_batch // len(ids[order[start]]))
         yield order[start : start + size]
         start += size
+
+
+def token_batches(
+    tokenizer: PreTrainedTokenizerBase,
+    sentences: Iterable[str],
+    model: PreTrainedModel,
+    *,
+    max_length: int | None = None,
+) -> Iterator[dict[str, Tensor]]:
+    """`input_ids` and `attention_mask` of 64 sentences at a time, in order, truncated.
+
+    Args:
+        tokenizer: The model's.
+        sentences: Any number of sentences.
+        model: The model that reads the batches, on its device.
+        max_length: Tokens of a sentence; None: as many as `longest_text` says.
+
+    Raises:
+        DataError: As `as_sentences`, and without a sentence.
+    """
+    sentences = as_sentences(sentences, "the analysis")
+    if not sentences:
+        raise DataError("the analysis takes at least one sentence, got none")
+    for start in range(0, len(sentences), ANALYSED_AT_ONCE):
+        batch = tokenizer(
+            sentences[start : start + ANALYSED_AT_ONCE],
+            padding=True,
+            padding_side="right",
+            truncation=True,
+            max_length=max_length or longest_text(model, tokenizer),
+            return_tensors="pt",
+            return_token_type_ids=False,
+        ).to(model.device)
+        yield {name: batch[name] for name in ("input_ids", "attention_mask")}

@@ -1,1 +1,1 @@
-"""What the papers print, and where they differ from their released code."""
+"""The study: what the papers print, claims, recorded tables, paper vs. code, pretraining."""

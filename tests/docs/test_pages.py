@@ -12,9 +12,9 @@ import pytest
 
 from cselab.evaluation.mteb_data import FEEDS
 from cselab.experiments.grid import expand, read_grid
-from cselab.headless.runner import find_parameters
 from cselab.methods import method_names, registry
-from cselab.reporting.mteb_benchmarks import GROUPS, OFFLINE, TABLES
+from cselab.study.mteb_benchmarks import GROUPS, OFFLINE, TABLES
+from cselab.workbook.headless.runner import find_parameters
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 HOW_TO = sorted((DOCS / "how-to").glob("*.md"))

@@ -7,8 +7,8 @@ import pytest
 
 from cselab.errors import CselabError, SettingsError
 from cselab.experiments.grid import expand, parse_seeds, read_grid
-from cselab.headless.runner import find_parameters
 from cselab.methods import registry
+from cselab.workbook.headless.runner import find_parameters
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ import pytest
 from cselab.errors import SettingsError
 from cselab.experiments import configure
 from cselab.methods import method_names, registered
-from cselab.reporting import paper_vs_code
+from cselab.study import paper_vs_code
 
 ROBERTA = {"backbone": "FacebookAI/roberta-base"}
 TWINS = {

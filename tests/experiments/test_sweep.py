@@ -25,7 +25,7 @@ from cselab.experiments.sweep import (
     sweep,
     train_and_measure,
 )
-from cselab.headless.runner import find_parameters
+from cselab.workbook.headless.runner import find_parameters
 
 SHORT = {"steps": 2, "batch_size": 8, "eval_every": 2}
 QUICK = {

@@ -41,7 +41,7 @@ from transformers import (
 from transformers.models.m2m_100.tokenization_m2m_100 import FAIRSEQ_LANGUAGE_CODES
 
 from cselab.data.synthetic import sentences, triplets
-from cselab.pretraining.tokenizer import train_tokenizer
+from cselab.study.pretraining.tokenizer import train_tokenizer
 
 WIDTH, LAYERS, DECODER_LAYERS = 32, 12, 4
 """Encoders are as deep as the public ones: divisors of the depth place cross-attention layers."""

@@ -6,7 +6,7 @@ from cselab.data.sources import embedded_dir
 from cselab.errors import SettingsError
 from cselab.models import load_tokenizer
 from cselab.models.prompts import PROMPTS, fill_prompt, prompt_template
-from cselab.pretraining.tokenizer import train_byte_tokenizer
+from cselab.study.pretraining.tokenizer import train_byte_tokenizer
 
 
 @pytest.fixture(scope="module")

@@ -7,15 +7,17 @@ from pathlib import Path
 import nbformat
 import pytest
 
-from cselab import analysis, evaluation, losses, plots, widgets
+import cselab.analysis
+from cselab import evaluation, losses
 from cselab.experiments import Lab
 from cselab.experiments.run import setting_names
-from cselab.headless.parameters import read_parameters
-from cselab.reporting import paper_vs_code
+from cselab.study import paper_vs_code
+from cselab.workbook import plots, widgets
+from cselab.workbook.headless.parameters import read_parameters
 
 ROOT = Path(__file__).resolve().parents[2]
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
-LONGEST_CELL = 25
+LONGEST_CELL = 27
 OWN_PARAMETERS = {"seeds", "checkpoints", "tasks", "pivot_i", "pivot_ii", "entry", "leaderboard"}
 """Read by a notebook's own cells; all others are settings."""
 
@@ -86,7 +88,7 @@ def test_every_parameter_is_used_and_takes_every_setting(notebook):
 def test_code_in_the_text_knows_the_library(notebook):
     """Prevents a solution that nobody executes from calling what no longer has that name."""
     modules = {
-        "analysis": analysis,
+        "analysis": cselab.analysis,
         "evaluation": evaluation,
         "lab": Lab,
         "losses": losses,

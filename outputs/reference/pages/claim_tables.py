@@ -6,8 +6,8 @@ import pandas
 from result_values import CONTRASTS, REFERENCE, TEXTS, gain, rows_of
 
 from cselab.experiments.grid import parse_seeds, read_grid
-from cselab.reporting import recorded
-from cselab.reporting.claims import (
+from cselab.study import recorded
+from cselab.study.claims import (
     CONTRADICTED,
     EQUAL,
     NO_EFFECT,
@@ -19,7 +19,7 @@ from cselab.reporting.claims import (
     read_claims,
     shown_claims,
 )
-from cselab.reporting.tables import read_tables
+from cselab.study.tables import read_tables
 
 CLAIMS = REFERENCE / "claims.toml"
 GRIDS = tuple(recorded.CLAIMS.values())

@@ -5,8 +5,9 @@ from pathlib import Path
 
 from pictures import draw_widgets
 
-from cselab import open_lab, widgets
+from cselab import open_lab
 from cselab.methods import create
+from cselab.workbook import widgets
 
 GALLERY = Path(__file__).resolve().parents[1] / "gallery"
 SENTENCE = "This is an example sentence for visualizing attention scores."

@@ -11,8 +11,8 @@ from PIL import Image
 from playwright.sync_api import Page, sync_playwright
 
 from cselab.experiments import doctor
-from cselab.headless.page import write_widget
-from cselab.widgets.widget import Widget
+from cselab.workbook.headless.page import write_widget
+from cselab.workbook.widgets.widget import Widget
 
 TALLEST = 1000
 """Pixels of a widget's picture; what is below is cut off."""

@@ -8,9 +8,9 @@ from plotly.subplots import make_subplots
 from second_backbone import climb_figure
 from speed_tables import benchmarks, sweep
 
-from cselab.plots.figures import name_rows
-from cselab.plots.theme import PALETTE, use_theme
-from cselab.reporting.claims import MARGIN, VERDICTS, read_claims
+from cselab.study.claims import MARGIN, VERDICTS, read_claims
+from cselab.workbook.plots.figures import name_rows
+from cselab.workbook.plots.theme import PALETTE, use_theme
 
 EDGE = 4
 """Points beyond which a value is drawn at the edge."""

@@ -10,9 +10,9 @@ from result_values import TEXTS, hardware
 from second_backbone import climb, climbs
 
 from cselab.experiments.store import Store
-from cselab.reporting import papers
-from cselab.reporting.recorded import store
-from cselab.reporting.tables import printed_averages, read_tables
+from cselab.study import papers
+from cselab.study.recorded import store
+from cselab.study.tables import printed_averages, read_tables
 
 GRIDS = (
     "real-climb",

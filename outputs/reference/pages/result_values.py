@@ -9,8 +9,8 @@ import pandas
 from cselab.errors import DataError, suggest
 from cselab.evaluation import SeedComparison, compare_seeds
 from cselab.experiments.store import Store
-from cselab.reporting.recorded import methods, store
-from cselab.reporting.rows import read_rows
+from cselab.study.recorded import methods, store
+from cselab.study.rows import read_rows
 
 ROOT = Path(__file__).resolve().parents[3]
 REFERENCE = ROOT / "outputs" / "reference"

@@ -23,10 +23,10 @@ from result_values import REFERENCE, ROOT
 
 from cselab.evaluation import seeds_needed
 from cselab.experiments.store import Store
-from cselab.reporting.claims import MARGIN
-from cselab.reporting.papers import SEED_SPREAD
-from cselab.reporting.recorded import store
-from cselab.reporting.texts import markdown
+from cselab.study.claims import MARGIN
+from cselab.study.papers import SEED_SPREAD
+from cselab.study.recorded import store
+from cselab.study.texts import markdown
 
 TEMPLATES = Path(__file__).resolve().parent
 PAGES = {path.name: REFERENCE / path.stem for path in sorted(TEMPLATES.glob("*.md.j2"))}

@@ -7,9 +7,9 @@ import pandas
 import plotly.graph_objects as go
 from result_values import REFERENCE
 
-from cselab import plots
 from cselab.experiments.store import Store
-from cselab.reporting.recorded import store
+from cselab.study.recorded import store
+from cselab.workbook import plots
 
 PAPERS = {"learning_rate": 3e-05, "temperature": 0.05, "dropout": 0.1, "head": "none"}
 WIKIPEDIA, CAPTIONS = "wiki1m-piece,wikipedia-2014", "multi30k-captions"

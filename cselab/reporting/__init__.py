@@ -1,1 +1,0 @@
-"""Reporting: tables of stores, claims of papers, what the papers print, paper versus code."""

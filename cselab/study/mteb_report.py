@@ -1,0 +1,92 @@
+"""Evaluate an encoder's folder with mteb, and write its results beside the papers' tables."""
+
+import re
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import torch
+
+from cselab.data.fingerprints import folder_hash
+from cselab.errors import DataError, SettingsError
+from cselab.evaluation.mteb_feed import feed
+from cselab.evaluation.mteb_run import kept_results, run_mteb
+from cselab.evaluation.mteb_tasks import find_tasks, in_languages
+from cselab.models import load
+from cselab.study.mteb_benchmarks import OFFLINE, benchmark_tasks
+from cselab.study.mteb_tables import NAMES, beside_table, scores, tables_with
+
+
+def evaluate_folder(
+    encoder: Path,
+    results: Path,
+    *,
+    benchmark: str | None = None,
+    tasks: Sequence[str] = (),
+    languages: Sequence[str] = (),
+    pooling: str | None = None,
+    folder: Path | None = None,
+    hub: bool = False,
+    name: str | None = None,
+    say: Callable[[str], None] = print,
+) -> Path:
+    """Evaluate the encoder in a folder on a benchmark or on tasks, and write its tables.
+
+    Result files are below `results` in mteb's layout, by the encoder's name and a revision: the
+    fingerprint of its folder, and "hub" or "local" for the data. The revision of the data, or its
+    fingerprint, is in each file. A run that was killed goes on where it was.
+
+    Args:
+        encoder: Folder of the encoder.
+        benchmark: As in `benchmark_tasks`; "offline" without tasks.
+        tasks, languages: As in `find_tasks`; tasks stand in for a benchmark.
+        pooling: As in `cselab.load`.
+        folder: A data folder.
+        hub: Whether mteb loads its own data.
+        name: Name of the encoder; by default, that of its folder.
+        say: Function that is called with a line per task, and with the tables.
+
+    Returns:
+        The folder of the tables, which have all its results, also those of earlier runs.
+
+    Raises:
+        SettingsError: Before anything is computed, as the others, for an unknown benchmark, task or
+            language, a benchmark beside tasks, the hub beside a data folder, and a bad name.
+        ModelError: For a folder without an encoder.
+        DataError: For a damaged result file, and where no task has data.
+    """
+    if benchmark and tasks:
+        raise SettingsError("give a benchmark or tasks, not both")
+    if hub and folder:
+        raise SettingsError("give the hub or a data folder, not both: with the hub, mteb loads all")
+    if name and not re.fullmatch(r"[\w.+-]+", name):
+        raise SettingsError(f"name {name!r}: expected letters, digits and . _ + -")
+    asked = find_tasks(list(tasks) or benchmark_tasks(benchmark or OFFLINE))
+    chosen = in_languages(asked, languages) if languages else asked
+    for task in asked:
+        if task not in chosen:
+            say(f"{task.metadata.name} has none of the languages: left out")
+    model = load(encoder, pooling=pooling).to("cuda" if torch.cuda.is_available() else "cpu")
+    lacking: list[str] = []
+    if not hub:
+        chosen, lacking = feed(chosen, folder)
+    for line in lacking:
+        say(line)
+    if not chosen:
+        raise DataError("no task is left to evaluate; the lines above say what each needs")
+    path = encoder.resolve()
+    name = name or (path.parent.name if path.name == "encoder" else path.name)
+    parts = [folder_hash(encoder)[:12], *filter(None, [pooling]), "hub" if hub else "local"]
+    revision = "-".join(parts)
+    if not run_mteb(model, chosen, results, name=name, revision=revision, say=say):
+        raise DataError("no task was evaluated; the lines above say why")
+    done = kept_results(results, name=name, revision=revision)
+    tables = results / "tables" / f"{name}-{revision}"
+    tables.mkdir(parents=True, exist_ok=True)
+    label = f"{name} ({pooling})" if pooling else name
+    scores(done, label).to_csv(tables / "scores.csv", index=False)
+    wanted = [benchmark] if benchmark in NAMES else []
+    for table in dict.fromkeys([*wanted, *tables_with(done)]):
+        beside = beside_table(table, done, label)
+        beside.frame.to_csv(tables / f"{table}.csv")
+        say(f"\n{beside}")
+    return tables

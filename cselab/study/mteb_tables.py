@@ -1,0 +1,184 @@
+"""Results of mteb beside the papers' zero-shot tables."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pandas
+
+from cselab.errors import SettingsError, suggest
+from cselab.study import papers
+from cselab.study.mteb_benchmarks import TABLES
+
+RETRIEVAL, ZERO_SHOT = "jtcse-retrieval", "tncse-zero-shot"
+"""JTCSE's Table VII: fifteen metrics, each a mean over 45 tasks that it does not name; TNCSE's
+Table 2: the averages of its supplement's tables."""
+NAMES = (*TABLES, RETRIEVAL, ZERO_SHOT)
+
+
+@dataclass(frozen=True)
+class Beside:
+    """Our results beside a printed table.
+
+    Attributes:
+        frame: A row per printed task, a column per model, the last one ours; scores x100.
+        done: Tasks, subsets or averages of it that have a result here.
+        coverage: The same in words.
+    """
+
+    title: str
+    frame: pandas.DataFrame
+    done: int
+    coverage: str
+
+    def __str__(self) -> str:
+        shown = self.frame.to_string(float_format="{:.2f}".format, na_rep="")
+        return f"{self.title}: {self.coverage}\n{shown}"
+
+    def _repr_html_(self) -> str:
+        first = self.frame[[self.frame.columns[-1], *self.frame.columns[:-1]]]  # ours, in view
+        shown = first.to_html(float_format="{:.2f}".format, na_rep="")
+        return f"<p>{self.title}: {self.coverage}</p><div style='overflow-x: auto'>{shown}</div>"
+
+
+def beside_table(name: str, results: Sequence[Any], label: str = "here") -> Beside:
+    """Results of mteb beside a printed table.
+
+    An average of ours stands beside the printed one only if every task of it has a result, with
+    every subset; a task whose subsets are incomplete counts as missing.
+
+    Args:
+        name: One of NAMES.
+        results: mteb's `TaskResult`s.
+        label: Name of our column.
+
+    Raises:
+        SettingsError: For an unknown table.
+    """
+    if name == RETRIEVAL:
+        return _retrieval(results, label)
+    if name == ZERO_SHOT:
+        return _averages(results, label)
+    if name not in TABLES:
+        raise SettingsError(f"no table {name!r}; {suggest(name, NAMES)}")
+    table, by_task = TABLES[name], {result.task_name: result for result in results}
+    frame = _wide(table.cells)
+    ours = {
+        printed: score
+        for printed, task in table.tasks.items()
+        if (score := _score(by_task, task, table.metric)) is not None
+    }
+    label = _column(frame, label)
+    frame[label] = pandas.Series(ours, dtype=float)
+    total, done = len(table.tasks), len(ours)
+    subsets = any("/" in task for task in table.tasks.values())
+    coverage = f"{done} of {total} {'subsets' if subsets else 'tasks'}"
+    if done == total:
+        frame.loc[table.average, label] = sum(ours.values()) / total
+    else:
+        coverage += ", so no average of ours"
+    return Beside(table.title, frame, done, coverage)
+
+
+def tables_with(results: Sequence[Any]) -> list[str]:
+    """Names of the tables that have one of these results at least."""
+    return [name for name in NAMES if beside_table(name, results).done]
+
+
+def scores(results: Sequence[Any], label: str = "here") -> pandas.DataFrame:
+    """Main score x100 of each task, split and subset of mteb's `TaskResult`s, in a column of that
+    label."""
+    rows = [
+        {
+            "task": result.task_name,
+            "split": split,
+            "subset": row["hf_subset"],
+            label: 100 * row["main_score"],
+            "data": result.dataset_revision,
+        }
+        for result in results
+        for split, found in result.scores.items()
+        for row in found
+    ]
+    return pandas.DataFrame(rows, columns=["task", "split", "subset", label, "data"])
+
+
+def _column(frame: pandas.DataFrame, label: str) -> str:
+    """The label of our column; a paper's model of that name keeps its own."""
+    return f"{label} (here)" if label in frame else label
+
+
+def _wide(cells: pandas.DataFrame) -> pandas.DataFrame:
+    cells = cells.assign(model=papers.model_names(cells)).drop_duplicates(["model", "task"])
+    wide = cells.pivot_table(index="task", columns="model", values="value", sort=False)
+    return wide.rename_axis(index=None, columns=None)
+
+
+def _score(by_task: Mapping[str, Any], name: str, metric: str | None) -> float | None:
+    """Score x100 of a task or task/subset; None if a subset of it is missing."""
+    task, _, subset = name.partition("/")
+    result = by_task.get(task)
+    if result is None:
+        return None
+    rows = result.scores.get("test") or next(iter(result.scores.values()))
+    by_subset = {row["hf_subset"]: row[metric or "main_score"] for row in rows}
+    wanted = [subset] if subset else _subsets(task)
+    if not set(wanted) <= by_subset.keys():
+        return None
+    return 100 * sum(by_subset[one] for one in wanted) / len(wanted)
+
+
+def _subsets(task: str) -> list[str]:
+    from cselab.evaluation.mteb_tasks import find_tasks
+
+    return find_tasks([task])[0].hf_subsets
+
+
+def _averages(results: Sequence[Any], label: str) -> Beside:
+    """TNCSE's Table 2: averages of its supplement's five tables, ours where they are complete."""
+    names = [name for name in TABLES if name.startswith("tncse-")]
+    ours = {
+        TABLES[name].average: beside_table(name, results).frame["here"].get(TABLES[name].average)
+        for name in names
+    }
+    frame = _wide(papers.rows("tncse", "2"))
+    label = _column(frame, label)
+    frame[label] = pandas.Series(ours, dtype=float)
+    done = int(frame[label].count())
+    return Beside("TNCSE, Table 2", frame, done, f"{done} of {len(frame)} averages")
+
+
+METRICS = [
+    f"{kind}@{k}" for kind in ("map", "mrr", "ndcg", "precision", "recall") for k in (1, 5, 10)
+]
+"""Metrics of JTCSE's Table VII."""
+
+
+def retrieval_metrics(results: Sequence[Any]) -> pandas.DataFrame:
+    """The fifteen metrics of JTCSE's Table VII x100, a retrieval task a column.
+
+    https://arxiv.org/abs/2505.02366.
+    """
+    from cselab.evaluation.mteb_tasks import find_tasks
+
+    by_task = {result.task_name: result for result in results}
+    kinds = {task.metadata.name: task.metadata.type for task in find_tasks(list(by_task))}
+    names = [name for name in by_task if kinds.get(name) == "Retrieval"]
+    columns = {
+        name: [_score(by_task, name, metric.replace("@", "_at_")) for metric in METRICS]
+        for name in names
+    }
+    return pandas.DataFrame(columns, index=METRICS, dtype=float)
+
+
+def _retrieval(results: Sequence[Any], label: str) -> Beside:
+    """Table VII; ours is a mean over the tasks with a result, of the 30 that TNCSE names."""
+    named = set(TABLES["tncse-retrieval"].tasks.values())
+    ours = retrieval_metrics([result for result in results if result.task_name in named])
+    cells = papers.rows("jtcse", "VII")
+    cells = cells[cells.metric.isin(ours.index) & (cells.task == "retrieval45")]
+    frame = _wide(cells.assign(task=cells.metric))
+    count = ours.shape[1]
+    frame[_column(frame, f"{label}, mean of {count}" if count else label)] = ours.mean(axis=1)
+    coverage = f"{count} of the {len(named)} tasks that TNCSE names; this table's 45 are not named"
+    return Beside("JTCSE, Table VII", frame, count, coverage)

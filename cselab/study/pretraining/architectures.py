@@ -1,0 +1,119 @@
+"""Settings and architectures of small backbones, with embeddings that start from word vectors."""
+
+from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias
+
+import torch
+import torch.nn.functional as F
+from torch import nn
+from transformers import (
+    BertConfig,
+    BertForPreTraining,
+    LlamaConfig,
+    LlamaForCausalLM,
+    PreTrainedModel,
+    PreTrainedTokenizerBase,
+    RobertaConfig,
+    RobertaForMaskedLM,
+)
+from transformers.models.roberta.modeling_roberta import RobertaPooler
+
+from cselab.data.token_rows import Rows
+from cselab.methods.baselines.sif import cooccurrence, ppmi_vectors
+from cselab.study.pretraining.trainer import TrainingConfig
+
+Kind: TypeAlias = Literal["bert", "roberta", "llama"]
+
+
+@dataclass(frozen=True)
+class BackboneConfig(TrainingConfig):
+    """Settings of a backbone; defaults, except `steps`, as shipped."""
+
+    layers: int = 6
+    vocab_size: int = 8000
+    """With 8,000 words and the other defaults, a backbone has 8 MB."""
+    max_length: int = 48
+    """Tokens per sentence."""
+    max_positions: int = 128
+    held_out: int = 2000
+    """Sentences for the held-out loss."""
+
+
+@dataclass(frozen=True)
+class EncoderConfig(BackboneConfig):
+    """Settings of masked LM, bag of words and next sentence."""
+
+    masked: float = 0.3
+    """Share of masked words in single sentences."""
+    bag_weight: float = 3.0
+    """Weight of the bag-of-words loss; with 1, [CLS] scored a point less on STS-B dev. 0: none."""
+    dropout: float = 0.1
+    """As BERT; contrastive training makes its views with it."""
+    dropout_last: float = 0.15
+    """Share of the steps, the last ones, with dropout: drawing masks takes a third of the time."""
+    pair_every: int = 8
+    """With ordered text, one of so many steps of a BERT is on sentence pairs."""
+
+
+def build_model(
+    kind: Kind, config: BackboneConfig, tokenizer: PreTrainedTokenizerBase
+) -> PreTrainedModel:
+    """A model with random weights."""
+    shape: dict[str, Any] = {
+        "vocab_size": len(tokenizer),
+        "hidden_size": config.width,
+        "num_hidden_layers": config.layers,
+        "num_attention_heads": config.heads,
+        "pad_token_id": tokenizer.pad_token_id,
+    }
+    if kind == "llama":
+        return LlamaForCausalLM(
+            LlamaConfig(
+                **shape,
+                intermediate_size=2 * config.inner // 3,  # SwiGLU has three matrices, BERT two
+                max_position_embeddings=config.max_positions,
+                tie_word_embeddings=True,
+                bos_token_id=tokenizer.cls_token_id,
+                eos_token_id=tokenizer.sep_token_id,
+            )
+        )
+    assert isinstance(config, EncoderConfig)
+    shape |= {
+        "intermediate_size": config.inner,
+        "hidden_dropout_prob": config.dropout,
+        "attention_probs_dropout_prob": config.dropout,
+    }
+    if kind == "bert":
+        return BertForPreTraining(BertConfig(**shape, max_position_embeddings=config.max_positions))
+    model = RobertaForMaskedLM(
+        RobertaConfig(
+            **shape,
+            # positions count from pad_token_id + 1
+            max_position_embeddings=config.max_positions + tokenizer.pad_token_id + 1,
+            type_vocab_size=1,
+            layer_norm_eps=1e-5,
+            bos_token_id=tokenizer.bos_token_id,
+            eos_token_id=tokenizer.eos_token_id,
+        )
+    )
+    if config.bag_weight:
+        model.roberta.pooler = RobertaPooler(model.config)
+        model.roberta.pooler.apply(model._init_weights)
+    return model
+
+
+@torch.no_grad()
+def init_embeddings(embedding: nn.Embedding, rows: Rows, config: BackboneConfig) -> None:
+    """Initialise embeddings with PPMI word vectors plus noise of the same length, at BERT's scale.
+
+    The standard deviation is 0.02; words without counts keep their random vectors. With noise only,
+    the loss stays on its unigram plateau for ten million tokens; with word vectors it does not. But
+    word vectors alone are very similar for words of one topic, so that sentences are distinguished
+    worse than by their words; the noise keeps words apart.
+    """
+    counts = cooccurrence(rows, embedding.num_embeddings)
+    vectors = ppmi_vectors(counts, config.width, seed=config.seed)
+    start = torch.as_tensor(vectors, dtype=embedding.weight.dtype)
+    known = start.norm(dim=1) > 1e-6
+    start = F.normalize(start[known], dim=1) + F.normalize(embedding.weight[known], dim=1)
+    embedding.weight[known] = 0.02 * start / start.std()

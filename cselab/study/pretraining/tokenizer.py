@@ -1,0 +1,126 @@
+"""BERT's and RoBERTa's kind of tokenizer, trained deterministically on a text."""
+
+from collections.abc import Iterable
+
+from tokenizers import (
+    AddedToken,
+    Tokenizer,
+    decoders,
+    models,
+    normalizers,
+    pre_tokenizers,
+    processors,
+    trainers,
+)
+from transformers import PreTrainedTokenizerFast
+
+SPECIAL = {
+    "pad_token": "[PAD]",
+    "unk_token": "[UNK]",
+    "cls_token": "[CLS]",
+    "sep_token": "[SEP]",
+    "mask_token": "[MASK]",
+}
+ROBERTA_SPECIAL = {
+    "bos_token": "<s>",
+    "pad_token": "<pad>",
+    "eos_token": "</s>",
+    "unk_token": "<unk>",
+    "mask_token": "<mask>",
+    "cls_token": "<s>",
+    "sep_token": "</s>",
+}
+ALPHABET = 200
+"""Number of characters with a piece, the most frequent ones; a word with another one is [UNK]."""
+START = "▁"
+
+
+def train_tokenizer(
+    sentences: Iterable[str], *, vocab_size: int, max_length: int
+) -> PreTrainedTokenizerFast:
+    """Train a lower-case WordPiece tokenizer.
+
+    Normalisation and splitting are BERT's. It wraps a `tokenizers` object: in transformers 5,
+    `BertTokenizerFast(vocab_file=...)` maps every word to [UNK].
+
+    Args:
+        sentences: The text.
+        vocab_size: Most pieces of the vocabulary.
+        max_length: Tokens at which the tokenizer cuts.
+    """
+    pieces = [*SPECIAL.values(), *_pieces(sentences, vocab_size - len(SPECIAL))]
+    vocabulary = {piece: i for i, piece in enumerate(pieces)}
+    tokenizer = Tokenizer(models.WordPiece(vocabulary, unk_token=SPECIAL["unk_token"]))
+    tokenizer.normalizer = normalizers.BertNormalizer(lowercase=True)
+    tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    tokenizer.decoder = decoders.WordPiece()
+    ids = [(name, vocabulary[name]) for name in ("[CLS]", "[SEP]")]
+    tokenizer.post_processor = processors.TemplateProcessing(
+        single="[CLS] $A [SEP]", pair="[CLS] $A [SEP] $B:1 [SEP]:1", special_tokens=ids
+    )
+    return PreTrainedTokenizerFast(
+        tokenizer_object=tokenizer, model_max_length=max_length, **SPECIAL
+    )
+
+
+def train_byte_tokenizer(
+    sentences: Iterable[str], *, vocab_size: int, max_length: int
+) -> PreTrainedTokenizerFast:
+    """Train a cased byte-level BPE tokenizer.
+
+    It is like RoBERTa's: `Ġ` is the space before a word, the ids of `<s>`, `<pad>`, `</s>` and
+    `<unk>` are 0 to 3, and no text has an unknown token, because every byte is a piece.
+
+    Args:
+        sentences: The text.
+        vocab_size: Most pieces of the vocabulary.
+        max_length: Tokens at which the tokenizer cuts.
+
+    Examples:
+        >>> from cselab.study.pretraining.tokenizer import train_byte_tokenizer
+        >>> tokenizer = train_byte_tokenizer(["A dog runs."], vocab_size=300, max_length=8)
+        >>> tokenizer.convert_ids_to_tokens(tokenizer("A dog")["input_ids"])
+        ['<s>', 'A', 'Ġdog', '</s>']
+    """
+    tokenizer = Tokenizer(models.BPE())
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    tokenizer.decoder = decoders.ByteLevel()
+    *special, mask = dict.fromkeys(ROBERTA_SPECIAL.values())
+    trainer = trainers.BpeTrainer(
+        vocab_size=vocab_size,
+        # the mask stands for a word and the space before it
+        special_tokens=[*special, AddedToken(mask, lstrip=True, special=True)],
+        initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
+        show_progress=False,
+    )
+    tokenizer.train_from_iterator(sentences, trainer)
+    ids = tokenizer.get_vocab()
+    tokenizer.post_processor = processors.RobertaProcessing(
+        ("</s>", ids["</s>"]), ("<s>", ids["<s>"]), add_prefix_space=False
+    )
+    return PreTrainedTokenizerFast(
+        tokenizer_object=tokenizer,
+        model_max_length=max_length,
+        model_input_names=["input_ids", "attention_mask"],
+        **ROBERTA_SPECIAL,
+    )
+
+
+def _pieces(sentences: Iterable[str], count: int) -> list[str]:
+    """Byte-pair merges in WordPiece's notation ("##ing" inside a word).
+
+    `WordPieceTrainer` is not deterministic: it numbers pieces in the order of a hash map.
+    """
+    bpe = Tokenizer(models.BPE())
+    bpe.normalizer = normalizers.BertNormalizer(lowercase=True)
+    marked = pre_tokenizers.Metaspace(replacement=START, prepend_scheme="always", split=False)
+    bpe.pre_tokenizer = pre_tokenizers.Sequence([pre_tokenizers.BertPreTokenizer(), marked])
+    trainer = trainers.BpeTrainer(vocab_size=count, limit_alphabet=ALPHABET, show_progress=False)
+    bpe.train_from_iterator(sentences, trainer)
+    vocabulary = bpe.get_vocab()
+    ranked = [piece for piece in sorted(vocabulary, key=vocabulary.__getitem__) if piece != START]
+    letters = [piece for piece in ranked if len(piece) == 1]
+    longer = [
+        piece[1:] if piece.startswith(START) else f"##{piece}" for piece in ranked if len(piece) > 1
+    ]
+    return list(dict.fromkeys([*letters, *(f"##{letter}" for letter in letters), *longer]))[:count]

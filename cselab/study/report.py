@@ -1,0 +1,124 @@
+"""The report of a store: its tables and figures as HTML, Markdown and CSV."""
+
+import html
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+import jinja2
+import pandas
+import plotly.graph_objects as go
+
+from cselab.study.tables import Tables, read_tables
+from cselab.study.texts import markdown, plain
+from cselab.workbook.headless.page import place_figure, write_html
+from cselab.workbook.plots.figures import difference_chart, energy_chart, name_rows, score_heatmap
+from cselab.workbook.plots.theme import PALETTE, use_theme
+
+TITLES = {
+    "claims": "Claims",
+    "scores": "Test scores",
+    "prose": "Test scores without captions",
+    "phenomena": "Phenomena of the synthetic text",
+    "geometry": "Geometry, and energy of [CLS]",
+    "transfer": "Transfer, accuracy × 100",
+}
+EXPLAINED = (
+    "Spearman × 100, means over seeds; difference: from {against}, seed by seed, with its 95 % t "
+    "interval; p of the paired t test, and after Holm's correction for all rows. Checkpoints were "
+    "picked on dev; nothing was chosen on a test."
+)
+TEMPLATES = jinja2.Environment(
+    loader=jinja2.FileSystemLoader(Path(__file__).parent),
+    undefined=jinja2.StrictUndefined,
+    autoescape=jinja2.select_autoescape(["html.j2"]),
+    keep_trailing_newline=True,
+    trim_blocks=True,
+)
+
+
+def write_report(
+    store: Path,
+    folder: Path,
+    *,
+    against: str | None = None,
+    only: Sequence[str] = ("*",),
+    claims: Path | None = None,
+) -> Path:
+    """Write `index.html`, `report.md` and `tables/*.csv` of a store, in place of an earlier report.
+
+    Args:
+        folder: Folder of the report.
+        store, against, only, claims: As in `read_tables`.
+
+    Returns:
+        Path of the page.
+
+    Raises:
+        DataError: As `read_tables`.
+    """
+    use_theme()
+    tables = read_tables(store, against=against, only=only, claims=claims)
+    (folder / "tables").mkdir(parents=True, exist_ok=True)
+    for name in TITLES:  # those of an earlier report may be more
+        (folder / "tables" / f"{name}.csv").unlink(missing_ok=True)
+    for name, table in tables.numbers.items():
+        table.round(4).to_csv(folder / "tables" / f"{name}.csv")
+    tables.rows.to_csv(folder / "tables" / "rows.csv", index=False)
+    values = {
+        "titles": TITLES,
+        "tables": tables,
+        "explained": EXPLAINED.format(against=tables.against),
+    }
+    text = TEMPLATES.get_template("report.md.j2").render(**values, markdown=markdown, plain=plain)
+    (folder / "report.md").write_text(text, encoding="utf-8")
+    figures = {title: json.loads(figure.to_json()) for title, figure in _figures(tables).items()}
+    page = TEMPLATES.get_template("report.html.j2")
+    with pandas.option_context("display.max_colwidth", None):
+        body = page.render(**values, figures=figures, place_figure=place_figure)
+    target = folder / "index.html"
+    write_html(target, "cselab: report of a sweep", body, list(figures.values()))
+    return target
+
+
+def _figures(tables: Tables) -> dict[str, go.Figure]:
+    """Figures by their titles."""
+    figures, measures = {}, set(tables.rows.measure)
+    scores = tables.numbers["scores"].rename(index=_as_label)
+    names = {name: tables.rows[name].map(_as_label) for name in ("label", "method", "task")}
+    rows = tables.rows.assign(**names)
+    if scores.difference.notna().any():
+        baseline = _as_label(tables.against)
+        figures["Differences"] = difference_chart({"paired by seed": scores}, baseline)
+    if "test" in measures:
+        figures["Every seed"] = _seeds(rows)
+    if "phenomena" in tables.numbers:
+        phenomena = tables.numbers["phenomena"].rename(index=_as_label).T.to_dict()
+        figures["Scores by phenomenon"] = score_heatmap(
+            phenomena, x_title="what was changed in a pair of the synthetic STS"
+        )
+    if "energy" in measures:
+        figures["Energy of [CLS] and scores"] = energy_chart(rows)
+    return figures
+
+
+def _as_label(text: str) -> str:
+    """A text for a figure, in which tags are shown as text."""
+    return html.escape(text, quote=False)
+
+
+def _seeds(scores: pandas.DataFrame) -> go.Figure:
+    """Each run's test average as a point, a label a row."""
+    averages = scores[(scores.measure == "test") & (scores.task == "average")]
+    labels = list(averages.label.unique())
+    figure = go.Figure().add_scatter(
+        x=averages.value,
+        y=averages.label.map(labels.index),
+        mode="markers",
+        text=averages.label + ", seed " + averages.seed.map(str),
+        marker=dict(color=PALETTE[0], size=9, opacity=0.6),
+    )
+    name_rows(figure, labels)
+    return figure.update_layout(
+        xaxis_title="test average, Spearman × 100: a point a seed", height=190 + 34 * len(labels)
+    )

@@ -1,0 +1,1 @@
+"""What the notebooks show, on top of the library: runner, widgets, plots, course, analyses."""

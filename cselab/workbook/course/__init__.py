@@ -1,0 +1,38 @@
+"""What the notebooks are taught with: checks of exercises, a leaderboard, a graded assignment."""
+
+from cselab.workbook.course import exercises  # noqa: F401  (registers the checks)
+from cselab.workbook.course.checks import EXERCISES, NotDone, Verdict, Wrong, check, exercise
+from cselab.workbook.course.grade import Grade, grade
+from cselab.workbook.course.leaderboard import enter, read, table_over_seeds
+from cselab.workbook.course.map import concept_map
+from cselab.workbook.course.words import (
+    compare_with_recorded,
+    guide,
+    recorded_differences,
+    recorded_relation,
+    relation,
+    reveal,
+    tests,
+)
+
+__all__ = [
+    "EXERCISES",
+    "Grade",
+    "NotDone",
+    "Verdict",
+    "Wrong",
+    "check",
+    "compare_with_recorded",
+    "concept_map",
+    "enter",
+    "exercise",
+    "grade",
+    "guide",
+    "read",
+    "recorded_differences",
+    "recorded_relation",
+    "relation",
+    "reveal",
+    "table_over_seeds",
+    "tests",
+]

@@ -1,0 +1,537 @@
+"""Static figures: training curves, scores, differences, the modulus surface, geometry."""
+
+import itertools
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pandas
+import plotly.graph_objects as go
+import torch
+from plotly.subplots import make_subplots
+
+from cselab.data.sts import rating_scale
+from cselab.data.translation.round_trip import token_overlap
+from cselab.evaluation import StsReport, compare_pairs
+from cselab.losses import modulus_surface
+from cselab.models.texts import as_sentences
+from cselab.workbook.plots.theme import PALETTE
+
+DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot")
+"""Of the lines of one training's terms."""
+NOT_LOSS_TERMS = {"step", "dev", "learning_rate", "alignment", "uniformity"}
+
+
+def training_curves(
+    runs: Mapping[str, Sequence[Mapping[str, float | int]]], dev_name: str = "dev"
+) -> go.Figure:
+    """Dev score and loss terms of each run over its steps.
+
+    Args:
+        runs: `FitResult.history` by name.
+        dev_name: Name of the dev split, for the title.
+
+    Examples:
+        >>> from cselab.workbook.plots import training_curves
+        >>> history = [{"step": 0, "dev": 50.0}, {"step": 5, "dev": 60.0, "nce": 2.0}]
+        >>> [line.name for line in training_curves({"simcse": history}).data]
+        ['simcse', 'simcse: nce']
+    """
+    figure = make_subplots(
+        cols=2,
+        horizontal_spacing=0.12,
+        subplot_titles=(
+            f"Spearman × 100 on {dev_name}",
+            "Mean loss term since the last evaluation",
+        ),
+    )
+    for colour, (name, history) in zip(itertools.cycle(PALETTE), runs.items(), strict=False):
+        steps = [row["step"] for row in history]
+        dev = [row["dev"] for row in history]
+        line = dict(color=colour)
+        figure.add_scatter(
+            x=steps,
+            y=dev,
+            name=name,
+            legendgroup=name,
+            line=line,
+            mode="lines+markers",
+            col=1,
+            row=1,
+        )
+        terms = [key for key in history[-1] if key not in NOT_LOSS_TERMS]
+        for dash, term in zip(itertools.cycle(DASHES), terms, strict=False):
+            values = [row.get(term) for row in history]
+            figure.add_scatter(
+                x=steps[1:],
+                y=values[1:],
+                name=f"{name}: {term}",
+                line=dict(color=colour, dash=dash),
+                mode="lines+markers",
+                marker=dict(size=4),
+                col=2,
+                row=1,
+            )
+    figure.update_xaxes(title="step")
+    figure.update_layout(
+        legend=dict(orientation="h", y=-0.3, yanchor="top"), margin=dict(b=150), height=480
+    )
+    return figure
+
+
+def score_bars(
+    scores: Mapping[str, Mapping[str, float]], title: str = "", score: str = "Spearman × 100"
+) -> go.Figure:
+    """Bars of `scores[method][task]`, one colour per method; for a single task, one bar per method.
+
+    Args:
+        scores: Numbers by method and task.
+        title: Title of the figure.
+        score: What is measured, for the axis.
+
+    Examples:
+        >>> from cselab.workbook.plots import score_bars
+        >>> figure = score_bars({"simcse": {"STS12": 68.4, "STS13": 82.4}})
+        >>> figure.data[0].x, figure.data[0].y
+        (('STS12', 'STS13'), (68.4, 82.4))
+    """
+    figure = go.Figure(layout=dict(title=title, yaxis_title=score, barmode="group"))
+    single = len(next(iter(scores.values()))) == 1
+    for method, by_task in scores.items():
+        x = [method] if single else list(by_task)
+        figure.add_bar(
+            name=method,
+            x=x,
+            y=list(by_task.values()),
+            texttemplate="%{y:.1f}",
+            showlegend=not single,
+        )
+    if single:
+        (task,) = next(iter(scores.values()))
+        figure.update_yaxes(title=f"{task}: {score}")
+    return figure
+
+
+def score_intervals(
+    reports: Mapping[str, StsReport], *, against: str | None = None, title: str = ""
+) -> go.Figure:
+    """Test scores with their 95 % bootstrap intervals over test pairs, a method a row.
+
+    Args:
+        reports: Reports by name of the method, all of the same tasks.
+        against: A method; a second panel has every other one's difference from it by
+            `evaluation.compare_pairs`, whose intervals are narrower: the pairs move both scores
+            alike.
+        title: Title of the figure.
+
+    Examples:
+        >>> from cselab.evaluation import evaluate_sts
+        >>> from cselab.workbook.plots import score_intervals
+        >>> lengths = lambda sentences: [[len(sentence), 10.0] for sentence in sentences]
+        >>> report = evaluate_sts(lengths, "Synthetic", resamples=50)
+        >>> [panel.name for panel in score_intervals({"lengths": report}).data]
+        ['Synthetic']
+    """
+    names = list(reports)
+    tasks = list(reports[names[0]].tasks)
+    columns = 2 if against else 1
+    figure = make_subplots(cols=columns, shared_yaxes=True, horizontal_spacing=0.06)
+    for place, task in enumerate(tasks):
+        look = dict(
+            mode="markers" if len(tasks) > 1 else "markers+text",
+            textposition="top center",
+            marker=dict(color=PALETTE[place % len(PALETTE)], size=9),
+            legendgroup=task,
+            name=task,
+        )
+        found = {name: reports[name].tasks[task] for name in names}
+        places = {name: row + 0.6 * place / len(tasks) for row, name in enumerate(names)}
+        rows = [(places[name], one.spearman, one.low, one.high) for name, one in found.items()]
+        figure.add_trace(_intervals(rows, "{:.1f}", **look), row=1, col=1)
+        if against:
+            pairs = {
+                name: compare_pairs(one, found[against])
+                for name, one in found.items()
+                if name != against
+            }
+            rows = [(places[name], p.difference, p.low, p.high) for name, p in pairs.items()]
+            figure.add_trace(_intervals(rows, "{:+.1f}", **look, showlegend=False), row=1, col=2)
+    name_rows(figure, names)
+    figure.update_xaxes(title="Spearman × 100", col=1)
+    if against:
+        figure.update_xaxes(title=f"above {against}", col=2)
+        figure.add_vline(x=0, line=dict(color="#888", dash="dot"), col=2)
+    return figure.update_layout(
+        title=title, height=190 + (34 + 6 * len(tasks)) * len(names), showlegend=len(tasks) > 1
+    )
+
+
+def _intervals(
+    rows: Sequence[tuple[float, float, float, float]], form: str, **look: Any
+) -> go.Scatter:
+    """Points of (place, value, low, high)."""
+    places, values, lows, highs = zip(*rows, strict=True)
+    return go.Scatter(
+        x=values,
+        y=places,
+        text=[form.format(value) for value in values],
+        error_x=dict(
+            array=[high - value for high, value in zip(highs, values, strict=True)],
+            arrayminus=[value - low for low, value in zip(lows, values, strict=True)],
+        ),
+        **look,
+    )
+
+
+def name_rows(figure: go.Figure, names: Sequence[str]) -> None:
+    """Label rows on the y axis: y = i is row i from the top.
+
+    Args:
+        figure: The figure, which is changed in place.
+        names: Names of the rows.
+    """
+    places = list(range(len(names)))
+    figure.update_yaxes(
+        range=[len(names) - 0.3, -0.6],
+        automargin=True,
+        tickvals=places,
+        ticktext=names,
+        showgrid=False,
+    )
+
+
+def difference_chart(
+    tables: Mapping[str, pandas.DataFrame], against: str, title: str = ""
+) -> go.Figure:
+    """Difference of each method from a baseline, with its interval.
+
+    Args:
+        tables: Results of `evaluation.compare_methods` by name of the text.
+        against: Name of the baseline, for the axis.
+        title: Title of the figure.
+
+    Examples:
+        >>> import pandas
+        >>> from cselab.workbook.plots import difference_chart
+        >>> table = pandas.DataFrame({"difference": [1.5], "low": [1.0], "high": [2.0]}, ["tncse"])
+        >>> figure = difference_chart({"synthetic text": table}, "simcse")
+        >>> figure.layout.xaxis.title.text
+        'points above simcse,<br>95 % interval over seeds'
+    """
+    figure = go.Figure()
+    known = {name: table.dropna(subset="difference") for name, table in tables.items()}
+    methods = list(dict.fromkeys(method for table in known.values() for method in table.index))
+    tables_in_colour = zip(itertools.cycle(PALETTE), known.items(), strict=False)
+    for place, (colour, (name, table)) in enumerate(tables_in_colour):
+        above, below = table.high - table.difference, table.difference - table.low
+        figure.add_scatter(
+            x=table.difference,
+            y=[methods.index(method) + 0.18 * place for method in table.index],
+            mode="markers",
+            name=name,
+            marker=dict(color=colour, size=9, symbol=("circle", "diamond")[place % 2]),
+            text=list(table.index),
+            error_x=dict(array=above, arrayminus=below),
+        )
+    figure.add_vline(x=0, line=dict(color="#888", dash="dot"))
+    name_rows(figure, methods)
+    return figure.update_layout(
+        title=title,
+        xaxis_title=f"points above {against},<br>95 % interval over seeds",
+        height=180 + 22 * len(known) + max(34, 16 * len(known)) * len(methods),
+        margin=dict(b=80 + 22 * len(known)),  # on a phone each name has a line of the legend
+        legend=dict(
+            orientation="h", x=0.01, xref="container", y=0.01, yref="container", yanchor="bottom"
+        ),
+        showlegend=True,
+    )
+
+
+def energy_chart(scores: pandas.DataFrame) -> go.Figure:
+    """Mean energy of [CLS] and mean test average of each label, with their rank correlation.
+
+    JTCSE (https://arxiv.org/abs/2505.02366) claims a positive correlation. One colour and symbol
+    per method.
+
+    Args:
+        scores: Rows of a sweep's store (`cselab.experiments.store.Store.scores`).
+
+    Examples:
+        >>> import pandas
+        >>> from cselab.workbook.plots import energy_chart
+        >>> rows = [
+        ...     (label, "simcse", *measured)
+        ...     for label, energy, test in (("a", 0.3, 70.0), ("b", 0.4, 72.0))
+        ...     for measured in (("energy", "", energy), ("test", "average", test))
+        ... ]
+        >>> scores = pandas.DataFrame(rows, columns=["label", "method", "measure", "task", "value"])
+        >>> energy_chart(scores).layout.xaxis.title.text
+        'energy of [CLS], mean over layers; 2 labels, Spearman +1.00'
+    """
+    is_energy = scores.measure == "energy"
+    is_average = (scores.measure == "test") & (scores.task == "average")
+    columns = {
+        "method": scores.groupby("label", sort=False)["method"].first(),
+        "energy": scores[is_energy].groupby("label").value.mean(),
+        "test": scores[is_average].groupby("label").value.mean(),
+    }
+    both = pandas.DataFrame(columns).dropna()
+    rank = both.energy.corr(both.test, method="spearman")
+    figure = go.Figure()
+    markers = itertools.product(("circle", "diamond", "cross", "triangle-up"), PALETTE)
+    methods = both.groupby("method", sort=False)
+    for (symbol, colour), (method, rows) in zip(markers, methods, strict=False):
+        figure.add_scatter(
+            x=rows.energy,
+            y=rows.test,
+            mode="markers",
+            name=method,
+            text=rows.index,
+            marker=dict(size=9, opacity=0.8, color=colour, symbol=symbol),
+        )
+    return figure.update_layout(
+        xaxis_title=f"energy of [CLS], mean over layers; {len(both)} labels, Spearman {rank:+.2f}",
+        yaxis_title="test average, Spearman × 100",
+        height=max(460, 160 + 27 * len(figure.data)),
+        legend=dict(orientation="v", x=1.02, xanchor="left", y=1, yanchor="top"),
+    )
+
+
+def score_heatmap(
+    scores: Mapping[str, Mapping[str, float]],
+    title: str = "",
+    x_title: str = "",
+    score: str = "Spearman × 100",
+) -> go.Figure:
+    """Heat map of `scores[row][column]`, with the numbers in the cells.
+
+    Args:
+        scores: Numbers by row and column.
+        title: Title of the figure.
+        x_title: Title of the columns.
+        score: What is measured.
+
+    Examples:
+        >>> from cselab.workbook.plots import score_heatmap
+        >>> [cells] = score_heatmap({"simcse": {"antonym": 40.0, "topic": 55.0}}).data
+        >>> cells.x, cells.y, cells.z
+        (('antonym', 'topic'), ('simcse',), ([40.0, 55.0],))
+    """
+    rows, columns = list(scores), list(next(iter(scores.values())))
+    values = [[scores[row][column] for column in columns] for row in rows]
+    figure = go.Figure(
+        go.Heatmap(
+            x=columns,
+            y=rows,
+            z=values,
+            colorscale="Cividis",
+            texttemplate="%{z:.0f}",
+            colorbar=dict(title=score),
+        )
+    )
+    return figure.update_layout(
+        title=title,
+        xaxis_title=x_title,
+        yaxis=dict(autorange="reversed"),
+        height=160 + 42 * len(rows),
+    )
+
+
+def modulus_surface_figure(points: Sequence[tuple[float, float]] = ()) -> go.Figure:
+    """Surface of l_TN over the norm ratio k and the cosine t, with its minimum 0 at (1, 1).
+
+    TNCSE, https://arxiv.org/abs/2503.12739.
+
+    Args:
+        points: Pairs (k, t) to draw on the surface.
+
+    Examples:
+        >>> from cselab.workbook.plots import modulus_surface_figure
+        >>> [trace.name for trace in modulus_surface_figure([(2.0, 0.5)]).data[1:]]
+        ['minimum (1, 1)', 'pairs']
+    """
+    k = torch.linspace(0.1, 3, 60)
+    t = torch.linspace(-1, 1, 60)
+    surface = modulus_surface(k[None, :], t[:, None])
+    figure = go.Figure(
+        go.Surface(
+            x=k, y=t, z=surface, colorscale="Cividis", colorbar=dict(title="l_TN"), opacity=0.9
+        )
+    )
+    for name, places, colour in (
+        ("minimum (1, 1)", [(1.0, 1.0)], PALETTE[1]),
+        ("pairs", points, PALETTE[3]),
+    ):
+        if places:
+            x, y = (torch.tensor(column) for column in zip(*places, strict=True))
+            z = modulus_surface(x, y)
+            figure.add_scatter3d(
+                x=x, y=y, z=z, mode="markers", marker=dict(size=5, color=colour), name=name
+            )
+    # with the minimum in front
+    camera = dict(eye=dict(x=1.4, y=1.7, z=1.0), center=dict(x=0, y=0, z=-0.15))
+    scene = dict(
+        xaxis_title="k = ‖h⁺‖ / ‖h‖", yaxis_title="t = cos γ", zaxis_title="l_TN", camera=camera
+    )
+    return figure.update_layout(scene=scene, height=520, margin=dict(l=0, r=0, t=40, b=0))
+
+
+def alignment_uniformity(points: Mapping[str, tuple[float, float]], title: str = "") -> go.Figure:
+    """Uniformity and alignment of each method; lower is better on both axes.
+
+    Wang and Isola 2020, https://arxiv.org/abs/2005.10242.
+
+    Args:
+        points: (uniformity, alignment) by method.
+        title: Title of the figure.
+
+    Examples:
+        >>> from cselab.workbook.plots import alignment_uniformity
+        >>> figure = alignment_uniformity({"untrained": (-1.0, 0.2), "simcse": (-2.5, 0.3)})
+        >>> [(point.name, point.x, point.y) for point in figure.data]
+        [('untrained', (-1.0,), (0.2,)), ('simcse', (-2.5,), (0.3,))]
+    """
+    figure = go.Figure(
+        layout=dict(
+            title=title,
+            xaxis_title="uniformity (lower: more spread out)",
+            yaxis_title="alignment (lower: closer)",
+        )
+    )
+    symbols = ("circle", "diamond", "square", "cross")  # the next one after all colours
+    for i, (name, (uniformity, alignment)) in enumerate(points.items()):
+        marker = dict(size=14, symbol=symbols[i // len(PALETTE) % len(symbols)])
+        figure.add_scatter(x=[uniformity], y=[alignment], mode="markers", marker=marker, name=name)
+    return figure.update_layout(
+        legend=dict(orientation="v", x=1.02, y=1, xanchor="left", yanchor="top")
+    )
+
+
+def cosine_by_rating(cosines: torch.Tensor, ratings: torch.Tensor, title: str = "") -> go.Figure:
+    """Distribution of cosines in five groups of gold ratings, 0–1 to 4–5 (0–0.2 to 0.8–1 of 1).
+
+    Groups that overlap cannot be ranked.
+
+    Args:
+        cosines: One a pair, (n,).
+        ratings: Gold ratings from 0 to 5, or 0 to 1, (n,).
+        title: Title of the figure.
+
+    Examples:
+        >>> import torch
+        >>> from cselab.workbook.plots import cosine_by_rating
+        >>> figure = cosine_by_rating(torch.tensor([0.1, 0.2, 0.9]), torch.tensor([0.5, 4.0, 5.0]))
+        >>> [group.name for group in figure.data]
+        ['0–1 (n=1)', '1–2 (n=0)', '2–3 (n=0)', '3–4 (n=0)', '4–5 (n=2)']
+    """
+    figure = go.Figure(
+        layout=dict(
+            title=title,
+            xaxis_title="gold rating",
+            yaxis_title="cosine of the pair",
+            showlegend=False,
+        )
+    )
+    scale = rating_scale(ratings)
+    group = (ratings * (5 / scale)).clamp(max=4.999).floor().long()
+    for g in range(5):
+        values = cosines[group == g]
+        figure.add_violin(
+            y=values,
+            name=f"{g * scale / 5:g}–{(g + 1) * scale / 5:g} (n={len(values)})",
+            line_color=PALETTE[0],
+            box_visible=True,
+            points=False,
+            spanmode="hard",
+        )
+    return figure
+
+
+def violins(
+    groups: Mapping[str, Sequence[float] | torch.Tensor], title: str, y_title: str
+) -> go.Figure:
+    """Distribution of each group's values, with a box of the quartiles and the median.
+
+    Args:
+        groups: Values by name.
+        title: Title of the figure.
+        y_title: Title of the values.
+
+    Examples:
+        >>> from cselab.workbook.plots import violins
+        >>> [group.name for group in violins({"cls": [1.0, 1.2], "pooled": [3.0]}, "", "norm").data]
+        ['cls', 'pooled']
+    """
+    figure = go.Figure(layout=dict(title=title, yaxis_title=y_title, showlegend=False))
+    for name, values in groups.items():
+        figure.add_violin(
+            y=torch.as_tensor(values).tolist(),
+            name=name,
+            line_color=PALETTE[0],
+            box_visible=True,
+            points=False,
+            spanmode="hard",
+        )
+    return figure
+
+
+def overlap_histogram(pairs: Mapping[str, Sequence[tuple[str, str]]]) -> go.Figure:
+    """Histogram of the share of words that round trips keep, one colour per pivot.
+
+    The share is the Jaccard index of the word sets, rounded down to a tenth.
+
+    Args:
+        pairs: (sentence, round trip) by pivot.
+
+    Examples:
+        >>> from cselab.workbook.plots import overlap_histogram
+        >>> [bars] = overlap_histogram({"fr": [("a dog", "a dog"), ("a dog", "one cat")]}).data
+        >>> bars.y[0], bars.y[10]  # % that keep none, and all
+        (50.0, 50.0)
+    """
+    figure = go.Figure(
+        layout=dict(
+            xaxis_title="token overlap with the original",
+            yaxis_title="share of sentences (%)",
+            barmode="group",
+        )
+    )
+    for pivot, sentences in pairs.items():
+        texts = [as_sentences(pair, "a pair") for pair in sentences]
+        tenths = Counter(int(10 * token_overlap(a, b) + 1e-9) for a, b in texts)
+        shares = [100 * tenths[tenth] / max(1, len(texts)) for tenth in range(11)]
+        figure.add_bar(x=[tenth / 10 for tenth in range(11)], y=shares, name=pivot)
+    return figure.update_xaxes(tickvals=[tenth / 10 for tenth in range(11)])
+
+
+def line_chart(
+    lines: Mapping[str, tuple[Sequence[float | int], Sequence[float | int]]],
+    title: str,
+    x_title: str,
+    y_title: str,
+    log_y: bool = False,
+) -> go.Figure:
+    """Line chart of the (x, y) values of each name.
+
+    Args:
+        lines: x and y values by name.
+        title: Title of the figure.
+        x_title: Title of the x axis.
+        y_title: Title of the y axis.
+        log_y: Whether the y axis is logarithmic.
+
+    Examples:
+        >>> from cselab.workbook.plots import line_chart
+        >>> figure = line_chart({"d = 1": ([5, 10], [0.40, 0.80])}, "Power", "seeds", "power")
+        >>> figure.data[0].name, figure.data[0].y
+        ('d = 1', (0.4, 0.8))
+    """
+    figure = go.Figure(layout=dict(title=title, xaxis_title=x_title, yaxis_title=y_title))
+    for name, (x, y) in lines.items():
+        figure.add_scatter(x=list(x), y=list(y), mode="lines", name=name)
+    if len(lines) > 4:  # a legend of two lines would overlap the title
+        figure.update_layout(
+            legend=dict(orientation="v", x=1.02, y=1, xanchor="left", yanchor="top")
+        )
+    ticks = [digit * 10**power for power in range(-6, 7) for digit in (1, 2, 5)]
+    return figure.update_yaxes(type="log", tickvals=ticks) if log_y else figure

@@ -1,0 +1,74 @@
+"""What a tower does with a sentence, as the attention inspector draws it."""
+
+import base64
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor
+
+from cselab.analysis import Trace, token_classes, trace
+from cselab.workbook.analysis import token_labels
+from cselab.workbook.widgets.streams import Stream
+
+SHOWN = {
+    "weights": "attention weights",
+    "lengths": "weight × length of the value",
+    "other lengths": "weight × length of the other tower's value",
+}
+"""Quantities that the attention maps can show."""
+LONGEST = 64
+"""Tokens of a sentence; more are cut."""
+
+
+class Reading(NamedTuple):
+    """A tower's trace of a sentence, and the trace of the other tower of its twin.
+
+    Attributes:
+        tokens: Labels of the L tokens.
+        classes: Indices into `cselab.analysis.CLASSES`, (L,).
+        trace: Trace of the tower.
+        other_trace: Trace of the other tower; None for a single tower.
+    """
+
+    tokens: list[str]
+    classes: Tensor
+    trace: Trace
+    other_trace: Trace | None
+
+    def packed(self) -> dict[str, Any]:
+        """What the browser draws, numbers as base64 of float16.
+
+        Attention (n, h, L, L), and lengths of the values (n, h, L), of the context and of the
+        states (n, L).
+        """
+        mine, other = self.trace, self.other_trace
+        return {
+            "tokens": self.tokens,
+            "classes": self.classes.tolist(),
+            "attention": _half(mine.attention[:, 0]),
+            "values": _half(mine.values[:, 0].norm(dim=-1)),
+            "others": None if other is None else _half(other.values[:, 0].norm(dim=-1)),
+            "context": _half(mine.context[:, 0].norm(dim=-1)),
+            "states": _half(mine.states[1:, 0].norm(dim=-1)),
+        }
+
+
+def read_sentence(stream: Stream, sentence: str) -> Reading:
+    """The tower of `stream`, and the other one of its twin, on a sentence."""
+    batch = stream.tokenizer(
+        [sentence],
+        truncation=True,
+        max_length=LONGEST,
+        return_tensors="pt",
+        return_token_type_ids=False,
+    ).to(stream.tower.device)
+    ids, mask = batch["input_ids"], batch["attention_mask"]
+    towers = (tower for tower in (stream.tower, stream.other) if tower is not None)
+    traces = [Trace(*(x.float().cpu() for x in trace(tower, ids, mask))) for tower in towers]
+    tokens = token_labels(stream.tokenizer, ids[0].tolist())
+    classes = token_classes(stream.tokenizer, ids[0].cpu(), mask[0].cpu())
+    return Reading(tokens, classes, traces[0], traces[1] if len(traces) > 1 else None)
+
+
+def _half(x: Tensor) -> str:
+    return base64.b64encode(x.to(torch.float16).contiguous().numpy().tobytes()).decode()

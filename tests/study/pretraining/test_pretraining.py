@@ -1,0 +1,460 @@
+"""Pretraining small backbones: tokenizers that know their words, runs that can be interrupted."""
+
+import errno
+import gzip
+import json
+import math
+import os
+import signal
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from accelerate import Accelerator
+from accelerate.state import AcceleratorState
+from safetensors.torch import load_file
+from transformers import (
+    AutoModelForCausalLM,
+    AutoModelForMaskedLM,
+    AutoTokenizer,
+    BertForPreTraining,
+)
+
+from cselab.data.synthetic import sentences
+from cselab.data.token_rows import Rows
+from cselab.errors import DataError, ModelError, SettingsError
+from cselab.methods.baselines.sif import sif_weights
+from cselab.models import SentenceEncoder, load_backbone, load_tokenizer
+from cselab.models.backbone import longest_input
+from cselab.seals import seal
+from cselab.study.pretraining.architectures import BackboneConfig, EncoderConfig
+from cselab.study.pretraining.backbones import BERT_OBJECTIVES, BackboneTrainer, pretrain
+from cselab.study.pretraining.card import card_text
+from cselab.study.pretraining.objectives import bag_of_words_loss, random_tokens
+from cselab.study.pretraining.tokenizer import train_byte_tokenizer, train_tokenizer
+from cselab.study.pretraining.trainer import _arguments
+
+TEXT = list(sentences(900, 21))
+SIZES = {
+    "steps": 8,
+    "batch_size": 32,
+    "layers": 2,
+    "width": 32,
+    "heads": 2,
+    "inner": 64,
+    "vocab_size": 400,
+    "max_length": 24,
+    "held_out": 64,
+    "evaluations": 4,
+}
+SMALL = EncoderConfig(**SIZES, pair_every=4)
+
+
+@pytest.fixture(scope="module")
+def tokenizer():
+    return train_tokenizer(TEXT, vocab_size=400, max_length=64)
+
+
+@pytest.fixture(scope="module")
+def rows(tokenizer):
+    return Rows.tokenize(TEXT, tokenizer, max_length=24)
+
+
+# ----------------------------------------------------------------------------- the tokenizer
+
+
+def test_the_tokenizer_knows_its_text_after_saving(tokenizer, tmp_path):
+    """Prevents transformers 5's silent tokenizer that maps every word to [UNK]."""
+    tokenizer.save_pretrained(tmp_path)
+    loaded = AutoTokenizer.from_pretrained(tmp_path)
+    ids = loaded(TEXT[:50])["input_ids"]
+    assert not any(loaded.unk_token_id in row for row in ids)
+    assert ids == tokenizer(TEXT[:50])["input_ids"]
+    assert loaded.decode(ids[0], skip_special_tokens=True) == TEXT[0].lower()
+    assert len(loaded) == 400
+    assert (loaded.cls_token_id, loaded.sep_token_id) == (ids[0][0], ids[0][-1])
+
+
+@pytest.mark.parametrize("train", [train_tokenizer, train_byte_tokenizer])
+def test_the_same_text_gives_the_same_tokenizer(train):
+    """Prevents a resumed run from training on with other token numbers: WordPieceTrainer's differ
+    from run to run."""
+    one, two = (train(TEXT, vocab_size=400, max_length=64) for _ in range(2))
+    assert one.backend_tokenizer.to_str() == two.backend_tokenizer.to_str()
+
+
+def test_a_letter_can_start_and_continue_a_word(tokenizer):
+    """Prevents [UNK] for a new word of known letters."""
+    assert tokenizer.tokenize("zyx")
+    assert "[UNK]" not in tokenizer.tokenize("gtdb tgdb")
+
+
+def test_the_byte_level_tokenizer_is_robertas(tmp_path):
+    """Prevents an unknown token, lost capitals, other special ids than the hub's, and a space
+    before `<mask>` that the model never saw there."""
+    train_byte_tokenizer(TEXT, vocab_size=400, max_length=64).save_pretrained(tmp_path)
+    loaded = AutoTokenizer.from_pretrained(tmp_path)
+    assert len(loaded) == 400
+    assert loaded.convert_ids_to_tokens([0, 1, 2, 3]) == ["<s>", "<pad>", "</s>", "<unk>"]
+    odd = "Naïve  DOGS: 日本 🎸"
+    ids = loaded(odd)["input_ids"]
+    assert (ids[0], ids[-1]) == (0, 2)
+    assert loaded.decode(ids, skip_special_tokens=True) == odd
+    assert "".join(loaded.tokenize("a man")) == "aĠman"
+    first, second = (loaded(text, add_special_tokens=False)["input_ids"] for text in ("a", " man"))
+    assert loaded("a <mask> man")["input_ids"] == [0, *first, loaded.mask_token_id, *second, 2]
+    assert loaded("a", " man")["input_ids"] == [0, *first, 2, 2, *second, 2]
+    assert set(loaded("a")) == {"input_ids", "attention_mask"}  # RoBERTa has one token type
+
+
+# -------------------------------------------------------------------------------- the objectives
+
+
+def test_masks_take_the_share_asked_for_and_no_special_token(rows, tokenizer):
+    """Prevents [CLS] or padding that is to be guessed, and a share of the padded length."""
+    ids = rows.padded(np.arange(600), tokenizer.pad_token_id)
+    special = tokenizer.all_special_ids
+    torch.manual_seed(0)
+    where = random_tokens(ids, special, 0.3)
+    ordinary = ~torch.isin(ids, torch.tensor(special))
+    assert not (where & ~ordinary).any()
+    assert (where.sum() / ordinary.sum()).item() == pytest.approx(0.3, abs=0.02)
+
+
+def test_the_bag_of_words_loss_equals_a_loop(rows, tokenizer):
+    """Prevents padding or [CLS] from being named, and a mean over sentences that forgets how long
+    they are."""
+    weights = torch.tensor(sif_weights(rows, 400, tokenizer.all_special_ids))
+    ids = rows.padded(np.array([0, 5, 9]), tokenizer.pad_token_id)
+    logits = torch.randn(3, 400, dtype=torch.float64)
+    top = bottom = 0.0
+    for line, row in zip(logits.float(), ids, strict=True):
+        for token in row.tolist():
+            if token not in tokenizer.all_special_ids:
+                top -= weights[token] * line.log_softmax(0)[token]
+                bottom += weights[token]
+    torch.testing.assert_close(
+        bag_of_words_loss(logits, ids, weights), top / bottom, rtol=1e-5, atol=1e-6
+    )
+    frequent, rare = rows.flat[rows.starts[0] + 1], int((weights > 0).nonzero()[-1])
+    assert 0 < weights[frequent] <= weights[rare] <= 1
+
+
+@pytest.mark.parametrize(("changes", "with_bag"), [(BERT_OBJECTIVES, False), ({}, True)])
+def test_berts_own_objectives_ask_nothing_of_cls_but_the_next_sentence(
+    changes, with_bag, rows, tokenizer, tmp_path
+):
+    """Prevents a plain BERT whose [CLS] is still trained for the words of its sentence, or one
+    without dropout in its first steps, on which SimCSE would have nothing to learn."""
+    config = replace(SMALL, **changes)
+    trainer = BackboneTrainer("bert", config, tokenizer, rows, tmp_path, rows)
+    states, trained = [], {}
+    trainer.model.bert.register_forward_hook(
+        lambda _, __, out: states.append(out.last_hidden_state)
+    )
+    for name, batch in {"pairs": trainer.pairs(0), "single": trainer.batch(range(32))}.items():
+        losses = trainer.losses(batch)
+        on_states = torch.autograd.grad(sum(losses.values()), states[-1])[0]
+        trained[name] = bool(on_states[:, 0].abs().sum() > 0), set(losses)
+        dropout = {m.p for m in trainer.model.modules() if isinstance(m, torch.nn.Dropout)}
+        assert dropout == ({0.0} if with_bag else {config.dropout})
+    bag = {"bag of words"} if with_bag else set()
+    assert trained == {
+        "pairs": (True, {"masked LM of pairs", "next sentence"}),
+        "single": (with_bag, {"masked LM"} | bag),
+    }
+
+
+@pytest.mark.parametrize(("changes", "with_bag"), [({}, True), (BERT_OBJECTIVES, False)])
+def test_robertas_first_token_and_pooler_are_trained_on_words_or_not_at_all(
+    changes, with_bag, tmp_path
+):
+    """Prevents a pooler that is random weights, `<s>` trained in a backbone with RoBERTa's own
+    objective, and masks that are drawn once for all visits."""
+    tokenizer = train_byte_tokenizer(TEXT, vocab_size=400, max_length=64)
+    rows = Rows.tokenize(TEXT, tokenizer, max_length=24)
+    trainer = BackboneTrainer("roberta", replace(SMALL, **changes), tokenizer, rows, tmp_path)
+    roberta = trainer.model.roberta
+    assert (roberta.pooler is not None) is with_bag
+    states, masks = [], []
+    roberta.register_forward_hook(lambda _, __, out: states.append(out.last_hidden_state))
+    roberta.register_forward_pre_hook(lambda _, inputs: masks.append(inputs[0] == 4))
+    for _ in range(2):
+        losses = trainer.losses(trainer.batch(range(32)))
+    assert set(losses) == {"masked LM", *["bag of words"] * with_bag}
+    assert not torch.equal(*masks)
+    total = sum(losses.values())
+    on_states = torch.autograd.grad(total, states[-1], retain_graph=True)[0]
+    assert bool(on_states[:, 0].abs().sum() > 0) is with_bag
+    if with_bag:
+        total.backward()
+        assert roberta.pooler.dense.weight.grad.abs().sum() > 0
+
+
+def test_the_card_names_the_objectives_that_were_used():
+    """Prevents a plain backbone whose card says that [CLS] learned the words of its sentence."""
+    curve = [{"step": 8, "held_out": 5.0}]
+    report = {"sentences": 9, "tokens_seen": 9, "hours": 1, "hardware": "", "curve": curve}
+    texts = [
+        card_text("x", "bert", {**report, "measured": {}, "config": vars(config)}, (), ())
+        for config in (SMALL, replace(SMALL, **BERT_OBJECTIVES))
+    ]
+    assert ["words from [CLS]" in text for text in texts] == [True, False]
+    assert ["Only the next sentence trains [CLS]" in text for text in texts] == [False, True]
+    assert "(15% of the words of single sentences, 15% of pairs)" in texts[1]
+    assert "dropout of 0.1 in every step" in texts[1]
+    assert texts[0].count("| 8 | 5.00 |") == 1  # the last row of the curve, once
+    roberta = [
+        card_text("x", "roberta", {**report, "measured": {}, "config": vars(config)}, (), ("y",))
+        for config in (SMALL, replace(SMALL, **BERT_OBJECTIVES))
+    ]
+    assert ["words from `<s>`" in text for text in roberta] == [True, False]
+    assert "Nothing trains `<s>`, and there is no pooler." in roberta[1]
+    for text in roberta:
+        assert "cased byte-level BPE vocabulary of 400" in text
+        assert "Next-sentence pairs" not in text
+
+
+# ------------------------------------------------------------------------------------------ the run
+
+
+def test_a_run_learns_and_its_folder_loads_like_any_bert(tmp_path):
+    """Prevents a run that learns nothing, a pooler that is not trained, and a pickle among the
+    files."""
+    config = replace(SMALL, steps=150)
+    report = pretrain("bert", config, TEXT, tmp_path / "bb", ordered=TEXT)
+    losses = [row["held_out"] for row in report["curve"]]
+    assert losses[-1] < losses[0] - 0.3
+    assert {"masked LM", "bag of words", "next sentence"} <= report["curve"][-1].keys()
+    assert 0 < report["tokens_seen"] < 150 * 32 * 24 * 2
+    model = load_backbone(tmp_path / "bb", pooler="required")
+    ids = AutoTokenizer.from_pretrained(tmp_path / "bb")(
+        TEXT[:2], padding=True, return_tensors="pt"
+    )
+    assert model(**ids).pooler_output.shape == (2, 32)
+    assert sorted(p.suffix for p in (tmp_path / "bb").iterdir()) == [
+        ".json",
+        ".json",
+        ".json",
+        ".safetensors",
+    ]
+
+
+KILLED = """
+import os, signal, sys
+from test_pretraining import BackboneTrainer, train_small
+
+step = BackboneTrainer.training_step
+
+def kill(self, *batch):
+    if self.state.global_step == 5:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return step(self, *batch)
+
+BackboneTrainer.training_step = kill
+train_small(sys.argv[1], sys.argv[2])
+"""
+
+
+def train_small(kind, folder):
+    """Train for eight steps, with a checkpoint after every second one."""
+    config = BackboneConfig(**SIZES) if kind == "llama" else SMALL
+    return pretrain(kind, config, TEXT, folder, ordered=TEXT if kind == "bert" else None)
+
+
+@pytest.mark.parametrize(
+    "kind", ["bert", *(pytest.param(kind, marks=pytest.mark.slow) for kind in ("roberta", "llama"))]
+)
+def test_a_killed_run_ends_where_it_would_have(kind, tmp_path):
+    """Prevents a resumed run from seeing other batches, masks or dropout."""
+    whole = train_small(kind, tmp_path / "whole")
+    command = [sys.executable, "-c", KILLED, kind, str(tmp_path / "part")]
+    where = {**os.environ, "PYTHONPATH": os.pathsep.join([str(Path(__file__).parent), *sys.path])}
+    killed = subprocess.run(command, capture_output=True, text=True, env=where, timeout=300)
+    assert killed.returncode == -signal.SIGKILL, killed.stderr
+    assert not (tmp_path / "part").exists()
+    resumed = train_small(kind, tmp_path / "part")
+    one, two = (load_file(tmp_path / name / "model.safetensors") for name in ("whole", "part"))
+    assert one.keys() == two.keys()
+    assert all(torch.equal(one[key], two[key]) for key in one)
+    for report in (whole, resumed):  # all but the time
+        report["hours"] = 0
+        report["curve"] = [{**row, "seconds": 0} for row in report["curve"]]
+    assert resumed == whole
+    assert not (tmp_path / "part.checkpoints").exists()
+
+
+def test_a_folder_that_cannot_be_written_keeps_the_checkpoint_and_its_time(tmp_path, monkeypatch):
+    """Prevents a run that is lost to a full disk at its end, and a card that has the hours since
+    the last interruption alone."""
+    save = BertForPreTraining.save_pretrained
+
+    def full(self, folder, **options):
+        if "checkpoint" not in str(folder):
+            raise OSError(errno.ENOSPC, "no space left")
+        save(self, folder, **options)
+
+    monkeypatch.setattr(BertForPreTraining, "save_pretrained", full)
+    with pytest.raises(ModelError, match="no space left"):
+        train_small("bert", tmp_path / "bb")
+    folder = tmp_path / "bb.checkpoints" / "checkpoint-6"
+    history = folder / "history.json"
+    rows = json.loads(history.read_text())
+    assert [row["step"] for row in rows] == [2, 4, 6]
+    assert 0 < rows[-1]["seconds"] < 600
+    rows[-1]["seconds"] += 2 * 3600
+    history.write_text(json.dumps(rows))
+    (folder / "sha256.json").unlink()
+    seal(folder)
+    monkeypatch.setattr(BertForPreTraining, "save_pretrained", save)
+    assert 2 <= train_small("bert", tmp_path / "bb")["hours"] < 2.5
+    assert not (tmp_path / "bb.checkpoints").exists()
+
+
+def test_a_roberta_learns_and_its_folder_loads_like_any(tmp_path):
+    """Prevents a run that learns nothing, positions that the tokenizer's length exceeds, and a
+    head that is not saved."""
+    config = replace(SMALL, steps=150)
+    report = pretrain("roberta", config, TEXT, tmp_path / "bb")
+    losses = [row["held_out"] for row in report["curve"]]
+    assert losses[-1] < losses[0] - 0.2
+    model, tokenizer = (
+        load_backbone(tmp_path / "bb", pooler="required"),
+        load_tokenizer(tmp_path / "bb"),
+    )
+    assert longest_input(model) == config.max_positions
+    vectors = SentenceEncoder(model, tokenizer).encode([TEXT[0], "A dog. " * 300])
+    assert vectors.isfinite().all()
+    full = AutoModelForMaskedLM.from_pretrained(tmp_path / "bb", dtype=torch.float32).eval()
+    batch = tokenizer(TEXT[:40], padding=True, return_tensors="pt")
+    with torch.no_grad():
+        words = batch["input_ids"] > 3
+        loss = full(**batch, labels=batch["input_ids"].where(words, -100)).loss.item()
+    assert loss < math.log(400) - 0.5  # a head that is not saved would start at log(400)
+
+
+def test_a_decoder_learns_and_loads(tmp_path):
+    """Prevents a decoder that sees the token it is to predict: its loss would fall far below what
+    these sentences allow."""
+    config = BackboneConfig(**{**SIZES, "steps": 80, "evaluations": 20})
+    report = pretrain("llama", config, TEXT, tmp_path / "decoder")
+    losses = [row["held_out"] for row in report["curve"]]
+    assert losses[-1] < losses[0] - 0.5
+    assert losses[-1] > 1.5
+    model = AutoModelForCausalLM.from_pretrained(tmp_path / "decoder", dtype=torch.float32)
+    ids = AutoTokenizer.from_pretrained(tmp_path / "decoder")(TEXT[0], return_tensors="pt")[
+        "input_ids"
+    ]
+    changed = ids.clone()
+    changed[0, -1] = 7
+    with torch.no_grad():
+        torch.testing.assert_close(model(ids).logits[:, :-1], model(changed).logits[:, :-1])
+
+
+@pytest.mark.parametrize("changes", [{"learning_rate": 0.5}, {"text": TEXT[:-1]}])
+def test_checkpoints_of_other_settings_or_text_are_refused(changes, tmp_path, rows, tokenizer):
+    """Prevents a run that goes on with the weights of another."""
+    BackboneTrainer("bert", SMALL, tokenizer, rows, tmp_path / "bb.checkpoints")
+    text = changes.pop("text", TEXT)
+    with pytest.raises(SettingsError, match="of a run on other text or settings; remove it"):
+        pretrain("bert", replace(SMALL, **changes), text, tmp_path / "bb")
+
+
+@pytest.mark.parametrize("heads", [5, 0])
+def test_heads_that_do_not_divide_the_width_are_refused(heads):
+    """Prevents transformers' traceback after the tokenizer is trained."""
+    with pytest.raises(SettingsError, match=f"^heads={heads} does not divide width=192; expected"):
+        BackboneConfig(heads=heads)
+
+
+def test_too_little_text_is_refused(tmp_path):
+    """Prevents a held-out set that is the whole text."""
+    with pytest.raises(DataError, match="got 90 sentences; it needs at least 96"):
+        pretrain("bert", SMALL, TEXT[:90], tmp_path / "bb")
+
+
+def test_the_gpu_that_is_asked_for_is_used(tmp_path, monkeypatch):
+    """Prevents the Trainer from taking the first GPU for `--device cuda:1`."""
+    monkeypatch.setattr(torch.cuda, "set_device", lambda device: None)
+    arguments = _arguments(replace(SMALL, device="cuda:1"), tmp_path, {})
+    assert arguments.device == Accelerator().device == torch.device("cuda:1")
+    AcceleratorState._reset_state(reset_partial_state=True)
+
+
+# --------------------------------------------------------------------------------------- the recipe
+
+
+def test_only_text_that_may_be_shared(tmp_path):
+    """Prevents a backbone whose weights may not be given away, and one whose pooler learned
+    nothing."""
+    from cselab.study.pretraining.recipe import make_backbone
+
+    with pytest.raises(
+        SettingsError, match="'imdb-reviews' is not known to allow derived works to be shared"
+    ):
+        make_backbone("bert", tmp_path / "bb", tmp_path, ("imdb-reviews",))
+    with pytest.raises(SettingsError, match="needs a text in order; add one of wikipedia-core"):
+        make_backbone("bert", tmp_path / "bb", tmp_path, ("leipzig-10k",))
+    assert not (tmp_path / "bb").exists()
+
+
+def test_a_folder_that_holds_something_else_is_refused_before_the_training(tmp_path, monkeypatch):
+    """Prevents hours of training for a folder that is then refused."""
+    from cselab.study.pretraining.recipe import make_backbone
+
+    folder = tmp_path / "bb"
+    folder.mkdir()
+    (folder / "notes.txt").write_text("mine")
+    monkeypatch.setattr(BackboneTrainer, "losses", lambda *_: pytest.fail("it trains"))
+    with pytest.raises(ModelError, match="exists and is no saved encoder"):
+        pretrain("bert", SMALL, TEXT, folder)
+    with pytest.raises(ModelError, match="exists and is no saved encoder"):
+        make_backbone("bert", folder, tmp_path)  # before it reads the text, which is not there
+
+
+def test_sts_that_is_missing_is_found_before_the_training(tmp_path, short_corpora, monkeypatch):
+    """Prevents a backbone that is trained for hours and then has no card."""
+    from cselab.study.pretraining.recipe import make_backbone
+
+    (short_corpora / "sts").unlink()
+    monkeypatch.setattr(BackboneTrainer, "losses", lambda *_: pytest.fail("it trains"))
+    with pytest.raises(DataError, match="sts"):
+        make_backbone("roberta", tmp_path / "bb", short_corpora, ("leipzig-10k",), steps=1)
+
+
+@pytest.fixture
+def short_corpora(data_dir, tmp_path) -> Path:
+    """The data folder, with the first lines of two corpora and all of the rest."""
+    folder = tmp_path / "data"
+    (folder / "corpus").mkdir(parents=True)
+    for part in data_dir.iterdir():
+        if part.name != "corpus":
+            (folder / part.name).symlink_to(part)
+    for name in ("leipzig-10k", "wikipedia-core"):
+        file = f"corpus/{name}.txt.gz"
+        lines = gzip.decompress((data_dir / file).read_bytes()).splitlines(keepends=True)
+        (folder / file).write_bytes(gzip.compress(b"".join(lines[:4000])))
+    return folder
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["bert", "llama"])
+def test_a_card_is_measured_again_to_the_last_digit(kind, tmp_path, short_corpora, monkeypatch):
+    """Prevents a card whose numbers are of another text, other masks or weights that were not yet
+    rounded to float16."""
+    from cselab.study.pretraining import recipe
+
+    monkeypatch.setattr(recipe, "SYNTHETIC_SENTENCES", 2000)
+    small = {"steps": 4, "layers": 2, "width": 32, "heads": 2, "inner": 64, "vocab_size": 2000}
+    names = ("leipzig-10k", "wikipedia-core")
+    card = recipe.make_backbone(kind, tmp_path / "bb", short_corpora, names, **small)
+    assert recipe.measure(tmp_path / "bb", short_corpora) == card["measured"]
+    text = (tmp_path / "bb" / "README.md").read_text()
+    assert "leipzig-10k, wikipedia-core (" in text
+    assert all(
+        str(value) in text for value in card["measured"].values() if not isinstance(value, dict)
+    )

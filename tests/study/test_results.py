@@ -1,0 +1,99 @@
+"""The committed pages of results say what the committed stores have."""
+
+import re
+
+import claim_tables
+import pytest
+import result_tables
+import result_values
+import results
+from result_values import REFERENCE
+
+from cselab.experiments.grid import parse_seeds, read_grid
+from cselab.experiments.store import Store
+from cselab.study import recorded
+
+
+@pytest.mark.parametrize("page", [pytest.param(p, id=p.name) for p in results.MARKED])
+def test_the_tables_of_a_page_are_its_stores(page):
+    """Prevents a store that is replaced without its tables, and a figure typed by hand."""
+    text = page.read_text(encoding="utf-8")
+    assert "<!-- table: " in text
+    assert results.filled(text) == text
+
+
+@pytest.mark.slow  # bootstraps of all tables: a minute and a half
+@pytest.mark.parametrize("template", results.PAGES)
+def test_a_page_of_results_is_its_template(template):
+    """Prevents a page or a CSV file that other stores made, and a number typed into a page."""
+    text, tables = results.rendered(template)
+    assert results.PAGES[template].read_text(encoding="utf-8") == text
+    for name, table in tables.items():
+        written = (REFERENCE / "tables" / f"{name}.csv").read_text(encoding="utf-8")
+        assert written == table.to_csv()
+
+
+def test_every_table_of_the_results_is_on_a_page():
+    """Prevents CSV files of tables that no page has any more."""
+    linked = {
+        name
+        for page in results.PAGES.values()
+        for name in re.findall(r"\(tables/([^)]+)\)", page.read_text(encoding="utf-8"))
+    }
+    assert {path.name for path in (REFERENCE / "tables").iterdir()} == linked
+
+
+def test_grids_agree_only_where_both_verdicts_are_settled(monkeypatch):
+    """Prevents "the tuning changes the verdict" for a claim that one grid leaves undecided, and for
+    two gains of different size."""
+    checked = claim_tables.checked("real-papers")
+    undecided = ["undecided"] * (len(checked) - 2)
+    found = {
+        "real-papers": checked.assign(verdict="supported"),
+        "real-tuned": checked.assign(verdict=["supported, smaller", "contradicted", *undecided]),
+    }
+    monkeypatch.setattr(claim_tables, "GRIDS", tuple(found))
+    monkeypatch.setattr(claim_tables, "TEXTS", ("real",))
+    monkeypatch.setattr(claim_tables, "checked", found.__getitem__)
+    agree = list(claim_tables.claims()["real text, agree"])
+    assert agree == ["yes", "no", *("" for _ in undecided)]
+
+
+@pytest.mark.slow  # expands all grids
+def test_every_label_of_a_claim_is_in_a_grid():
+    """Prevents a claim that no run can ever answer because a label was renamed."""
+    claims = claim_tables.read_claims(claim_tables.CLAIMS)
+    wanted = {label for claim in claims for label in (claim.better, claim.than)}
+    sick = {"SimCSE with SICK-R", "JTCSE with SICK-R"}
+    no_head = {"SimCSE, no head"}  # tuned, SimCSE has no head: the claim's `than_otherwise`
+    lacking = {
+        "synthetic-papers": sick,
+        "real-papers": set(),
+        "synthetic-tuned": sick | no_head,
+        "real-tuned": no_head,
+    }
+    for grid in claim_tables.GRIDS:
+        known = {label for label, _ in claim_tables.declared_runs(grid)}
+        assert wanted - known == lacking[grid], grid
+
+
+def test_the_stores_are_of_one_library():
+    """Prevents a table whose rows were made by different versions, which the pages deny."""
+    paths = [recorded.store(grid) for grid in result_tables.GRIDS]
+    sources = {source for path in paths for source in Store(path).runs().source}
+    assert len(sources) == 1
+
+
+@pytest.mark.parametrize("grid", claim_tables.GRIDS)
+def test_a_store_of_the_claims_has_the_runs_of_its_grid(grid):
+    """Prevents a verdict from a grid of which a row or a seed is missing, or was renamed."""
+    rows = result_values.rows_of(grid)
+    assert set(zip(rows.label, rows.seed, strict=True)) == claim_tables.declared_runs(grid)
+
+
+@pytest.mark.parametrize("grid", claim_tables.GRIDS)
+def test_every_row_of_the_claims_has_the_same_seeds(grid):
+    """Prevents a table in which a method was lucky to have fewer seeds than others."""
+    declared = read_grid(REFERENCE / "grids" / f"{grid}.toml")
+    assert len(parse_seeds(declared["seeds"])) >= 7
+    assert not any({"seed", "seeds"} & block.keys() for block in declared["runs"])

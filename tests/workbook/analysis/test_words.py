@@ -1,0 +1,93 @@
+"""Representative words: what the language-model head says of the state behind a prompt."""
+
+import pytest
+import torch
+from transformers import LlamaConfig, LlamaForCausalLM, LlamaModel
+
+from cselab.errors import DataError, ModelError
+from cselab.models import SentenceEncoder, load_decoder
+from cselab.workbook.analysis import frequent_words, load_head, representative_words
+
+SENTENCES = ["the dog", "a man is playing guitar in the park .", "a red ball is under the table"]
+PROMPT = "the {sentence} is"
+
+
+@pytest.fixture(scope="module", params=["tied", "untied"])
+def folder(request, tmp_path_factory, word_tokenizer):
+    """A causal language model whose head is its embeddings, or a matrix of its own."""
+    config = LlamaConfig(
+        vocab_size=len(word_tokenizer) + 3,  # rows of the head that belong to no token
+        hidden_size=16,
+        intermediate_size=32,
+        num_hidden_layers=2,
+        num_attention_heads=2,
+        max_position_embeddings=64,
+        pad_token_id=0,
+        initializer_range=0.5,
+        tie_word_embeddings=request.param == "tied",
+    )
+    torch.manual_seed(1)
+    folder = tmp_path_factory.mktemp(request.param)
+    LlamaForCausalLM(config).save_pretrained(folder)
+    word_tokenizer.save_pretrained(folder)
+    return folder
+
+
+def encoder_of(folder, **options):
+    return SentenceEncoder(*load_decoder(folder), **{"pooling": "last_token", **options})
+
+
+def test_the_word_is_what_the_whole_model_predicts_next(folder):
+    """Prevents the head of other weights, states without the final norm, and special tokens, rows
+    without a token or full stops as words: against the stock model with its head."""
+    tokenizer = encoder_of(folder).tokenizer
+    model = LlamaForCausalLM.from_pretrained(folder).eval()
+    for words_only in (True, False):
+        expected = []
+        for sentence in SENTENCES:
+            ids = tokenizer(PROMPT.format(sentence=sentence), return_tensors="pt")["input_ids"]
+            with torch.no_grad():
+                logits = model(input_ids=ids).logits[0, -1]
+            allowed = [
+                i
+                for word, i in tokenizer.get_vocab().items()
+                if (word.isalpha() if words_only else True)
+            ]
+            best = max(allowed, key=lambda i: logits[i].item())
+            word = tokenizer.convert_ids_to_tokens(best)
+            expected.append("" if best in tokenizer.all_special_ids else word)
+        found = representative_words(
+            encoder_of(folder, prompt=PROMPT), SENTENCES, load_head(folder), words_only=words_only
+        )
+        assert found == expected
+        assert not words_only or all(word.isalpha() for word in found)
+
+
+def test_frequent_words_are_counted_without_signs(word_tokenizer):
+    """Prevents full stops and special tokens from being the most frequent words."""
+    text = ["the dog .", "the cat .", "the dog is big .", "a dog . . . ."]
+    assert frequent_words(text, word_tokenizer, 2) in (["the", "dog"], ["dog", "the"])
+    assert len(frequent_words(text, word_tokenizer, 100)) == 6
+    with pytest.raises(DataError, match="got none with a word"):
+        frequent_words([". ,"], word_tokenizer, 3)
+
+
+def test_a_folder_without_a_head_and_an_encoder_that_reads_other_tokens_are_refused(
+    folder, tmp_path, word_tokenizer
+):
+    """Prevents words of a head that was drawn at random, and of a mean of states."""
+    config = LlamaModel.config_class.from_pretrained(folder)
+    config.tie_word_embeddings = False
+    LlamaModel(config).save_pretrained(tmp_path)
+    with pytest.raises(ModelError, match="lacks lm_head.weight: without its head"):
+        load_head(tmp_path)
+    with pytest.raises(ModelError, match="no decoder at"):
+        load_head(tmp_path / "nothing")
+    head = load_head(folder)
+    with pytest.raises(ModelError, match="the encoder pools 'mean'"):
+        representative_words(encoder_of(folder, pooling="mean"), SENTENCES, head)
+    with pytest.raises(ModelError, match="the head has shape .*load both from one folder"):
+        representative_words(encoder_of(folder), SENTENCES, head[:, :8])
+    bare = SentenceEncoder(load_decoder(folder)[0], None, pooling="last_token")
+    with pytest.raises(DataError, match="built without a tokenizer"):
+        representative_words(bare, SENTENCES, head)

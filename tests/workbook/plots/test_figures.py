@@ -1,0 +1,188 @@
+"""Static figures: what is drawn is what was given, with labels and units."""
+
+import numpy
+import pandas
+import pytest
+import torch
+
+from cselab.data.sources import Source
+from cselab.data.sts import StsData
+from cselab.evaluation import StsReport, compare_pairs
+from cselab.evaluation.sts import score_pairs
+from cselab.losses import modulus_ratio
+from cselab.workbook.plots import (
+    alignment_uniformity,
+    cosine_by_rating,
+    difference_chart,
+    line_chart,
+    modulus_surface_figure,
+    overlap_histogram,
+    score_bars,
+    score_heatmap,
+    score_intervals,
+    training_curves,
+    violins,
+)
+
+HISTORY = [
+    {"step": 0, "dev": 50.0, "learning_rate": 1e-3},
+    {
+        "step": 5,
+        "dev": 60.0,
+        "learning_rate": 1e-3,
+        "alignment": 0.1,
+        "uniformity": -2.0,
+        "nce": 2.0,
+        "ictm": 0.5,
+    },
+    {
+        "step": 10,
+        "dev": 55.0,
+        "learning_rate": 1e-3,
+        "alignment": 0.1,
+        "uniformity": -2.0,
+        "nce": 1.0,
+        "ictm": 0.25,
+    },
+]
+
+
+def axis_titles(figure):
+    return {axis.title.text for axis in (*figure.select_xaxes(), *figure.select_yaxes())}
+
+
+def test_training_curves_draw_each_term_from_its_first_value():
+    """Prevents a term from being drawn one mark early (there is none before the first step), and
+    geometry as a loss."""
+    figure = training_curves({"run": HISTORY}, dev_name="synthetic dev")
+    drawn = {trace.name: (list(trace.x), list(trace.y)) for trace in figure.data}
+    assert drawn == {
+        "run": ([0, 5, 10], [50.0, 60.0, 55.0]),
+        "run: nce": ([5, 10], [2.0, 1.0]),
+        "run: ictm": ([5, 10], [0.5, 0.25]),
+    }
+    assert {note.text for note in figure.layout.annotations} >= {"Spearman × 100 on synthetic dev"}
+
+
+def test_more_runs_than_colours_are_all_drawn():
+    """Prevents the eighth run of a comparison from vanishing without a word."""
+    names = {
+        trace.legendgroup for trace in training_curves(dict.fromkeys("abcdefghi", HISTORY)).data
+    }
+    assert names - {None} == set("abcdefghi")
+
+
+def test_score_bars_for_one_task_name_it_and_for_several_group_them():
+    """Prevents a score under another method's bar."""
+    one = score_bars({"A": {"synthetic": 40.0}, "B": {"synthetic": 50.0}})
+    assert [(bar.name, list(bar.x), list(bar.y)) for bar in one.data] == [
+        ("A", ["A"], [40.0]),
+        ("B", ["B"], [50.0]),
+    ]
+    assert axis_titles(one) >= {"synthetic: Spearman × 100"}
+    timed = score_bars({"A": {"synthetic": 40.0}}, score="seconds")
+    assert axis_titles(timed) >= {"synthetic: seconds"}
+    several = score_bars({"A": {"STS12": 40.0, "STS13": 41.0}})
+    assert list(several.data[0].x) == ["STS12", "STS13"]
+
+
+def test_intervals_are_those_of_the_scores_and_of_the_pairs():
+    """Prevents a bar whose text says "interval" and that has none, and an interval in the row of
+    another method."""
+    ratings = numpy.arange(40.0) % 7
+    texts = [str(i) for i in range(40)]
+    pairs = StsData("T", "test", texts, texts, ratings, None, Source("folder", "here"))
+    noise = numpy.random.default_rng(0).normal(size=(2, 40))
+    reports = {
+        name: StsReport({"T": score_pairs(pairs, ratings + scale * row)})
+        for name, scale, row in (("A", 1.0, noise[0]), ("B", 4.0, noise[1]))
+    }
+    a, b = (report.tasks["T"] for report in reports.values())
+    scores, differences = score_intervals(reports, against="A").data
+    assert list(scores.x) == [a.spearman, b.spearman]
+    low = [x - below for x, below in zip(scores.x, scores.error_x.arrayminus, strict=True)]
+    assert low == pytest.approx([a.low, b.low])
+    found = compare_pairs(b, a)
+    assert (list(differences.y), list(differences.x)) == ([1], [found.difference])
+    assert differences.error_x.array[0] == pytest.approx(found.high - found.difference)
+    assert len(score_intervals(reports).data) == 1
+
+
+def test_the_heatmap_keeps_rows_and_columns():
+    """Prevents a transposed table."""
+    figure = score_heatmap({"A": {"x": 1.0, "y": 2.0}, "B": {"x": 3.0, "y": 4.0}}, x_title="what")
+    (trace,) = figure.data
+    assert (list(trace.y), list(trace.x)) == (["A", "B"], ["x", "y"])
+    assert [list(row) for row in trace.z] == [[1.0, 2.0], [3.0, 4.0]]
+
+
+def test_the_surface_is_the_loss():
+    """Prevents transposed axes: k along x, t along y."""
+    (surface, *_) = modulus_surface_figure().data
+    k, t = surface.x[10], surface.y[50]
+    p = torch.tensor([[1.0, 0.0]])
+    q = k * torch.tensor([[float(t), (1 - float(t) ** 2) ** 0.5]])
+    assert float(surface.z[50][10]) == pytest.approx(modulus_ratio(p, q.float()).item(), abs=1e-5)
+
+
+def test_cosines_are_grouped_by_rating():
+    """Prevents ratings at an edge that are left out, or counted twice."""
+    figure = cosine_by_rating(torch.tensor([0.1, 0.2, 0.9]), torch.tensor([0.5, 4.0, 5.0]))
+    counts = [len(trace.y) for trace in figure.data]
+    assert counts == [1, 0, 0, 0, 2]
+    assert figure.data[4].name == "4–5 (n=2)"
+
+
+def test_ratings_from_0_to_1_are_five_groups_too():
+    """Prevents one group of all pairs, and an edge that rounding moves into the group below."""
+    ratings = torch.tensor([0.0, 0.2, 0.4, 0.6, 0.8, 1.0], dtype=torch.float64)
+    figure = cosine_by_rating(torch.linspace(-1, 1, 6), ratings)
+    assert [len(trace.y) for trace in figure.data] == [1, 1, 1, 1, 2]
+    assert [trace.name[:5] for trace in figure.data][::4] == ["0–0.2", "0.8–1"]
+
+
+def test_geometry_and_overlap_have_labels():
+    """Prevents axes that say nothing of which side is better."""
+    assert axis_titles(alignment_uniformity({"A": (-2.0, 0.3)})) == {
+        "uniformity (lower: more spread out)",
+        "alignment (lower: closer)",
+    }
+    overlap = overlap_histogram({"fr": [("a b", "a b"), ("a b", "c d")]})
+    (bars,) = overlap.data
+    assert dict(zip(bars.x, bars.y, strict=True)) == {
+        tenth / 10: 50 * (tenth in (0, 10)) for tenth in range(11)
+    }
+
+
+def test_line_chart_draws_each_line_as_given():
+    """Prevents lines of the wrong series, and a logarithmic axis that is linear."""
+    figure = line_chart(
+        {"a": ([1, 2], [10, 100])}, title="t", x_title="gap", y_title="seeds", log_y=True
+    )
+    assert [(trace.name, trace.x, trace.y) for trace in figure.data] == [("a", (1, 2), (10, 100))]
+    assert axis_titles(figure) == {"gap", "seeds"}
+    assert figure.layout.yaxis.type == "log"
+
+
+def test_violins_draw_each_group_from_any_sequence():
+    """Prevents tensors that plotly draws as one point."""
+    figure = violins({"a": [1.0, 2.0], "b": torch.tensor([3.0])}, title="t", y_title="cosine")
+    assert {trace.name: list(trace.y) for trace in figure.data} == {"a": [1.0, 2.0], "b": [3.0]}
+    assert "cosine" in axis_titles(figure)
+
+
+def test_a_difference_is_drawn_at_its_methods_row_with_its_interval():
+    """Prevents a point beside another method's name where a table lacks a row."""
+    columns = ["average", "sd", "seeds", "difference", "low", "high"]
+    nan = float("nan")
+    one = pandas.DataFrame(
+        [[60, 1, 3, nan, nan, nan], [61, 1, 3, 1.0, 0.5, 1.5]], ["base", "A"], columns
+    )
+    two = pandas.DataFrame(
+        [[50, 1, 3, nan, nan, nan], [48, 1, 3, -2.0, -4.0, 0.0]], ["base", "B"], columns
+    )
+    figure = difference_chart({"real": one, "synthetic": two}, "base")
+    assert figure.layout.yaxis.ticktext == ("A", "B")
+    (a, b) = figure.data
+    assert [round(y) for y in (*a.y, *b.y)] == [0, 1]
+    assert (b.x[0], b.error_x.array[0], b.error_x.arrayminus[0]) == (-2.0, 2.0, 2.0)

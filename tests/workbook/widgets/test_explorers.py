@@ -1,0 +1,172 @@
+"""The explorers of norms and of cross-attention layers."""
+
+import copy
+import itertools
+
+import pytest
+import torch
+from connected import Connected
+from widget_page import write_widget_page
+
+from cselab.analysis import vector_norms
+from cselab.errors import ModelError, SettingsError
+from cselab.evaluation import twin_training_cost
+from cselab.models import CROSS_STREAMS, SentenceEncoder, remove_layer_norms
+from cselab.workbook.widgets import CaelExplorer, NormExplorer
+
+SENTENCES = [
+    "a man is playing guitar .",
+    "the dog was sleeping under the table",
+    "a cat",
+    "the big red ball .",
+]
+
+
+def placements(depth):
+    layers = range(1, depth + 1)
+    return [
+        list(cael) for count in range(depth + 1) for cael in itertools.combinations(layers, count)
+    ]
+
+
+def test_norms_after_surgery_on_a_copy(encoders):
+    """Prevents the slider from operating on the reader's own model, and lengths of another r than
+    the slider says, in the browser or in the figure."""
+    explorer = NormExplorer(encoders, SENTENCES)
+    untouched = copy.deepcopy(encoders["one"].backbone.state_dict())
+    for removed in (2, 4):
+        explorer.removed = removed
+        tower = copy.deepcopy(encoders["one"].backbone)
+        remove_layer_norms(tower, removed)
+        expected = vector_norms(tower, encoders["one"].tokenizer, SENTENCES)
+        violins = [part for part in explorer.static().data if part.type == "violin"]
+        mine = [violin for violin in violins if "A: one" in violin.name]
+        for vector, violin, lengths in zip(("cls", "pooled"), mine, expected, strict=True):
+            sent = explorer.norms["one"][vector]
+            torch.testing.assert_close(torch.tensor(violin.y[len(SENTENCES) :]), lengths)
+            assert violin.x[len(SENTENCES)] == str(removed)
+            assert sent["lengths"][removed] == pytest.approx(lengths.tolist(), rel=1e-3)
+            spread = (lengths.std() / lengths.mean()).item()
+            assert sent["spread"][removed] == pytest.approx(spread, rel=1e-3)
+    assert encoders["one"].backbone.state_dict().keys() == untouched.keys()
+
+
+def test_norms_are_measured_when_they_are_needed(encoders):
+    """Prevents a notebook that measures models nobody looks at, a browser whose question is not
+    answered, and a page that would have to ask."""
+    explorer = NormExplorer(encoders, SENTENCES)
+    assert explorer.norms == {}
+    explorer._handle_custom_msg({"model": "twin, tower I"}, [])
+    assert set(explorer.norms) == {"twin, tower I"}
+    assert set(explorer.page_state()["norms"]) == {"one", "twin, tower I", "twin, tower II"}
+
+
+def test_a_model_that_cannot_be_measured_is_reported_and_tried_again(
+    browser, monkeypatch, encoders
+):
+    """Prevents "measuring ..." for ever, where the kernel runs out of memory or is interrupted."""
+    explorer = NormExplorer(encoders, SENTENCES)
+    measure, broken = explorer.measure, {"twin, tower II"}
+
+    def fail(name):
+        if name in broken:
+            raise KeyboardInterrupt("stopped")
+        return measure(name)
+
+    monkeypatch.setattr(explorer, "measure", fail)
+    front = Connected(browser, monkeypatch, explorer)
+    notes = front.root.locator("p[role=status]")
+    assert notes.all_inner_texts() == ["measuring one …", "measuring twin, tower II …"]
+    assert front.answer() == [{"model": "one"}, {"model": "twin, tower II"}]
+    (note,) = notes.all_inner_texts()
+    assert "twin, tower II could not be measured: KeyboardInterrupt: stopped" in note
+    assert front.answer() == []
+    broken.clear()
+    front.root.get_by_label("model A").select_option("twin, tower I")
+    front.page.wait_for_timeout(100)
+    assert {one["model"] for one in front.answer()} == {"twin, tower I", "twin, tower II"}
+    assert notes.count() == 0
+    assert front.said == []
+
+
+def test_models_of_other_depths_are_refused(encoders, make_bert, word_tokenizer):
+    """Prevents a slider to layers that one of the models does not have."""
+    shallow = SentenceEncoder(make_bert(0, num_hidden_layers=1), word_tokenizer)
+    with pytest.raises(ModelError, match="one shape"):
+        NormExplorer({**encoders, "shallow": shallow}, SENTENCES)
+
+
+def test_one_sentence_has_no_spread(browser, monkeypatch, encoders):
+    """Prevents a NaN, which a comm sends as the word "nan", and "0 %" in its place."""
+    explorer = NormExplorer(encoders, SENTENCES[:1])
+    front = Connected(browser, monkeypatch, explorer)
+    front.answer()
+    assert explorer.norms["one"]["cls"]["spread"] == [None] * 5
+    assert "sd / mean –; B: mean" in front.root.locator(".panel .note").first.inner_text()
+    assert front.said == []
+    explorer.static()
+
+
+def test_the_table_of_a_chart_stays_open_while_the_slider_moves(visit, encoders, tmp_path):
+    """Prevents numbers that fold up because the chart's name has other numbers now."""
+    page, root, _ = visit(write_widget_page(tmp_path / "norms", NormExplorer(encoders, SENTENCES)))
+    root.locator("summary").first.click()
+    root.get_by_label("LayerNorms removed").fill("2")
+    page.wait_for_timeout(100)
+    assert root.locator("details").first.get_attribute("open") is not None
+
+
+def test_controls_of_the_explorers_say_what_is_wrong(encoders, make_bert):
+    """Prevents a widget that shows something else than it was set to."""
+    norms, cael = NormExplorer(encoders, SENTENCES), CaelExplorer(make_bert(0).config)
+    for widget, control, value, message in (
+        (norms, "removed", 5, "from 0 to 4"),
+        (norms, "model_a", "won", "did you mean 'one'?"),
+        (cael, "cael", (4, 2), "rising layer numbers from 1 to 4"),
+        (cael, "cael", (5,), "rising layer numbers from 1 to 4"),
+        (cael, "cross_stream", "fusd", "did you mean 'fused'?"),
+    ):
+        before = getattr(widget, control)
+        with pytest.raises(SettingsError, match=message.replace("?", r"\?")):
+            setattr(widget, control, value)
+        assert getattr(widget, control) == before
+
+
+@pytest.mark.parametrize(
+    "depth", [3, pytest.param(4, marks=pytest.mark.slow), pytest.param(6, marks=pytest.mark.slow)]
+)
+def test_the_cost_of_each_placement_is_the_counted_one(make_bert, depth):
+    """Prevents a cost that is only right for the placements it was measured on."""
+    config = make_bert(0, num_hidden_layers=depth).config
+    explorer, count = CaelExplorer(config, length=9), twin_training_cost(config, length=9)
+    for stream, cael in itertools.product(CROSS_STREAMS, placements(depth)):
+        counted = count(tuple(cael), stream).with_attention
+        assert explorer.cost(cael, stream) == pytest.approx(counted, rel=1e-9), (stream, cael)
+
+
+def test_the_browser_computes_the_same_costs(make_bert, run_js):
+    """Prevents a picture whose cost differs from what Python and its documentation say."""
+    explorer = CaelExplorer(make_bert(0).config)
+    questions = [
+        [explorer.costs[stream], stream, cael] for stream in CROSS_STREAMS for cael in placements(4)
+    ]
+    found = run_js("cael", "const result = given.map((one) => gmacs(...one));", questions)
+    expected = [explorer.cost(cael, stream) for _, stream, cael in questions]
+    assert found == pytest.approx(expected, rel=1e-12)
+
+
+def test_chosen_layers_are_drawn_and_costed(make_bert):
+    """Prevents a picture, a cost or a score of another placement than the chosen one."""
+    config = make_bert(0).config
+    explorer = CaelExplorer(config, {((2, 4), "parallel"): 70.0, ((4,), "fused"): 60.0})
+    assert "CAELs at 2, 4" in explorer.static().to_json()  # what scored best
+    explorer.cael, explorer.cross_stream = (4,), "fused"
+    figure = explorer.static()
+    assert "CAELs at 4 (fused)" in figure.to_json()
+    bars, scores = figure.data
+    expected = [explorer.cost(cael, "fused") for cael in ([4], [])]
+    assert list(bars.x) == expected
+    assert list(scores.y) == [70.0, 60.0]
+    assert scores.marker.size[1] > scores.marker.size[0]
+    explorer.cael = ()
+    assert "CAELs at no layer" in explorer.static().to_json()

@@ -1,0 +1,304 @@
+"""The live view of a training."""
+
+import json
+from types import SimpleNamespace
+
+import pytest
+from connected import Connected
+from IPython.display import DisplayHandle
+
+from cselab.errors import Interrupted
+from cselab.experiments import Lab
+from cselab.workbook.widgets import LiveTraining
+from cselab.workbook.widgets.live import MOST_POINTS, Training
+
+
+class FakeLab(Lab):
+    """What the widget reads of a lab, without data."""
+
+    def __init__(self):
+        self.cache = SimpleNamespace(listener=None)
+        self.data = SimpleNamespace(dev_name="Synthetic dev")
+
+
+class Front(DisplayHandle):
+    """A front-end: what is displayed, and the data that it has.
+
+    The kernel's `data` always reaches it, messages only from the `late`-th on.
+    """
+
+    def __init__(self, monkeypatch, live, late=0):
+        super().__init__()
+        self.shown, self.data, self.bytes, self.updates, self.final = [], {}, 0, 0, None
+        self.late = late
+        monkeypatch.setattr("cselab.workbook.widgets.widget.display", self.display)
+        monkeypatch.setattr(live, "send", self.hear)
+        live.observe(self.replace, "data")
+
+    def display(self, *objects, **options):
+        self.shown += objects
+        return self
+
+    def update(self, output, **options):
+        self.final = output["application/vnd.plotly.v1+json"]
+
+    def replace(self, change):
+        self._count(change.new)
+        self.data = {
+            name: {curve: list(parts[curve]["points"]) for curve in ("losses", "evaluations")}
+            for name, parts in change.new.items()
+        }
+
+    def hear(self, news):
+        self._count(news)
+        for name, parts in news.items() if self.updates > self.late else ():
+            curves = self.data.setdefault(name, {"losses": [], "evaluations": []})
+            for curve, points in curves.items():
+                if parts[curve]["start"] == len(points):
+                    points += parts[curve]["points"]
+
+    def _count(self, what):
+        self.bytes += len(json.dumps(what))
+        self.updates += 1
+
+
+def row(step, dev=60.0):
+    return {"step": step, "dev": dev, "uniformity": -2.0 - step, "alignment": 0.1}
+
+
+@pytest.fixture
+def live():
+    return LiveTraining(FakeLab())
+
+
+@pytest.fixture
+def front(monkeypatch, live):
+    monkeypatch.setattr("cselab.workbook.widgets.live.SECONDS_BETWEEN_UPDATES", 0.0)
+    return Front(monkeypatch, live)
+
+
+def train(live, steps, *, name="tower I", every=100):
+    for step in range(steps + 1):
+        if step:
+            live.step(name, step, {"nce": 1.0 / step})
+        if step % every == 0:
+            live.evaluated(name, row(step, 60.0 + step))
+
+
+def test_the_figure_has_each_step_and_each_evaluation(live, front):
+    """Prevents a curve of the evaluations alone, one training drawn into another's, and a training
+    of the same name that goes on where another ended."""
+    with live:
+        train(live, 5)
+        for name in ("tower I", "tower II"):
+            train(live, 2, name=name, every=2)
+    traces = live.static().data
+    losses = [trace for trace in traces if trace.name == "tower II: nce"]
+    assert [list(trace.y) for trace in losses] == [[1.0, 0.5]]
+    dev = [trace for trace in traces if trace.name == "tower I" and trace.xaxis == "x2"]
+    assert [(list(t.x), list(t.y)) for t in dev] == [([0, 2], [60.0, 62.0])]
+
+
+def test_the_browser_hears_what_is_new(live, front):
+    """Prevents curves with holes or of another training, and a long training that sends all of its
+    points again and again."""
+    with live:
+        train(live, 4000)
+    losses = front.data["tower I"]["losses"]
+    assert [step for step, _ in losses] == list(range(8, 4001, 8))
+    assert losses == live.data["tower I"]["losses"]["points"]
+    assert front.data["tower I"]["evaluations"] == live.data["tower I"]["evaluations"]["points"]
+    assert len(losses) <= MOST_POINTS
+    assert front.bytes / front.updates < 400
+
+
+def test_a_browser_that_is_late_gets_what_it_missed(live, monkeypatch):
+    """Prevents curves without their first steps until the training ends: messages that come before
+    the widget is drawn are lost, and a busy kernel cannot be asked."""
+    monkeypatch.setattr("cselab.workbook.widgets.live.SECONDS_BETWEEN_UPDATES", 0.0)
+    front = Front(monkeypatch, live, late=9)
+    with live:
+        live.evaluated("tower I", row(0))
+        assert front.data == {"tower I": {"losses": [], "evaluations": [[0, 60.0, -2.0, 0.1]]}}
+        for step in range(1, 31):
+            live.step("tower I", step, {"nce": 1.0 / step})
+            steps = [number for number, _ in front.data["tower I"]["losses"]]
+            assert steps == list(range(1, len(steps) + 1))
+            assert step <= 16 or len(steps) == step
+        assert front.data["tower I"]["evaluations"] == [[0, 60.0, -2.0, 0.1]]
+
+
+def test_a_training_anew_replaces_the_former_one_also_for_a_late_browser(live, monkeypatch):
+    """Prevents points of two trainings in one curve."""
+    monkeypatch.setattr("cselab.workbook.widgets.live.SECONDS_BETWEEN_UPDATES", 0.0)
+    front = Front(monkeypatch, live, late=24)
+    with live:
+        train(live, 20, every=20)
+        live.evaluated("tower I", row(0))
+        assert front.data["tower I"]["losses"] == []
+        for step in range(1, 5):
+            live.step("tower I", step, {"nce": 9.0})
+        assert front.data["tower I"]["losses"] == [[step, 9.0] for step in range(1, 5)]
+
+
+def test_the_browser_puts_the_news_together(live, monkeypatch, run_js):
+    """Prevents a script that loses points where Python has thinned them, or joins points between
+    which others are missing."""
+    monkeypatch.setattr("cselab.workbook.widgets.live.SECONDS_BETWEEN_UPDATES", 0.0)
+    monkeypatch.setattr("cselab.workbook.widgets.widget.display", lambda *_, **__: DisplayHandle())
+    sent = []
+    monkeypatch.setattr(live, "send", lambda news: sent.append({"news": news}))
+    live.observe(lambda change: sent.append({"data": change.new}), "data")
+    script = "const result = given.reduce((had, { data, news }) => data ?? merged(had, news), {});"
+    with live:
+        train(live, 1300)
+        found = run_js("live", script, sent)["tower I"]
+        late = run_js(
+            "live", script, [one for n, one in enumerate(sent) if n > 40 or "data" in one]
+        )
+    assert found["terms"] == ["nce"]
+    for curve in ("losses", "evaluations"):
+        assert found[curve]["points"] == live.data["tower I"][curve]["points"]
+        assert late["tower I"][curve]["points"] == live.data["tower I"][curve]["points"]
+    gap = [
+        {"data": sent[0]["data"]},
+        *({"news": one["news"]} for one in sent[3:9] if "news" in one),
+    ]
+    assert run_js("live", script, gap)["tower I"]["losses"]["points"] == []
+
+
+def test_the_lab_has_it_as_its_listener_only_inside_the_block(live):
+    """Prevents a later training from being drawn into an old figure."""
+
+    def fail():
+        with live:
+            assert live.lab.cache.listener is live
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        fail()
+    assert live.lab.cache.listener is None
+
+
+def test_it_appears_with_the_training_and_leaves_its_figure(live, front):
+    """Prevents an empty view above a training that was found, a saved notebook without the curves,
+    and a stop button of nothing."""
+    with live:
+        assert front.shown == []
+        train(live, 2, every=1)
+        assert live.running
+        assert len(front.shown) == 3  # mark, figure and widget, once
+    assert not live.running
+    assert live.status == "finished"
+    assert [list(t["y"]) for t in front.final["data"] if t["xaxis"] == "x2"] == [[60.0, 61.0, 62.0]]
+
+
+def test_a_headless_run_shows_the_final_state(live, front, monkeypatch):
+    """Prevents a page of the first step, and one that is filled with views of each step."""
+    monkeypatch.setenv("CSELAB_RUN_DIR", "somewhere")
+    with live:
+        train(live, 2, every=1)
+        assert front.shown == []
+    (bundle,) = front.shown
+    state = bundle["application/vnd.cselab.widget+json"]["state"]
+    assert [step for step, *_ in state["data"]["tower I"]["evaluations"]["points"]] == [0, 1, 2]
+    assert not state["running"]
+
+
+def test_progress_says_how_long_it_will_take(monkeypatch):
+    """Prevents a speed that counts the steps before a training was resumed."""
+    clock = iter((0.0, 0.0, 10.0))
+    monkeypatch.setattr("cselab.workbook.widgets.live.monotonic", lambda: next(clock))
+    training = Training(400)
+    assert training.progress(100) == "step 100 of 400"
+    assert training.progress(120) == "step 120 of 400, 2 steps/s, 2 min left"
+
+
+def test_an_interrupt_says_where_and_how_it_goes_on(live, front):
+    """Prevents a view that calls an interrupted training finished."""
+    line = "tower I: interrupted at step 2 of 9; run it again to start again"
+
+    def interrupted():
+        with live:
+            train(live, 2)
+            raise Interrupted(line)
+
+    with pytest.raises(Interrupted):
+        interrupted()
+    assert live.status == "tower I: interrupted at step 2 of 9; run the cell again to go on"
+    assert not live.running
+
+
+def test_the_eighth_training_is_drawn_with_other_dashes(live, front):
+    """Prevents a training that is left out for want of a colour, and one that looks like the
+    first."""
+    with live:
+        for n in range(9):
+            live.evaluated(f"tower {n}", row(0))
+            live.step(f"tower {n}", 1, {"nce": 1.0, "kl": 2.0})
+    looks = {
+        trace.name: (trace.line.color, trace.line.dash)
+        for trace in live.static().data
+        if trace.xaxis == "x"
+    }
+    assert len(looks) == len(set(looks.values())) == 18
+
+
+def test_names_are_shown_as_text(live, front):
+    """Prevents a term or a dev set with a "<" that plotly reads as HTML."""
+    live.dev_name = "dev <b>"
+    with live:
+        live.step("tower <i>", 1, {"term <u>": 1.0})
+    figure = live.static()
+    assert figure.data[0].name == "tower &lt;i&gt;: term &lt;u&gt;"
+    assert "dev &lt;b&gt;" in [note.text for note in figure.layout.annotations]
+
+
+@pytest.fixture
+def drawn(browser, monkeypatch, live):
+    """A live view in a browser, of a training that has begun."""
+    monkeypatch.setattr("cselab.workbook.widgets.live.SECONDS_BETWEEN_UPDATES", 0.0)
+    monkeypatch.setattr("cselab.workbook.widgets.widget.display", lambda *_, **__: DisplayHandle())
+    live.kernel_id = "some-kernel"
+    live.__enter__()
+    train(live, 3, every=2)
+    return Connected(browser, monkeypatch, live)
+
+
+def test_only_charts_with_new_points_are_drawn_again(live, drawn):
+    """Prevents a fold, a focus and a tooltip of the dev scores that are lost at every step."""
+    mark = "n => document.querySelectorAll('svg[role=img]')[n].marked = true"
+    marked = "n => document.querySelectorAll('svg[role=img]')[n].marked === true"
+    train(live, 10, name="tower II")  # so long that what the browser missed comes again
+    drawn.tell()
+    for n in range(3):
+        drawn.page.evaluate(mark, n)
+    live.step("tower I", 4, {"nce": 0.2})
+    drawn.tell()
+    assert [drawn.page.evaluate(marked, n) for n in range(3)] == [False, True, True]
+    live.evaluated("tower I", row(6))
+    drawn.tell()
+    assert [drawn.page.evaluate(marked, n) for n in range(3)] == [False, False, False]
+    assert drawn.said == []
+
+
+def test_only_begin_and_end_are_read_aloud(live, drawn):
+    """Prevents a screen reader that speaks at every step."""
+    spoken = drawn.root.get_by_role("status")
+    assert spoken.all_inner_texts() == ["training"]
+    assert "tower I: " in drawn.root.inner_text()
+    live.__exit__(None, None, None)
+    drawn.tell()
+    assert spoken.all_inner_texts() == ["finished"]
+    assert "tower I: " not in drawn.root.locator(".bar").inner_text()
+
+
+def test_a_stop_that_nobody_hears_says_what_to_do(live, drawn):
+    """Prevents a button that does nothing where no server answers, and a word about it that the
+    next step wipes away."""
+    drawn.root.get_by_role("button", name="stop").click()
+    drawn.page.wait_for_timeout(200)
+    live.step("tower I", 4, {"nce": 0.2})
+    drawn.tell()
+    assert "to stop, use the ■ of the toolbar" in drawn.root.inner_text()
+    assert drawn.said == []

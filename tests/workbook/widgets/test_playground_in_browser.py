@@ -1,0 +1,402 @@
+"""The loss playground's points in a real browser, without a kernel and with one."""
+
+import json
+from pathlib import Path
+
+import pytest
+from widget_page import write_widget_page
+
+from cselab.methods.simcse import SimCSE
+from cselab.methods.terms import term
+from cselab.workbook.browser import STYLE, bundle
+from cselab.workbook.widgets import LossPlayground
+from cselab.workbook.widgets.descent import as_lists
+
+DESK = (Path(__file__).parent / "desk.js").read_text()
+pytestmark = pytest.mark.slow
+POINTS = """root => [...root.querySelectorAll('[data-point]')].map(mark => {
+  const box = mark.firstChild.getBoundingClientRect();
+  return [mark.dataset.point, box.x + box.width / 2, box.y + box.height / 2];
+})"""
+
+
+@pytest.fixture
+def play(visit, tmp_path):
+    """`play(playground, width)`: the page and the widget's root. No message is allowed."""
+    heard = []
+
+    def go(playground, width=1280):
+        page, root, said = visit(write_widget_page(tmp_path / "p", playground), width)
+        heard.append(said)
+        return page, root
+
+    yield go
+    assert not any(heard)
+
+
+def moved(before, after):
+    return [old[0] for old, new in zip(before, after, strict=True) if old != new]
+
+
+def step_and_loss(root):
+    words = root.get_by_text("step ").filter(has_text=", loss").first.inner_text().split()
+    return int(words[1].strip(",")), float(words[3].strip(",").replace("−", "-"))
+
+
+def test_a_point_is_moved_alone_by_pointer_and_by_keys(play, playground):
+    """Prevents points that move with another one, or that a keyboard cannot reach."""
+    page, root = play(playground)
+    before = root.evaluate(POINTS)
+    name, x, y = next(one for one in before if one[0] == "0,0,4")
+    page.mouse.move(x, y)
+    page.mouse.down()
+    page.mouse.move(x + 9, y + 7, steps=3)
+    page.mouse.up()
+    page.wait_for_timeout(100)
+    after = root.evaluate(POINTS)
+    assert moved(before, after) == [name]
+    page.keyboard.press("ArrowLeft")
+    page.wait_for_timeout(100)
+    again = root.evaluate(POINTS)
+    assert moved(after, again) == [name]
+    page.keyboard.press("+")
+    page.wait_for_timeout(100)
+    assert moved(again, root.evaluate(POINTS)) == [name]
+
+
+def test_playing_lowers_the_loss_of_both_and_pauses(play, playground):
+    """Prevents a play button that moves nothing or does not stop, and a second loss on points of
+    its own."""
+    page, root = play(playground)
+    root.get_by_label("compare two losses").check()
+    page.wait_for_timeout(100)
+    start = root.evaluate(POINTS)
+    half = len(start) // 2
+    assert [one[0] for one in start[:half]] == [one[0] for one in start[half:]]
+    step, loss = step_and_loss(root)
+    root.get_by_role("button", name="play").click()
+    page.wait_for_timeout(1500)
+    root.get_by_role("button", name="pause").click()
+    page.wait_for_timeout(200)
+    later, lower = step_and_loss(root)
+    assert later > step
+    assert lower < loss
+    steps = root.get_by_text("step ").filter(has_text=", loss").all_inner_texts()
+    assert len({words.split(",")[0] for words in steps}) == 1
+    root.get_by_role("button", name="reset").click()
+    page.wait_for_timeout(200)
+    assert root.evaluate(POINTS) == start
+
+
+def test_the_range_follows_the_points(play, playground):
+    """Prevents points in a third of a panel: the range is at most 1.5 times the farthest."""
+    page, root = play(playground)
+    frame = root.locator("svg[role=group]").first
+    for preset in ("collapse", "hard negative", "unequal lengths", "random"):
+        root.get_by_role("button", name=preset).click()
+        page.wait_for_timeout(200)
+        box = frame.bounding_box()
+        circle = root.locator("[data-layer=guide] circle").first.bounding_box()
+        middle = (circle["x"] + circle["width"] / 2, circle["y"] + circle["height"] / 2)
+        far = max(max(abs(x - middle[0]), abs(y - middle[1])) for _, x, y in root.evaluate(POINTS))
+        reach = min(box["x"] + box["width"] - middle[0], middle[1] - box["y"])
+        assert far < reach < 1.55 * far, preset
+
+
+def test_a_long_step_is_explained_with_one_that_would_do(play, playground):
+    """Prevents points that fly away without a word."""
+    playground.shape = "sphere"
+    playground.descend(60)
+    playground.rate = 5.0
+    _, root = play(playground)
+    root.get_by_role("button", name="play").click()
+    hint = root.get_by_text("The step is too long for this loss")
+    hint.wait_for(timeout=20_000)
+    assert root.get_by_role("button", name="play").is_visible()
+    root.get_by_role("button", name="use ").click()
+    assert not hint.is_visible()
+
+
+def test_a_term_without_a_port_is_greyed_with_the_reason(play, small_pretrained):
+    """Prevents a page whose slider does nothing, and one whose other terms do not move either."""
+
+    class Mine(SimCSE):
+        class Config(SimCSE.Config):
+            pass
+
+        @term
+        def own(self, outputs, step):
+            """Views near, cubed."""
+            return (outputs.sentence[0] - outputs.sentence[1]).abs().pow(3).sum(-1).mean()
+
+    method = Mine.build(Mine.Config(terms=["own", "nce"]), [small_pretrained])
+    page, root = play(LossPlayground(method), 400)
+    assert root.get_by_label("weight of own", exact=True).is_disabled()
+    root.get_by_role("button", name="what own is").first.click()
+    shown = root.locator("[id^=cselab-term]").first
+    assert shown.is_visible()
+    assert "Views near, cubed." in shown.inner_text()
+    assert "it needs a kernel" in shown.inner_text()
+    before = root.evaluate(POINTS)
+    root.get_by_role("button", name="one step").click()
+    page.wait_for_timeout(200)
+    assert moved(before, root.evaluate(POINTS))
+
+
+class Desk:
+    """Two views of a playground, in a page that stands in for JupyterLab, with Python's playground
+    as its kernel."""
+
+    def __init__(self, page, playground):
+        self.page, self.playground, self.said = page, playground, []
+        page.on("pageerror", lambda error: self.said.append(str(error)))
+        page.set_content('<body data-jp-theme-light="true"><div id="a"></div><div id="b"></div>')
+        page.add_style_tag(content=STYLE)
+        page.expose_function("kernel", self._answer)
+        page.add_script_tag(content=DESK)
+        script = bundle("playground").replace("export default { render };", "")
+        page.add_script_tag(content=f"{script}\nglobalThis.draw = render;", type="module")
+        state = playground.get_state([name for name in playground.keys if name[0] != "_"])
+        state = {name: value for name, value in state.items() if name not in ("layout", "tabbable")}
+        page.evaluate("state => { globalThis.desk = makeDesk(state); }", state)
+        self.open("a")
+
+    def open(self, name):
+        page = self.page
+        page.evaluate("id => draw({ model: desk.model, el: document.getElementById(id) })", name)
+        page.locator(f"#{name} svg[role=group]").first.wait_for()
+        page.wait_for_timeout(100)
+        return page.locator(f"#{name} .cselab")
+
+    def _answer(self, text):
+        asked, sent = json.loads(text), []
+        self.playground._send = lambda message, buffers=None: sent.append(message)
+        if "state" in asked:
+            self.playground.set_state(asked["state"])
+        else:
+            self.playground._hear(self.playground, asked["message"], [])
+        return [one for one in sent if one["method"] != "echo_update"]
+
+    def python(self, do):
+        """Run a cell, and give its messages to the browser."""
+        sent = []
+        self.playground._send = lambda message, buffers=None: sent.append(message)
+        do()
+        self.page.evaluate("sent => desk.hear(sent)", sent)
+
+    def press(self, name, view="a", times=1):
+        for _ in range(times):
+            self.page.locator(f"#{view}").get_by_role("button", name=name).first.click()
+            self.page.wait_for_timeout(80)
+
+    def step(self, view="a"):
+        return step_and_loss(self.page.locator(f"#{view}"))[0]
+
+    def is_shared(self):
+        """Whether Python has all steps and the points that the views have."""
+        self.page.wait_for_timeout(300)
+        points = self.page.evaluate("desk.model.get('coordinates')")
+        steps = [row["step"] for row in self.playground.history]
+        return as_lists(self.playground.points) == points and steps == list(range(len(steps)))
+
+
+@pytest.fixture
+def desk(browser, playground):
+    page = browser.new_page(viewport={"width": 900, "height": 1000}, reduced_motion="reduce")
+    made = Desk(page, playground)
+    yield made
+    page.close()
+    assert made.said == []
+
+
+def test_a_busy_kernel_does_not_undo_what_was_played_meanwhile(desk):
+    """Prevents points that jump back when "Run all" is at its end, and steps that Python lacks
+    since a busy kernel gets the newest message only."""
+    desk.page.evaluate("desk.busy = true")
+    desk.open("b")
+    desk.press("play", "b")
+    desk.page.wait_for_timeout(1500)
+    desk.press("pause", "b")
+    desk.press("one step", "b", times=3)
+    step = desk.step("b")
+    assert step > 5
+    desk.page.evaluate("desk.release()")
+    assert desk.is_shared()
+    assert desk.step("b") == desk.step() == step == len(desk.playground.history) - 1
+    desk.press("one step", "b")
+    assert desk.is_shared()
+    assert desk.step("b") == len(desk.playground.history) - 1 == step + 1
+
+
+def test_a_descent_in_python_counts_more_than_one_that_has_not_heard_of_it(desk):
+    """Prevents points of the browser with the history of Python."""
+    desk.press("one step", times=2)
+    desk.page.evaluate("desk.busy = true")
+    desk.press("one step", times=3)
+    desk.python(lambda: desk.playground.descend(10))
+    desk.page.evaluate("desk.release()")
+    assert desk.is_shared()
+    assert desk.step() == 12
+    desk.press("one step")
+    assert desk.is_shared()
+    assert desk.step() == 13
+
+
+def test_two_views_of_a_playground_show_the_same_steps(desk):
+    """Prevents a history 100, 101, 201: a view that goes on from points of before."""
+    desk.press("one step", times=4)
+    desk.open("b")
+    assert desk.step("b") == 4
+    desk.press("one step", "b")
+    assert desk.step("a") == desk.step("b") == 5
+    desk.press("one step", "a", times=2)
+    assert desk.step("a") == desk.step("b") == 7
+    desk.press("hard negative", "b")
+    assert desk.step("a") == desk.step("b") == 0
+    desk.press("play", "a")
+    desk.page.wait_for_timeout(700)
+    desk.press("one step", "b")
+    assert desk.page.locator("#a").get_by_role("button", name="play").is_visible()
+    assert desk.is_shared()
+    assert desk.step("a") == desk.step("b") == len(desk.playground.history) - 1 > 1
+
+
+def drag(page, root, name, right, down):
+    """Drag a point, and give where all are afterwards."""
+    _, x, y = next(one for one in root.evaluate(POINTS) if one[0] == name)
+    page.mouse.move(x, y)
+    page.mouse.down()
+    page.mouse.move(x + right, y + down, steps=3)
+    page.mouse.up()
+    page.wait_for_timeout(200)
+    return root.evaluate(POINTS)
+
+
+def test_a_drag_before_the_first_step_is_where_it_starts(desk):
+    """Prevents a reset that throws the drag away, and a figure whose "before" is without it."""
+    root = desk.page.locator("#a .cselab")
+    dragged = drag(desk.page, root, "0,0,1", 12, 9)
+    desk.press("one step", times=3)
+    desk.press("reset")
+    assert moved(dragged, root.evaluate(POINTS)) == []
+    desk.press("one step", times=2)
+    assert desk.is_shared()
+    before = desk.playground.static().data[2]
+    start = desk.playground.past["start"]["tower I"][0]
+    assert before.x[1] != start[1][0]
+    assert before.x[0] == start[0][0]
+
+
+def test_the_second_loss_stays_what_was_set(desk):
+    """Prevents a second loss that `compare` overwrites with the first."""
+    second = {"nce": 1, "dcl": 0.5}
+    desk.python(lambda: setattr(desk.playground, "other_weights", second))
+    for _ in range(2):
+        desk.page.get_by_label("compare two losses").check()
+        desk.page.wait_for_timeout(150)
+        weight = desk.page.get_by_label("weight of dcl, second loss", exact=True)
+        assert float(weight.input_value()) == 0.5
+        desk.page.get_by_label("compare two losses").uncheck()
+        desk.page.wait_for_timeout(150)
+    assert {name for name, x in desk.playground.other_weights.items() if x} == set(second)
+
+
+COUNT_FRAMES = """() => {
+  const ask = requestAnimationFrame;
+  globalThis.frames = new Map(); // calls of the loop by time
+  globalThis.requestAnimationFrame = (draw) =>
+    ask((now) => {
+      if (draw.name === "frame") frames.set(now, (frames.get(now) ?? 0) + 1);
+      draw(now);
+    });
+}"""
+
+
+def test_pause_and_play_leave_one_loop(desk):
+    """Prevents a descent that runs twice as fast after a pause while the kernel computes."""
+    desk.python(lambda: setattr(desk.playground, "terms", {"whitened": 1}))
+    desk.page.wait_for_timeout(200)
+    desk.page.evaluate(COUNT_FRAMES)
+    desk.press("play")
+    desk.page.evaluate("desk.busy = true")
+    desk.page.wait_for_timeout(300)
+    for _ in range(4):
+        desk.press("pause")
+        desk.press("play")
+    desk.page.evaluate("desk.release()")
+    desk.python(lambda: setattr(desk.playground, "terms", {"nce": 1}))
+    desk.page.wait_for_timeout(300)
+    desk.page.evaluate("frames.clear()")
+    desk.page.wait_for_timeout(300)
+    assert set(desk.page.evaluate("[...frames.values()]")) == {1}
+    desk.press("pause")
+
+
+def test_a_kernel_that_cannot_compute_a_term_is_quoted(desk):
+    """Prevents a view that waits for ever, and one that shows another view's error."""
+    desk.playground.descent.slopes = lambda *_: 1 / 0
+    desk.python(lambda: setattr(desk.playground, "terms", {"whitened": 1}))
+    note = desk.page.get_by_text("The kernel could not compute a term: ZeroDivisionError")
+    note.wait_for(timeout=60_000)
+    desk.press("play")
+    desk.page.locator("#a").get_by_role("button", name="play").wait_for(timeout=60_000)
+    assert note.is_visible()
+
+
+def test_points_that_are_not_finite_leave_the_numbers_readable(play, playground):
+    """Prevents a table that breaks after a descent in Python that diverged."""
+    playground.points = {name: rows * float("nan") for name, rows in playground.points.items()}
+    page, root = play(playground)
+    root.get_by_text("numbers", exact=True).last.click()
+    page.wait_for_timeout(100)
+    cells = root.locator("details[open] td").all_inner_texts()
+    assert cells[0] == "0"
+    assert "–" in cells
+
+
+def test_a_hyperparameter_that_python_refuses_is_refused_here(play, playground):
+    """Prevents a negative weight of 0 in the browser, which raises in Python."""
+    page, root = play(playground)
+    root.get_by_text("more terms").first.click()
+    root.get_by_role("button", name="what off_info is").first.click()
+    field = root.get_by_label("negative_weight of off_info").first
+    for given, kept in (("0", "0.9"), ("0.2", "0.2"), ("-1", "0.2")):
+        field.fill(given)
+        field.press("Tab")
+        page.wait_for_timeout(50)
+        assert field.input_value() == kept
+
+
+def test_a_finger_scrolls_the_page_from_the_plane(browser, playground, tmp_path):
+    """Prevents a phone on which the page cannot be scrolled beyond the picture; a point, and the
+    picture in space, follow the finger."""
+    path = write_widget_page(tmp_path / "p", playground)
+    size = {"width": 400, "height": 700}
+    page = browser.new_context(has_touch=True, viewport=size).new_page()
+    page.goto(path.as_uri())
+    picture = page.locator(".cselab svg[role=group]").first
+    picture.wait_for()
+    picture.scroll_into_view_if_needed()
+    page.wait_for_timeout(200)
+    touch = page.context.new_cdp_session(page)
+
+    def scrolled(x, y):
+        before = page.evaluate("scrollY")
+        for name, away in [("touchStart", 0), *(("touchMove", n) for n in range(10, 121, 10))]:
+            at = {"type": name, "touchPoints": [{"x": x, "y": y - away}]}
+            touch.send("Input.dispatchTouchEvent", at)
+        touch.send("Input.dispatchTouchEvent", {"type": "touchEnd", "touchPoints": []})
+        page.wait_for_timeout(1000)  # it runs on after a flick
+        return page.evaluate("scrollY") - before
+
+    box = picture.bounding_box()
+    assert scrolled(box["x"] + 60, box["y"] + 200) > 60
+    before = picture.evaluate(POINTS)
+    points = [(x, y) for _, x, y in before if 150 < y < 650]
+    assert scrolled(*points[0]) == 0
+    assert len(moved(before, picture.evaluate(POINTS))) == 1
+    page.get_by_label("points in").select_option("space")
+    page.wait_for_timeout(200)
+    box = picture.bounding_box()
+    assert scrolled(box["x"] + 20, max(box["y"], 150) + 30) == 0
+    page.context.close()
