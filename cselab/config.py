@@ -6,8 +6,14 @@ without an index means every member of a tuple: `steps`, `schedule.steps`, `towe
 (`shared(...)`: the backbone, bfloat16) is set wherever it occurs.
 """
 
+import ast
+import contextlib
+import functools
+import inspect
+import itertools
 import json
 import os
+import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, ClassVar, TypeVar
 
@@ -40,7 +46,6 @@ class Config(BaseModel):
         extra="forbid",
         allow_inf_nan=False,
         validate_default=True,
-        use_attribute_docstrings=True,
     )
     main: ClassVar[str] = ""
     """The field that a bare value in the place of this configuration sets: a term's weight, a
@@ -58,6 +63,8 @@ class Config(BaseModel):
         for name, field in type(self).model_fields.items():
             value = getattr(self, name)
             yield (*before, name), value, field
+            if not isinstance(value, (Config, tuple, dict)):
+                continue
             for key, part in _parts(value):
                 if key:
                     yield (*before, name, *key), part, None
@@ -65,9 +72,11 @@ class Config(BaseModel):
 
     def leaves(self) -> Iterator[tuple[Path, Any, str]]:
         """Every setting: its full path, its value and the source of its default."""
-        for path, value, field in self.walk():
+        for path, value, _ in self.walk():
             if not _parts(value):
-                yield path, value, " ".join(((field and field.description) or "").split())
+                holder = self.value_at(path[:-1])
+                known = _docstrings(type(holder)) if isinstance(holder, Config) else {}
+                yield path, value, known.get(path[-1], "")
 
     def optional_paths(self) -> Iterator[Path]:
         """Paths of absent values that may be set, such as a loss term; override it."""
@@ -170,7 +179,11 @@ class Config(BaseModel):
         The fields' names may differ. An absent value (`optional_paths`) has no field.
         """
         wanted = tuple(path.split("."))
-        found = {place: field for place, _, field in self.walk() if _fits(wanted, place)}
+        found = {
+            place: field
+            for place, _, field in self.walk()
+            if place[-1] == wanted[-1] and _fits(wanted, place)  # the first is quick
+        }
         if not found and len(wanted) > 1:
             absent = (place for place in self.optional_paths() if place[-len(wanted) :] == wanted)
             found = dict.fromkeys(absent)
@@ -252,6 +265,22 @@ def read_value(text: str) -> Any:
         return json.loads(text)
     except ValueError:
         return {"True": True, "False": False, "None": None}.get(text, text)
+
+
+@functools.lru_cache(maxsize=256)
+def _docstrings(kind: type[Config]) -> dict[str, str]:
+    """Texts below the fields of a class and its bases. (pydantic's own reading of them takes a
+    second of every start.)"""
+    found: dict[str, str] = {}
+    for base in reversed(kind.__mro__[: kind.__mro__.index(Config)]):
+        with contextlib.suppress(OSError, TypeError):  # a class without source
+            body = ast.parse(textwrap.dedent(inspect.getsource(base))).body[0].body  # type: ignore[attr-defined]
+            for field, text in itertools.pairwise(body):
+                if isinstance(field, ast.AnnAssign) and isinstance(text, ast.Expr):
+                    found[ast.unparse(field.target)] = " ".join(
+                        ast.literal_eval(text.value).split()
+                    )
+    return found
 
 
 def _methods_first(path: str) -> tuple[bool, int]:

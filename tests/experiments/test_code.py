@@ -75,7 +75,7 @@ def test_whatever_a_training_runs_is_in_its_code(edited, module, old, new):
 
 def test_no_method_depends_on_plots_reports_or_the_command_line():
     """Prevents a training that an edit of a figure makes invalid."""
-    outside = {"plots", "widgets", "reporting", "headless", "sweep", "cli", "analysis"}
+    outside = {"workbook", "study", "cli", "analysis"}
     for name in method_names():
         found = imported(registered(name).__module__)
         assert not outside & {module.split(".")[1] for module in found if "." in module}, name

@@ -208,7 +208,7 @@ def test_an_edit_of_a_loss_trains_those_anew_that_read_it(lab, edited):
         ("methods/jtcse.py", '"""JTCSE: TNCSE with', '"""Another docstring: TNCSE with'),
         ("losses/icnce.py", "from typing", "# a comment\nfrom typing"),
         ("cli/__init__.py", "app = ", "other = 1\napp = "),
-        ("plots/figures.py", "import itertools", "import itertools as other"),
+        ("workbook/plots/figures.py", "import itertools", "import itertools as other"),
     ],
 )
 def test_an_edit_of_a_docstring_or_a_plot_trains_nothing_anew(lab, edited, file, before, after):
