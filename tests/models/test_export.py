@@ -5,8 +5,7 @@ import torch
 from sentence_transformers import SentenceTransformer
 
 import cselab
-from cselab.errors import ModelError
-from cselab.models import Ensemble, SentenceEncoder, TwinEncoder, export
+from cselab.models import SentenceEncoder, TwinEncoder, export
 
 SENTENCES = [
     "a man is playing guitar .",
@@ -53,39 +52,3 @@ def test_a_twin_needs_consent_to_its_one_module(make_tower, word_tokenizer, tmp_
     ours = cselab.load(tmp_path / "out")
     assert ours.cael == (2, 4)
     torch.testing.assert_close(ours.encode(SENTENCES), expected, atol=1e-6, rtol=0)
-
-
-def test_what_has_no_stock_module_is_not_exported(make_bert, word_tokenizer, tmp_path):
-    """Prevents an exported folder that encodes something else."""
-    with pytest.raises(ModelError, match="pooling 'first_last' is no stock module"):
-        export(SentenceEncoder(make_bert(), word_tokenizer, pooling="first_last"), tmp_path / "out")
-    with pytest.raises(ModelError, match="needs its tokenizer"):
-        export(SentenceEncoder(make_bert(), None), tmp_path / "out")
-    fused = TwinEncoder(
-        make_bert(1), make_bert(2), cael=(2,), cross_stream="fused", tokenizer=word_tokenizer
-    )
-    with pytest.raises(ModelError, match="fused twin mixes its towers"):
-        export(fused, tmp_path / "out")
-    pair = Ensemble([SentenceEncoder(make_bert(seed), word_tokenizer) for seed in (1, 2)])
-    with pytest.raises(
-        ModelError, match="an ensemble runs 2 encoders, .*use cselab.load on its own"
-    ):
-        export(pair, tmp_path / "out")
-    assert not (tmp_path / "out").exists()
-
-
-def test_loading_what_is_no_encoder_is_refused(tmp_path):
-    """Prevents a traceback in the place of a reason."""
-    with pytest.raises(
-        ModelError,
-        match=r"no encoder in .*: expected cselab\.json .*, modules\.json .* or config\.json",
-    ):
-        cselab.load(tmp_path)
-    for text, message in (
-        ("{", "is damaged"),
-        ("[1]", "is damaged"),
-        ('{"kind": "triplet"}', "holds a triplet: expected an"),
-    ):
-        (tmp_path / "cselab.json").write_text(text)
-        with pytest.raises(ModelError, match=message):
-            cselab.load(tmp_path)

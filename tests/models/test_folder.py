@@ -68,6 +68,19 @@ def test_what_no_saved_encoder_wrote_is_not_overwritten(clone, tower, tmp_path):
     assert (tmp_path / "thesis.txt").read_text() == "years"
 
 
+def test_saving_replaces_no_folder_that_is_no_encoder(tower, tmp_path):
+    """Prevents save_pretrained("outputs") from removing everything in it, or half an ensemble."""
+    (tmp_path / "work").mkdir()
+    (tmp_path / "work" / "thesis.txt").write_text("years")
+    for encoder in (tower, Ensemble([tower, tower])):
+        with pytest.raises(ModelError, match="exists and is no saved encoder, so it is not"):
+            encoder.save_pretrained(tmp_path / "work")
+    assert (tmp_path / "work" / "thesis.txt").read_text() == "years"
+    (tmp_path / "empty").mkdir()
+    tower.save_pretrained(tmp_path / "empty")  # an empty folder is filled
+    assert {path.name for path in tmp_path.iterdir()} == {"empty", "work"}
+
+
 @pytest.mark.parametrize("broken", ["to old", "to new"])
 def test_an_export_that_fails_leaves_the_one_before(clone, tower, monkeypatch, broken):
     """Prevents half an encoder where a whole one was."""
@@ -102,13 +115,8 @@ def test_odd_targets(tower, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path / "here")
     export(tower, ".")
     assert cselab.load(".").pooling == "mean"
-    assert sorted(path.name for path in tmp_path.iterdir()) == [
-        "dangling",
-        "here",
-        "link",
-        "nowhere",
-        "real",
-    ]
+    names = {path.name for path in tmp_path.iterdir()}
+    assert names == {"dangling", "here", "link", "nowhere", "real"}
 
 
 def test_a_full_disk_is_one_line_and_leaves_nothing(tower, tmp_path):

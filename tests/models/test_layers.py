@@ -5,7 +5,6 @@ import torch
 from transformers import BertConfig, BertModel, RobertaConfig, RobertaModel
 
 from cselab.models import SentenceEncoder
-from cselab.models.layers import run_tower
 
 SHAPE = {
     "vocab_size": 50,
@@ -53,10 +52,3 @@ def test_cls_of_the_last_layer_is_the_stock_models(tower, batch, pooling):
     for name, p in tower.named_parameters():
         if p.grad is not None:
             torch.testing.assert_close(gradients[name], p.grad, rtol=1e-4, atol=1e-6)
-
-
-def test_a_batch_without_a_mask(tower, batch):
-    ids = batch["input_ids"][:1]
-    cls, _, mask = run_tower(tower, ids, None)
-    assert mask is None
-    torch.testing.assert_close(cls, tower(ids).last_hidden_state[:, 0])

@@ -5,7 +5,6 @@ import torch
 from torch import nn
 from transformers import AutoModel
 
-from cselab.errors import ModelError
 from cselab.models import SentenceEncoder, TwinEncoder, load_backbone, remove_layer_norms
 
 
@@ -60,10 +59,3 @@ def test_a_twin_without_layer_norms_keeps_its_cross_stream(
     with torch.no_grad():
         for a, b in zip(twin(**batch), again.eval()(**batch), strict=True):
             assert torch.equal(a, b)
-
-
-@pytest.mark.parametrize("last", [-1, 5])
-def test_more_layers_than_there_are_is_refused(make_tower, last):
-    """Prevents a negative number from removing the first layers'."""
-    with pytest.raises(ModelError, match=f"of the last {last} layers; the model has 4"):
-        remove_layer_norms(make_tower(), last)

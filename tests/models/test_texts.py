@@ -23,13 +23,12 @@ MANY = [f"{who} is {does} ." for who in ("a man", "the dog") for does in ("eatin
 def encoder(request, make_bert, word_tokenizer):
     """Every kind of encoder."""
     single = SentenceEncoder(make_bert(1), word_tokenizer)
-    prompted = SentenceEncoder(make_bert(1), word_tokenizer, prompt="the {sentence} .")
     twin = TwinEncoder(make_bert(1), make_bert(2), tokenizer=word_tokenizer)
     rows = Rows.tokenize(20 * MANY, word_tokenizer, max_length=16)
     sif = SifMean.fit(rows, word_tokenizer, size=3)
     return {
         "single": lambda: single,
-        "prompt": lambda: prompted,
+        "prompt": lambda: SentenceEncoder(make_bert(1), word_tokenizer, prompt="the {sentence} ."),
         "twin": lambda: twin,
         "ensemble": lambda: Ensemble([single, twin]),
         "sif": lambda: sif,
