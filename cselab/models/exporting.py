@@ -46,9 +46,7 @@ def export(encoder: AnyEncoder, folder: str | Path) -> None:
     else:
         problem = "" if twin or not encoder.prompt else "a prompt is put around the sentence"
     if problem:
-        raise ModelError(
-            f"{problem}, which no stock module does; use cselab.load on its own folder"
-        )
+        raise ModelError(f"{problem}, as no stock module does; use cselab.load on its own folder")
     if encoder.tokenizer is None:
         raise ModelError("an exported encoder needs its tokenizer; build it with tokenizer=")
     pooling = "cls" if twin else encoder.pooling

@@ -212,8 +212,7 @@ def _use_settings(folder: Path, tokenizer: PreTrainedTokenizerBase) -> None:
     upper, lower = tokenizer.tokenize("The DOG"), tokenizer.tokenize("the dog")
     if settings.get("do_lower_case") and upper != lower:
         raise ModelError(
-            f"{folder} asks for lower case (do_lower_case), which its tokenizer does not make; "
-            "save the tokenizer with a lower-casing normalizer"
+            f"{folder} asks for lower case (do_lower_case); save a tokenizer that lower-cases"
         )
     if length := settings.get("max_seq_length"):
         if not isinstance(length, int):
@@ -236,8 +235,7 @@ def _use_dense(encoder: SentenceEncoder, transformer: Path, folder: Path) -> Sen
     )
     if not is_pooler:
         raise ModelError(
-            f"the module 'Dense' in {folder} is no BERT pooler (a square layer and tanh on [CLS]), "
-            "so it is not supported"
+            f"'Dense' in {folder} is no BERT pooler (a square layer and tanh on [CLS])"
         )
     backbone = encoder.backbone
     if backbone.pooler is None:

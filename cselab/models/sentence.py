@@ -68,9 +68,8 @@ class SentenceEncoder(nn.Module):
             )
         if pooling == "pooler" and getattr(backbone, "pooler", None) is None:
             raise ModelError(
-                "pooling 'pooler' reads the backbone's pooler, and it has none; load one with a "
-                "trained pooler, ask for a new one with load_backbone(..., pooler='fresh'), or use "
-                "another pooling"
+                "pooling 'pooler' reads the backbone's pooler, and it has none; draw one with "
+                "load_backbone(..., pooler='fresh'), or use another pooling"
             )
         check_tokenizer(tokenizer, backbone)
         prompt_template(prompt)
@@ -118,8 +117,7 @@ class SentenceEncoder(nn.Module):
         is_mask = ids == self.tokenizer.mask_token_id
         if not is_mask.any(1).all():
             raise ModelError(
-                "a text has no mask token: its prompt was cut off, or it was not put into one; "
-                "give a larger max_length"
+                "a text has no mask token: its prompt is cut off or missing; raise max_length"
             )
         last = is_mask.shape[1] - 1 - is_mask.flip(1).int().argmax(1)
         return states[torch.arange(len(ids), device=ids.device), last]

@@ -54,8 +54,7 @@ def check_tokenizer(tokenizer: PreTrainedTokenizerBase | None, model: PreTrained
     pads, expected = tokenizer.pad_token_id, model.config.pad_token_id
     if pads is None:
         raise ModelError(
-            "the tokenizer has no padding token, and none of the end of a text to pad with; set "
-            "its pad_token, in tokenizer_config.json too"
+            "the tokenizer has no padding token; set its pad_token, in tokenizer_config.json too"
         )
     if tokens > rows:
         raise ModelError(
