@@ -40,12 +40,10 @@ class Trace(NamedTuple):
     n layers, B sentences, h heads, L tokens, d features, e = d / h.
 
     Attributes:
-        attention: softmax(Q K^T / sqrt(d_head)), queries by keys, (n, B, h, L, L); padding receives
-            0.
-        values: The value vectors of each head, (n, B, h, L, e).
-        context: Attention-weighted values, heads concatenated, before the output projection,
-            (n, B, L, d).
-        states: Hidden states, (n+1, B, L, d); index 0 is the embedding layer.
+        attention: softmax(Q K^T / sqrt(d_head)), queries by keys; padding receives 0.
+        values: The value vectors of each head.
+        context: Attention-weighted values, heads concatenated, before the output projection.
+        states: Hidden states; index 0 is the embedding layer.
     """
 
     attention: Float[Tensor, "n B h L L"]
@@ -62,20 +60,16 @@ def trace(
     """Run a BERT-like tower in evaluation mode and return its attention, values and states.
 
     The maps are computed from the layers' projections, so that the tower may have been loaded with
-    any attention implementation: scaled-dot-product attention returns no maps.
-
-    Args:
-        tower: A BERT or RoBERTa of transformers.
-        input_ids: Tokens of B sentences, (B, L).
-        attention_mask: 1 for tokens, 0 for padding, (B, L); None: no padding.
+    any attention implementation: scaled-dot-product attention returns no maps. The mask is 1 for
+    tokens, 0 for padding; None: no padding.
 
     Examples:
         >>> import cselab
         >>> from cselab.analysis import trace
         >>> encoder = cselab.load("tiny-bert")
         >>> batch = encoder.tokenizer(["A dog runs."], return_tensors="pt")
-        >>> found = trace(encoder.backbone, batch["input_ids"])
-        >>> found.attention.shape, found.states.shape
+        >>> traced = trace(encoder.backbone, batch["input_ids"])
+        >>> traced.attention.shape, traced.states.shape
         (torch.Size([6, 1, 3, 6, 6]), torch.Size([7, 1, 6, 192]))
     """
     keys = torch.ones_like(input_ids) if attention_mask is None else attention_mask
@@ -106,23 +100,7 @@ def read_lengths(
 
     Kobayashi et al. 2020, https://arxiv.org/abs/2004.10102: a large weight on a short value reads
     little. With one tower's attention and the other's values, this is what a cross-attention layer
-    reads.
-
-    Args:
-        attention: Attention of a `Trace`, (n, B, h, L, L).
-        values: Values of a `Trace`, (n, B, h, L, e).
-
-    Returns:
-        Lengths, queries by keys, (n, B, h, L, L).
-
-    Examples:
-        >>> import torch
-        >>> from cselab.analysis import read_lengths
-        >>> attention = torch.full((1, 1, 1, 2, 2), 0.5)
-        >>> values = torch.tensor([[3.0, 4.0], [0.0, 1.0]]).view(1, 1, 1, 2, 2)
-        >>> read_lengths(attention, values).squeeze()
-        tensor([[2.5000, 0.5000],
-                [2.5000, 0.5000]])
+    reads. Queries by keys, from the attention and the values of a `Trace`.
     """
     return attention * values.norm(dim=-1)[..., None, :]
 
@@ -135,14 +113,6 @@ def cls_energy(
     JTCSE Eq. 6, https://arxiv.org/abs/2505.02366. h_cls is the row of [CLS], H the rows of all
     other tokens without padding. The energy falls with the length of a sentence (H has more rows),
     so compare models on the same sentences only.
-
-    Args:
-        tower: A BERT or RoBERTa of transformers.
-        tokenizer: The tower's.
-        sentences: At least one sentence.
-
-    Returns:
-        The energy of each of n layers, (n,).
 
     Examples:
         >>> import cselab
@@ -162,21 +132,7 @@ def context_energy(
 ) -> Float[Tensor, "n B"]:
     """Energy of [CLS] of each layer and sentence, from the context of a `Trace`.
 
-    JTCSE Eq. 6, https://arxiv.org/abs/2505.02366; see `cls_energy`.
-
-    Args:
-        context: Context of a `Trace`, (n, B, L, d).
-        mask: 1 for tokens, 0 for padding, (B, L).
-
-    Returns:
-        Energies, (n, B).
-
-    Examples:
-        >>> import torch
-        >>> from cselab.analysis import context_energy
-        >>> context = torch.ones(1, 1, 5, 8)  # [CLS] and four other tokens of the same length
-        >>> context_energy(context, torch.ones(1, 5, dtype=torch.long)).item()
-        0.5
+    JTCSE Eq. 6, https://arxiv.org/abs/2505.02366; see `cls_energy`. The mask leaves padding out.
     """
     squares = context.square().sum(-1) * mask
     return (squares[..., 0] / squares[..., 1:].sum(-1)).sqrt()
@@ -190,14 +146,6 @@ def attention_sink(
     A mean over heads, query tokens and sentences; JTCSE section III-A,
     https://arxiv.org/abs/2505.02366. Final punctuation is the token before the last [SEP], if it
     has no letter and no digit.
-
-    Args:
-        tower: A BERT or RoBERTa of transformers.
-        tokenizer: The tower's.
-        sentences: At least one sentence.
-
-    Returns:
-        Shares, (n, 4).
 
     Examples:
         >>> import cselab
@@ -221,16 +169,9 @@ def attention_sink(
 def received_attention(
     attention: Float[Tensor, "n B h L L"], mask: Int[Tensor, "B L"]
 ) -> Float[Tensor, "n B L"]:
-    """Attention that each token receives; sums to 1 over tokens.
+    """Attention that each token receives, of the attention of a `Trace`; sums to 1 over tokens.
 
     A mean over heads and over queries that are not padding.
-
-    Args:
-        attention: Attention of a `Trace`, (n, B, h, L, L).
-        mask: 1 for tokens, 0 for padding, (B, L).
-
-    Returns:
-        Shares, (n, B, L).
 
     Examples:
         >>> import torch
@@ -246,31 +187,13 @@ def received_attention(
 def token_classes(
     tokenizer: PreTrainedTokenizerBase, ids: Int[Tensor, " L"], mask: Int[Tensor, " L"]
 ) -> Int[Tensor, " L"]:
-    """Index into CLASSES of each token of one sentence, -1 for padding.
-
-    Args:
-        tokenizer: Tokenizer that made the tokens.
-        ids: Tokens, (L,).
-        mask: 1 for tokens, 0 for padding, (L,).
-
-    Returns:
-        Indices, (L,).
-
-    Examples:
-        >>> import cselab
-        >>> from cselab.analysis import CLASSES, token_classes
-        >>> tokenizer = cselab.load("tiny-bert").tokenizer
-        >>> batch = tokenizer(["A dog runs."], return_tensors="pt")
-        >>> classes = token_classes(tokenizer, batch["input_ids"][0], batch["attention_mask"][0])
-        >>> [CLASSES[i] for i in classes]
-        ['[CLS]', 'other tokens', 'other tokens', 'other tokens', 'final punctuation', '[SEP]']
-    """
+    """Index into CLASSES of each token of one sentence, -1 for padding."""
     classes = torch.full_like(ids, CLASSES.index("other tokens"))
     classes[mask == 0] = -1
-    places = mask.nonzero().flatten()
-    first, last = places[0], places[-1]
+    tokens = mask.nonzero().flatten()
+    first, last = tokens[0], tokens[-1]
     classes[first], classes[last] = CLASSES.index("[CLS]"), CLASSES.index("[SEP]")
-    before = places[-2] if len(places) > 2 else first
+    before = tokens[-2] if len(tokens) > 2 else first
     token = tokenizer.decode([int(ids[before])]).strip()
     if before != first and token and not any(letter.isalnum() for letter in token):
         classes[before] = CLASSES.index("final punctuation")
@@ -281,8 +204,8 @@ class Norms(NamedTuple):
     """Euclidean norms of the vectors of n sentences.
 
     Attributes:
-        cls: Norms of [CLS] in the last layer, h^L, (n,).
-        pooled: Norms of the pooler's output, h^P, (n,); None without a pooler.
+        cls: Norms of [CLS] in the last layer, h^L.
+        pooled: Norms of the pooler's output, h^P; None without a pooler.
     """
 
     cls: Float[Tensor, " n"]
@@ -293,11 +216,6 @@ def vector_norms(
     tower: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, sentences: Iterable[str]
 ) -> Norms:
     """Norms of the vectors of each sentence, in order, with the tower in evaluation mode.
-
-    Args:
-        tower: A BERT or RoBERTa of transformers.
-        tokenizer: The tower's.
-        sentences: At least one sentence.
 
     Examples:
         >>> import cselab

@@ -32,16 +32,10 @@ def dimension_contrast(
     logit of dimensions c and d is `sum_i a_ic b_id / temperature`.
 
     Args:
-        a: One view of N sentences, (N, d).
-        b: The other view, (N, d).
-        temperature: What logits are divided by.
         variant: "released": batch-norm variance (biased), logits divided by N as well, a mean over
             c; the published weight 0.1 and temperature 5 belong to this form. "paper": unbiased
             standard deviation, a sum over c; its gradient is thousands of times larger at the same
             weight.
-
-    Returns:
-        The loss, a scalar.
 
     Raises:
         DataError: For wrong shapes, or N < 2 (one sentence has no variance).
@@ -83,17 +77,12 @@ def barlow_twins(
     (https://arxiv.org/abs/2305.13192) prints a leading minus, a misprint.
 
     Args:
-        a: One view of N sentences, (N, d).
-        b: The other view, (N, d).
         off_diagonal_weight: w.
         artificial_rows: Fresh Gaussian rows, the same in both views, that raise the rank of C
             (SimCSE++ Table 2). Without them it is at most N - 1 (N without centring), far below d
             for a batch of sentences.
         centre: Whether to subtract each dimension's mean over the batch.
         generator: What the artificial rows are drawn from; None: torch's default.
-
-    Returns:
-        The loss, a scalar.
 
     Raises:
         DataError: For wrong shapes, or N < 2.
@@ -122,17 +111,7 @@ def cross_correlation(
 ) -> Float[Tensor, "d d"]:
     """Cross-correlation matrix of `barlow_twins`: dimensions of `a` (rows) against those of `b`.
 
-    https://arxiv.org/abs/2103.03230, Eq. 2.
-
-    Args:
-        a: One view of N sentences, (N, d).
-        b: The other view, (N, d).
-        artificial_rows: As in `barlow_twins`.
-        centre: As in `barlow_twins`.
-        generator: As in `barlow_twins`.
-
-    Returns:
-        The matrix, (d, d), with entries in -1..1.
+    https://arxiv.org/abs/2103.03230, Eq. 2; options as in `barlow_twins`. Entries are in -1..1.
 
     Raises:
         DataError: For wrong shapes, or N < 2.

@@ -16,15 +16,11 @@ def group_whiten(
     WhitenedCSE, https://arxiv.org/abs/2305.17746.
 
     Args:
-        rows: Vectors of N sentences, (N, d).
         order: A permutation of the d features, (d,); groups are taken in this order, and the result
             has the features in their first order again.
         groups: Number of groups, of d / groups features each. A group needs fewer features than
             there are sentences, or its covariance is singular.
         shrinkage: What is added to the diagonal of each covariance.
-
-    Returns:
-        The whitened vectors, (N, d).
 
     Raises:
         SettingsError: For groups that do not divide d, or fewer than one.

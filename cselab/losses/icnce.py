@@ -23,17 +23,12 @@ def icnce(
     TNCSE, https://arxiv.org/abs/2503.12739; JTCSE Eq. 12, https://arxiv.org/abs/2505.02366.
 
     Args:
-        cls_i: [CLS] of tower I, the anchor: two views of N sentences, (2, N, d).
-        cls_ii: [CLS] of tower II, (2, N, d).
-        temperature: What cosines are divided by.
+        cls_i: [CLS] of tower I, the anchor, in both views.
         variant: "paper": the mean over the two views of `info_nce(cls_i[v], cls_ii[v])`.
             "released": 2N x 2N logits between the towers' views, without the diagonal: the same
             view of the same sentence in the other tower is neither positive nor negative; the
             positive is the other view of the same sentence.
         ids: As in `info_nce`.
-
-    Returns:
-        The loss, a scalar.
 
     Raises:
         DataError: For wrong shapes, or N < 2.

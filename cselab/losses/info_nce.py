@@ -31,20 +31,15 @@ def info_nce(
     SimCSE Eq. 4, https://arxiv.org/abs/2104.08821; a mean over rows.
 
     Args:
-        a: One view of N sentences, (N, d).
-        b: The other view, (N, d); row i is the positive of row i of `a`.
-        temperature: What cosines are divided by.
+        b: The other view; row i is the positive of row i of `a`.
         layout: "cross" (SimCSE, ImSimCSE): rows a, columns b, positives on the diagonal, not
             symmetrised; N - 1 negatives. "all" (released TNCSE, JTCSE): the 2N rows of cat([a, b])
             against themselves without the diagonal, positive the other view; 2N - 2 negatives,
             mean over 2N.
         ids: One number per sentence, equal for equal texts; duplicates of a sentence are then not
             among its negatives. None: every other sentence is a negative.
-        more_negatives: Further negatives, (Q, d), such as a momentum encoder's queue (ESimCSE);
+        more_negatives: Further negatives, such as a momentum encoder's queue (ESimCSE);
             layout "cross" only.
-
-    Returns:
-        The loss, a scalar.
 
     Raises:
         DataError: For wrong shapes, or N < 2.
@@ -107,9 +102,8 @@ def without_duplicates(
     """The logits, -inf where a candidate has the row's text but is not its positive.
 
     Args:
-        logits: (B, B).
         ids: One number per row and column, equal for equal texts; None changes nothing.
-        positive: Each row's column of its positive, (B,).
+        positive: Each row's column of its positive.
 
     Raises:
         DataError: Unless there is one id per row.

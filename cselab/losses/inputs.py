@@ -22,12 +22,8 @@ def at_least_float32(x: Float[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
 def check_shapes(axes: str, **tensors: Tensor) -> None:
     """Raise DataError unless all tensors have the one shape `axes`.
 
-    Args:
-        axes: As in "2 N d"; a number is a fixed size, a letter is any size above 0.
-        **tensors: The tensors, by the names that the message gives them.
-
-    Raises:
-        DataError: For other shapes, with all of them.
+    In `axes`, such as "2 N d", a number is a fixed size, a letter is any size above 0. The message
+    gives all shapes.
     """
     shapes = {name: tuple(tensor.shape) for name, tensor in tensors.items()}
     expected, shape = axes.split(), next(iter(shapes.values()))

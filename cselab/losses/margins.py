@@ -27,14 +27,9 @@ def arc_con(
     ArcCSE, https://aclanthology.org/2022.acl-long.336. With margin 0 it is `info_nce`.
 
     Args:
-        a: One view of N sentences, (N, d).
-        b: The other view, (N, d); row i is the positive of row i of `a`.
+        b: The other view; row i is the positive of row i of `a`.
         margin: Degrees, from 0 to 90.
-        temperature: What cosines are divided by.
         ids: As in `info_nce`.
-
-    Returns:
-        The loss, a scalar.
 
     Raises:
         DataError: For wrong shapes, or N < 2.

@@ -19,13 +19,6 @@ def modulus_ratio(p: Float[Tensor, "N d"], q: Float[Tensor, "N d"]) -> Float[Ten
     TNCSE's l_TN, https://arxiv.org/abs/2503.12739. It is 0 where both rows are 0. Its gradient is
     taken as 0 at p = q and at 0, where a norm has none.
 
-    Args:
-        p: N vectors, (N, d).
-        q: N vectors, (N, d).
-
-    Returns:
-        The ratios, (N,), from 0 to 1.
-
     Raises:
         DataError: For wrong shapes.
 
@@ -54,9 +47,6 @@ def modulus_surface(
         k: `||q|| / ||p||`, above 0.
         t: cos(p, q); its shape broadcasts with that of k.
 
-    Returns:
-        The ratio at each (k, t).
-
     Examples:
         >>> import torch
         >>> from cselab.losses import modulus_surface
@@ -84,18 +74,12 @@ def ictm(
     is `ictm(h, h, p, p, variant="released") / 2`.
 
     Args:
-        cls_i: [CLS] of tower I's last layer, two views, (2, N, d).
-        cls_ii: [CLS] of tower II's last layer, (2, N, d).
-        pooled_i: Tower I's pooler output, two views, (2, N, d); the ratios are between these.
-        pooled_ii: Tower II's pooler output, (2, N, d).
+        pooled_i: Tower I's pooler output, in both views; the ratios are between these.
         variant: "paper": `-log s * (ratio(p_i[0], p_ii[1]) + ratio(p_ii[0], p_i[1]))` with
             `s = sim(cls_i[0], cls_ii[0])`, the same view of both towers. Below s = 0.05, -log
             continues as its tangent, so that the loss falls with s everywhere. "released": s
             between view a of one tower and view b of the other, 1e-4 where it is negative (which
             cuts the gradient there; at exactly 0 the loss is infinite), and half the ratio.
-
-    Returns:
-        The loss, a scalar.
 
     Raises:
         DataError: For wrong shapes.

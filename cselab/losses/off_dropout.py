@@ -28,18 +28,12 @@ def off_dropout_info_nce(
     s = cosine / temperature.
 
     Args:
-        a: One dropout view of N sentences, (N, d); the positive is
-            `p = positive_scale * s(a_i, b_i)`.
-        b: The other dropout view, (N, d).
-        clean: The same sentences without dropout, (N, d); the gradient flows through it.
-        temperature: What cosines are divided by.
+        b: The other dropout view; the positive is `p = positive_scale * s(a_i, b_i)`.
+        clean: The same sentences without dropout; the gradient flows through it.
         negative_weight: The paper's m; adds log m to the logit of every negative.
         positive_scale: The released code's `pos_ratio` (0.9 in one script, 1 in the combined one);
             scales the logit of the positive.
         ids: As in `info_nce`.
-
-    Returns:
-        The loss, a scalar.
 
     Raises:
         DataError: For wrong shapes, or N < 2.
@@ -76,19 +70,12 @@ def split_info_nce(
     """InfoNCE with one pair of views for the positives and another for the negatives.
 
     SimCSE++ section 3.1, https://arxiv.org/abs/2305.13192, where the pairs differ in their noise.
-    With two equal pairs it is `info_nce`, layout "cross".
+    With two equal pairs it is `info_nce`, layout "cross". Options as in `off_dropout_info_nce`.
 
     Args:
-        positive: Two views, (N, d) each; row i of the first and row i of the second are a positive.
-        negative: Two views, (N, d) each; row i of the first and row j != i of the second are a
-            negative.
-        temperature: What cosines are divided by.
-        negative_weight: As in `off_dropout_info_nce`.
-        positive_scale: As in `off_dropout_info_nce`.
+        positive: Two views; row i of the first and row i of the second are a positive.
+        negative: Two views; row i of the first and row j != i of the second are a negative.
         ids: As in `info_nce`.
-
-    Returns:
-        The loss, a scalar, a mean over rows.
 
     Raises:
         DataError: For wrong shapes, or N < 2.

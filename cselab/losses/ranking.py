@@ -16,14 +16,7 @@ def neighbour_lists(
 ) -> Float[Tensor, "N N-1"]:
     """Cosines of each row with the columns of the other sentences: RankCSE's S(x_i), j != i.
 
-    https://arxiv.org/abs/2305.16726.
-
-    Args:
-        rows: Vectors of N sentences, (N, d).
-        columns: Vectors of the same sentences, such as their other views, (N, d).
-
-    Returns:
-        The cosines, (N, N - 1), in the sentences' order.
+    https://arxiv.org/abs/2305.16726. `columns` are the same sentences, such as their other views.
 
     Raises:
         DataError: For wrong shapes, or N < 2.
@@ -48,16 +41,9 @@ def rank_consistency(
 ) -> Float[Tensor, ""]:
     """Ranking consistency: Jensen-Shannon divergence of two views' softmax over the neighbours.
 
-    RankCSE, https://arxiv.org/abs/2305.16726; a mean over sentences. (A popular re-implementation
-    clamps log-probabilities from below at a small *positive* number; its divergence is a constant.)
-
-    Args:
-        a: One view of N sentences, (N, d).
-        b: The other view, (N, d).
-        temperature: What cosines are divided by.
-
-    Returns:
-        The loss, a scalar, from 0 (equal lists) to log 2.
+    RankCSE, https://arxiv.org/abs/2305.16726; a mean over sentences, from 0 (equal lists) to log 2.
+    (A popular re-implementation clamps log-probabilities from below at a small *positive* number;
+    its divergence is a constant.)
 
     Raises:
         DataError: For wrong shapes, or N < 2.

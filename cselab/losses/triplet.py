@@ -21,15 +21,6 @@ def triplet_info_nce(
     SimCSE Eq. 5, https://arxiv.org/abs/2104.08821; BeLLM Eq. 6, https://arxiv.org/abs/2311.05296.
     The candidates are all positives and all hard negatives of the batch; a mean over anchors.
 
-    Args:
-        anchor: Vectors of N sentences, (N, d).
-        positive: Vectors of their positives, (N, d).
-        negative: Vectors of their hard negatives, (N, d).
-        temperature: What cosines are divided by.
-
-    Returns:
-        The loss, a scalar.
-
     Raises:
         DataError: For wrong shapes, or N < 2.
         SettingsError: For a temperature not above 0.

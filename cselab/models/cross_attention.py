@@ -16,12 +16,8 @@ def cael_positions(num_layers: int, every: int) -> tuple[int, ...]:
 
     JTCSE Eq. 7, https://arxiv.org/abs/2505.02366.
 
-    Args:
-        num_layers: Depth of a tower.
-        every: A divisor of it.
-
     Raises:
-        ModelError: With what is possible, when `every` does not divide the depth.
+        ModelError: With what is possible, when `every` does not divide the depth of a tower.
 
     Examples:
         >>> from cselab.models import cael_positions
@@ -55,12 +51,8 @@ def cross_stream(
         tower: The tower of the queries, keys and feed-forward layers.
         other: The tower of the values.
         cael: Layers that are CAELs, counted from 1.
-        inputs: HD^{j-1} of `tower` at each CAEL j, (B, L, d).
-        other_inputs: The same of `other`.
+        inputs: HD^{j-1} of `tower` at each CAEL j.
         mask: As the tower's attention takes it.
-
-    Returns:
-        The vectors, (B, d).
     """
     stream = inputs[cael[0]]
     for number in range(cael[0], cael[-1] + 1):

@@ -5,22 +5,13 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from peft import LoraConfig, inject_adapter_in_model
-from peft.tuners.lora import LoraLayer
 from torch import nn
-from transformers import AutoModel, PreTrainedModel, PreTrainedTokenizerBase
+from transformers import PreTrainedModel, PreTrainedTokenizerBase
 from transformers.masking_utils import create_bidirectional_mask
 
 from cselab.errors import ModelError, suggest
-from cselab.models.backbone import (
-    check_finite,
-    first_line,
-    has_only_pickles,
-    load_tokenizer,
-    quiet_loading,
-    read_config,
-    transformer_folder,
-)
+from cselab.models.backbone import check_weights, load_weights, read_config, transformer_folder
+from cselab.models.tokenizer import load_tokenizer
 
 BIDIRECTIONAL = ("none", "last", "all", "addition")
 PADDING = ("masked", "unmasked")
@@ -42,19 +33,20 @@ def load_decoder(
 
     Args:
         name_or_path: As in `load_backbone`.
-        bidirectional: As `how` in `make_bidirectional`; None keeps the layers that the folder was
-            saved with, and what they do with padding.
-        padding: As in `make_bidirectional`.
+        bidirectional: Layers that attend to later tokens too, recorded in the config (BeLLM,
+            section 3.2 and Table 4, https://arxiv.org/abs/2311.05296): "last" (BeLLM's), "none",
+            "all", or "addition", a copy of the last layer on top. None keeps those that the folder
+            was saved with, and what they do with padding.
+        padding: "masked" in these layers, as in all others; or "unmasked", as in the authors' billm
+            0.1.3, which replaces the whole mask by zeros: a sentence's states then depend on how
+            many padding tokens its batch gives it.
         dropout: Dropout of the attention; Llama has no other. None keeps the checkpoint's.
         dtype: Precision of the weights; bfloat16 for large models that only LoRA trains.
         attn_implementation: "eager" where attentions are read; the default is faster.
 
-    Returns:
-        The model and its tokenizer.
-
     Raises:
-        ModelError: For a missing path, an encoder, weights that do not load or are incomplete, and
-            as `make_bidirectional`.
+        ModelError: For a missing path, an encoder, incomplete weights, and layers that attend both
+            ways already.
 
     Examples:
         >>> from cselab.data.hub import model_folder
@@ -74,30 +66,16 @@ def load_decoder(
         config.attention_dropout = dropout or 0.0
     bidirectional_layers = getattr(config, "bidirectional_layers", [])
     unmasked = getattr(config, "unmasked_padding", False)
-    try:
-        with quiet_loading():
-            model, info = AutoModel.from_pretrained(
-                name_or_path,
-                config=config,
-                dtype=dtype,
-                attn_implementation=attn_implementation,
-                use_safetensors=not has_only_pickles(name_or_path),
-                output_loading_info=True,
-                trust_remote_code=False,
-            )
-    except Exception as error:  # odd values in config.json raise errors of any kind
-        raise ModelError(f"{problem} ({first_line(error)})") from None
-    if not is_decoder(model):
+    model, info = load_weights(
+        name_or_path, config, problem, dtype=dtype, attn_implementation=attn_implementation
+    )
+    layers: Any = getattr(model, "layers", None)
+    if not layers or not hasattr(getattr(layers[0], "self_attn", None), "is_causal"):
         raise ModelError(
             f"{name_or_path} is a {config.model_type!r} model; expected a Llama-like decoder, "
             "whose layers mask what comes later"
         )
-    if info["missing_keys"]:
-        raise ModelError(
-            f"{name_or_path} lacks weights of its own architecture: "
-            f"{sorted(info['missing_keys'])[0]}, …"
-        )
-    check_finite(model, name_or_path)
+    check_weights(model, set(info["missing_keys"]), name_or_path)
     tokenizer = load_tokenizer(name_or_path)
     if tokenizer.pad_token is None:
         tokenizer.pad_token = tokenizer.eos_token
@@ -105,51 +83,18 @@ def load_decoder(
     if bidirectional_layers:
         _attend_both_ways(model, bidirectional_layers, unmasked=unmasked)
     if bidirectional is not None:
-        make_bidirectional(model, bidirectional, padding=padding)
+        _open_layers(model, bidirectional, padding)
     return model.eval(), tokenizer
 
 
-def is_decoder(model: PreTrainedModel) -> bool:
-    """Whether the model's layers have causal attention, `model.layers[i].self_attn.is_causal`."""
-    layers: Any = getattr(model, "layers", None)
-    return bool(layers) and hasattr(getattr(layers[0], "self_attn", None), "is_causal")
-
-
-def make_bidirectional(model: PreTrainedModel, how: str, *, padding: str = "masked") -> None:
-    """Let layers attend to later tokens too, in place.
-
-    BeLLM, section 3.2 and Table 4, https://arxiv.org/abs/2311.05296. A sliding window (Mistral) is
-    removed with the causal mask. The layers are recorded in the config, so that a saved model loads
-    with them.
-
-    Args:
-        model: A decoder from `load_decoder`.
-        how: "last": the last layer (BeLLM). "none": no layer. "all": every layer. "addition": a
-            copy of the last layer, added on top.
-        padding: "masked" in these layers, as in all others; or "unmasked", as in the authors' billm
-            0.1.3, which replaces the whole mask by zeros: a sentence's states then depend on how
-            many padding tokens its batch gives it.
-
-    Raises:
-        ModelError: For an unknown `how` or `padding`, and for a model that has such layers already.
-
-    Examples:
-        >>> from cselab.data.hub import model_folder
-        >>> from cselab.models import load_decoder, make_bidirectional
-        >>> model, _ = load_decoder(model_folder("tiny-llama"))
-        >>> make_bidirectional(model, "last")
-        >>> len(model.layers), model.config.bidirectional_layers
-        (6, [6])
-    """
+def _open_layers(model: PreTrainedModel, how: str, padding: str) -> None:
+    """Let layers attend to later tokens, in place; Mistral's sliding window goes with the mask."""
     if how not in BIDIRECTIONAL:
         raise ModelError(f"unknown way {how!r} to be bidirectional; {suggest(how, BIDIRECTIONAL)}")
     if padding not in PADDING:
         raise ModelError(f"padding cannot be {padding!r}; {suggest(padding, PADDING)}")
-    if getattr(model.config, "bidirectional_layers", []):
-        raise ModelError(
-            f"layers {model.config.bidirectional_layers} attend both ways already; load the model "
-            "anew"
-        )
+    if opened := getattr(model.config, "bidirectional_layers", []):
+        raise ModelError(f"layers {opened} attend both ways already; load the model before that")
     if how == "addition":
         model.layers.append(copy.deepcopy(model.layers[-1]))
         model.layers[-1].self_attn.layer_idx = len(model.layers) - 1
@@ -194,23 +139,12 @@ def _no_mask(layer: nn.Module, args: tuple, kwargs: dict) -> tuple[tuple, dict]:
 def add_lora(model: PreTrainedModel, *, rank: int, alpha: float, dropout: float) -> None:
     """Add low-rank adapters (peft) to every linear layer, in place; nothing else is trained.
 
-    LoRA, https://arxiv.org/abs/2106.09685. BeLLM section 4 (https://arxiv.org/abs/2311.05296) has
-    rank 32, alpha 32, dropout 0.1.
-
-    Args:
-        model: A decoder from `load_decoder`.
-        rank: Rank of an adapter's two matrices.
-        alpha: An adapter's output is scaled by alpha / rank.
-        dropout: Dropout of an adapter's input.
-
-    Examples:
-        >>> from cselab.data.hub import model_folder
-        >>> from cselab.models import add_lora, load_decoder
-        >>> model, _ = load_decoder(model_folder("tiny-llama"))
-        >>> add_lora(model, rank=4, alpha=4.0, dropout=0.1)
-        >>> sum(p.numel() for p in model.parameters() if p.requires_grad)  # of 3.3 million
-        69120
+    LoRA, https://arxiv.org/abs/2106.09685: an adapter's output is scaled by alpha / rank, its input
+    has the dropout. BeLLM section 4 (https://arxiv.org/abs/2311.05296) has rank 32, alpha 32,
+    dropout 0.1.
     """
+    from peft import LoraConfig, inject_adapter_in_model  # slow to import
+
     config = LoraConfig(
         r=rank, lora_alpha=alpha, lora_dropout=dropout, target_modules="all-linear", bias="none"
     )
@@ -221,19 +155,10 @@ def add_lora(model: PreTrainedModel, *, rank: int, alpha: float, dropout: float)
 
 
 def merge_lora(model: PreTrainedModel) -> None:
-    """Merge adapters into the weights they belong to, in place; does nothing without adapters.
-
-    Examples:
-        >>> from cselab.data.hub import model_folder
-        >>> from cselab.models import add_lora, load_decoder, merge_lora
-        >>> model, _ = load_decoder(model_folder("tiny-llama"))
-        >>> add_lora(model, rank=4, alpha=4.0, dropout=0.1)
-        >>> merge_lora(model)
-        >>> type(model.layers[0].self_attn.q_proj)
-        <class 'torch.nn.modules.linear.Linear'>
-    """
-    for name, module in list(model.named_modules()):
-        if isinstance(module, LoraLayer):
-            module.merge()
-            parent, _, child = name.rpartition(".")
-            setattr(model.get_submodule(parent), child, module.get_base_layer())
+    """Merge adapters into the weights they belong to, in place; does nothing without adapters."""
+    adapted = [name for name, module in model.named_modules() if hasattr(module, "lora_A")]
+    for name in adapted:
+        module = model.get_submodule(name)
+        module.merge()
+        parent, _, child = name.rpartition(".")
+        setattr(model.get_submodule(parent), child, module.get_base_layer())

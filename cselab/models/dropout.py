@@ -62,17 +62,8 @@ def attention(
 ) -> tuple[Tensor, None]:
     """Scaled-dot-product attention with `fast_dropout`.
 
-    Args:
-        module: The attention layer.
-        query: (B, h, L, e).
-        key: (B, h, L, e).
-        value: (B, h, L, e).
-        attention_mask: True where a key is read; None: all are.
-        dropout: Probability, for the attention weights.
-        scaling: What the scores are multiplied by.
-
-    Returns:
-        The context, (B, L, h, e), and None.
+    query, key and value are (B, h, L, e); the mask is True where a key is read, None: all are.
+    `dropout` is that of the attention weights. Returns the context, (B, L, h, e), and None.
     """
     not_causal = attention_mask is not None or not module.is_causal
     if not (dropout and not_causal and query.device.type == "cpu") or torch.compiler.is_compiling():

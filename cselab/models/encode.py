@@ -10,10 +10,12 @@ from torch import Tensor, nn
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from cselab.errors import DataError
-from cselab.models.backbone import longest_input, longest_text
+from cselab.models.backbone import longest_input
 from cselab.models.texts import as_sentences, flattened, warn_of_lost_text
+from cselab.models.tokenizer import longest_text
 
-ANALYSED_AT_ONCE = 64
+SENTENCES_PER_BATCH = 64
+"""Of `token_batches`."""
 
 
 @runtime_checkable
@@ -31,25 +33,20 @@ def encode(
     max_length: int | None = None,
     tokens_per_batch: int | None = None,
 ) -> Float[Tensor, "n d"]:
-    """Embeddings of `sentences` in their order, float32 on the CPU.
+    """Embeddings of `sentences` (any iterable of strings) in their order, float32 on the CPU.
 
-    The result has no gradient; a loss may use it as a constant (a teacher's vectors).
+    The result has no gradient; a loss may use it as a constant (a teacher's vectors). No random
+    number is drawn, and afterwards each module is in its previous mode.
 
     Args:
-        encoder: A module with `embed(batch) -> (B, d)`, `tokenizer` and `backbones`. It runs in
-            evaluation mode; afterwards each module is in its previous mode. No random number is
-            drawn.
-        sentences: n strings, in any iterable: a list, an array, a column of a table, a generator.
+        encoder: A module with `embed(batch) -> (B, d)`, `tokenizer` and `backbones`.
         max_length: Tokens; longer sentences are truncated. None: as many as `longest_text` says.
         tokens_per_batch: Padded tokens per batch, which bounds the memory; None: 8192 on a GPU, and
             on a processor 2048, whose states stay in its cache.
 
-    Returns:
-        The embeddings, (n, d).
-
     Raises:
-        DataError: For a single string, an entry that is not a string, an encoder without a
-            tokenizer, or a max_length that the special tokens alone fill.
+        DataError: As `as_sentences`, for an encoder without a tokenizer, or a max_length that the
+            special tokens alone fill.
 
     Warns:
         UserWarning: Once, if many tokens are unknown to the tokenizer or most sentences are cut.
@@ -70,10 +67,7 @@ def encode(
     special = tokenizer.num_special_tokens_to_add()
     limit = min(max_length or longest_text(model, tokenizer), longest_input(model))
     if limit <= special:
-        raise DataError(
-            f"max_length={limit} leaves no room for a word beside {special} special tokens; "
-            "give more"
-        )
+        raise DataError(f"max_length={limit} is filled by {special} special tokens; give more")
     ids = tokenizer(sentences, truncation=True, max_length=limit, return_attention_mask=False)[
         "input_ids"
     ]
@@ -81,9 +75,12 @@ def encode(
     # longest first: memory runs out in the first batch or never
     order = sorted(range(len(ids)), key=lambda i: -len(ids[i]))
     tokens_per_batch = tokens_per_batch or (2048 if model.device.type == "cpu" else 8192)
-    parts = []
+    parts, start = [], 0
     with evaluating(encoder), torch.inference_mode():
-        for chunk in _batches(order, ids, tokens_per_batch):
+        while start < len(order):
+            size = max(1, tokens_per_batch // len(ids[order[start]]))
+            chunk = order[start : start + size]
+            start += size
             batch = tokenizer.pad(
                 {"input_ids": [ids[i] for i in chunk]}, padding_side="right", return_tensors="pt"
             )
@@ -96,9 +93,7 @@ def encode(
 def tokenizer_of(encoder: nn.Module) -> PreTrainedTokenizerBase:
     """The tokenizer of an encoder. Raises DataError for one that was built without it."""
     if encoder.tokenizer is None:
-        raise DataError(
-            "this encoder was built without a tokenizer; pass tokenizer= when you build it"
-        )
+        raise DataError("this encoder was built without a tokenizer; build it with tokenizer=")
     return encoder.tokenizer
 
 
@@ -107,16 +102,6 @@ def evaluating(module: nn.Module) -> Iterator[None]:
     """Put `module` into evaluation mode until the block ends.
 
     Restores the mode of every part: a frozen part may have been in evaluation mode before.
-
-    Examples:
-        >>> from cselab import load
-        >>> from cselab.models import evaluating
-        >>> encoder = load("tiny-bert").train()
-        >>> with evaluating(encoder):
-        ...     print(encoder.training)
-        False
-        >>> encoder.training
-        True
     """
     modes = [(part, part.training) for part in module.modules()]
     module.eval()
@@ -127,14 +112,6 @@ def evaluating(module: nn.Module) -> Iterator[None]:
             part.training = training
 
 
-def _batches(order: list[int], ids: list[list[int]], tokens_per_batch: int) -> Iterator[list[int]]:
-    start = 0
-    while start < len(order):
-        size = max(1, tokens_per_batch // len(ids[order[start]]))
-        yield order[start : start + size]
-        start += size
-
-
 def token_batches(
     tokenizer: PreTrainedTokenizerBase,
     sentences: Iterable[str],
@@ -142,23 +119,17 @@ def token_batches(
     *,
     max_length: int | None = None,
 ) -> Iterator[dict[str, Tensor]]:
-    """`input_ids` and `attention_mask` of 64 sentences at a time, in order, truncated.
+    """`input_ids` and `attention_mask` of 64 sentences at a time, in order, for an analysis.
 
-    Args:
-        tokenizer: The model's.
-        sentences: Any number of sentences.
-        model: The model that reads the batches, on its device.
-        max_length: Tokens of a sentence; None: as many as `longest_text` says.
-
-    Raises:
-        DataError: As `as_sentences`, and without a sentence.
+    Sentences are truncated to `max_length` tokens; None: as many as `longest_text` says. Raises
+    DataError as `as_sentences`, and without a sentence.
     """
     sentences = as_sentences(sentences, "the analysis")
     if not sentences:
         raise DataError("the analysis takes at least one sentence, got none")
-    for start in range(0, len(sentences), ANALYSED_AT_ONCE):
+    for start in range(0, len(sentences), SENTENCES_PER_BATCH):
         batch = tokenizer(
-            sentences[start : start + ANALYSED_AT_ONCE],
+            sentences[start : start + SENTENCES_PER_BATCH],
             padding=True,
             padding_side="right",
             truncation=True,

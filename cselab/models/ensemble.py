@@ -2,16 +2,20 @@
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import TypeAlias, Union
 
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
 from cselab.errors import ModelError
-from cselab.models.folder import new_folder, open_card, read_card, write_card
+from cselab.models.folder import new_folder, read_card, write_card
 from cselab.models.sentence import SentenceEncoder
 from cselab.models.texts import as_sentences
 from cselab.models.twin import TwinEncoder
+
+AnyEncoder: TypeAlias = Union[SentenceEncoder, TwinEncoder, "Ensemble"]
+"""Encoders that a folder can hold, and that an ensemble sums."""
 
 
 class Ensemble(nn.Module):
@@ -21,12 +25,12 @@ class Ensemble(nn.Module):
     language; `uc` weighs a twin and a third encoder. Distillation turns an ensemble into one tower.
 
     Args:
-        members: Single towers, twins and ensembles of one width; each keeps its own tokenizer.
+        members: Of one width; each keeps its own tokenizer.
         weights: One per member; None: all 1.
 
     Raises:
-        ModelError: For no members, another number of weights than members, members of another kind
-            (word vectors, a whitened encoder), and widths that differ.
+        ModelError: For no members, another number of weights, members of another kind (word
+            vectors, a whitened encoder), and widths that differ.
 
     Examples:
         >>> from cselab import load
@@ -36,11 +40,7 @@ class Ensemble(nn.Module):
         torch.Size([1, 192])
     """
 
-    def __init__(
-        self,
-        members: Sequence["SentenceEncoder | TwinEncoder | Ensemble"],
-        weights: Sequence[float] | None = None,
-    ):
+    def __init__(self, members: Sequence[AnyEncoder], weights: Sequence[float] | None = None):
         super().__init__()
         weights = [1.0] * len(members) if weights is None else list(weights)
         if not members or len(weights) != len(members):
@@ -62,28 +62,14 @@ class Ensemble(nn.Module):
             )
 
     @classmethod
-    def uc(
-        cls,
-        first: "SentenceEncoder | TwinEncoder | Ensemble",
-        other: "SentenceEncoder | TwinEncoder | Ensemble",
-        *,
-        weight: float = 0.7,
-    ) -> "Ensemble":
+    def uc(cls, first: AnyEncoder, other: AnyEncoder, *, weight: float = 0.7) -> "Ensemble":
         """The "+UC" ensemble `(1 - w) first + w other` (JTCSE, https://arxiv.org/abs/2505.02366).
 
-        Args:
-            first: A twin; in RankCSE+UC a single tower.
-            other: The papers' is InfoCSE.
-            weight: w, from 0 to 1; the released JTCSE has 0.7.
-
-        Raises:
-            ModelError: For a weight outside 0..1.
+        `first` is a twin (in RankCSE+UC a single tower), `other` the papers' InfoCSE. w is from 0
+        to 1 (else a ModelError); the released JTCSE has 0.7.
         """
         if not 0 <= weight <= 1:
-            raise ModelError(
-                f"weight={weight} is outside 0..1; it is the other encoder's share, 0.7 in the "
-                "released code"
-            )
+            raise ModelError(f"weight={weight} is outside 0..1; the released code has 0.7")
         return cls([first, other], [1 - weight, weight])
 
     @property
@@ -101,45 +87,32 @@ class Ensemble(nn.Module):
         return torch.stack(parts).sum(0)
 
     def save_pretrained(self, folder: str | Path) -> None:
-        """Save each member to a folder of its own, `member_1` to `member_k`, and cselab.json.
+        """Save members to folders `member_1` to `member_k`, and weights to cselab.json, atomically.
 
-        Atomically; cselab.json has the weights. `cselab.load` opens the folder.
+        `cselab.load` opens the folder.
         """
         with new_folder(folder) as target:
-            for name, member in zip(_member_names(len(self.members)), self.members, strict=True):
-                member.save_pretrained(target / name)
+            for number, member in enumerate(self.members, 1):
+                member.save_pretrained(target / f"member_{number}")
             write_card(target, "ensemble", weights=self.weights)
 
     @classmethod
     def from_pretrained(cls, folder: str | Path) -> "Ensemble":
-        """Load a saved ensemble.
-
-        Raises:
-            ModelError: For another folder, or a damaged member.
-        """
-        (weights,) = read_card(folder, "ensemble", "Ensemble", "weights")
-        members = [open_saved(Path(folder) / name) for name in _member_names(len(weights))]
-        return cls(members, weights)
+        """Load a saved ensemble. Raises ModelError for another folder, or a damaged member."""
+        weights = read_card(folder, "ensemble", "weights")["weights"]
+        folders = [Path(folder) / f"member_{number}" for number in range(1, len(weights) + 1)]
+        return cls([open_saved(member) for member in folders], weights)
 
 
-def open_saved(folder: str | Path) -> SentenceEncoder | TwinEncoder | Ensemble:
-    """Open a folder with a card (cselab.json) as the kind of encoder that the card names.
-
-    Raises:
-        ModelError: If the folder has no card, a damaged one, or that of no encoder.
-    """
+def open_saved(folder: str | Path) -> AnyEncoder:
+    """Open a folder as the kind of encoder that its card (cselab.json) names. Raises ModelError for
+    no card, a damaged one, and that of no encoder."""
     kinds: dict[str, type[SentenceEncoder | TwinEncoder | Ensemble]] = {
         "sentence": SentenceEncoder,
         "twin": TwinEncoder,
         "ensemble": Ensemble,
     }
-    kind = open_card(folder, "save_pretrained or `cselab export`")["kind"]
+    kind = read_card(folder)["kind"]
     if kind not in kinds:
-        raise ModelError(
-            f"{folder} holds a {kind}: expected an encoder, a folder that save_pretrained wrote"
-        )
+        raise ModelError(f"{folder} holds a {kind}; expected an encoder ({', '.join(kinds)})")
     return kinds[kind].from_pretrained(folder)
-
-
-def _member_names(number: int) -> list[str]:
-    return [f"member_{i}" for i in range(1, number + 1)]

@@ -22,16 +22,15 @@ RUST_ERROR = re.compile(r"\(os error (\d+)\)")
 def check_folder(folder: str | Path) -> list[Path]:
     """Files of the saved encoder in `folder`, which `new_folder` would replace; relative paths.
 
-    Raises:
-        ModelError: If it holds something else, or cannot be written.
+    Raises ModelError if it holds something else, or cannot be written.
     """
     final = _resolved(folder)
-    with _one_line(final):
+    with _write_errors(final):
         own = _own_files(final) if final.exists() else []
-        place = next(path for path in (final, *final.parents) if path.exists())
-        if not place.is_dir():
+        parent = next(path for path in (final, *final.parents) if path.exists())
+        if not parent.is_dir():
             raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR))
-        if not os.access(place, os.W_OK | os.X_OK):
+        if not os.access(parent, os.W_OK | os.X_OK):
             raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
     return own
 
@@ -48,13 +47,13 @@ def new_folder(folder: str | Path) -> Iterator[Path]:
             be written.
     """
     own, final = check_folder(folder), _resolved(folder)
-    with _one_line(final):
+    with _write_errors(final):
         exists = final.exists()
-        place = final if exists else final.parent  # of one file system
-        place.mkdir(parents=True, exist_ok=True)
-        work = Path(tempfile.mkdtemp(dir=place, prefix=".cselab-"))
+        parent = final if exists else final.parent  # on one file system
+        parent.mkdir(parents=True, exist_ok=True)
+        work = Path(tempfile.mkdtemp(dir=parent, prefix=".cselab-"))
     try:
-        with _one_line(final):
+        with _write_errors(final):
             new = work / "new"
             new.mkdir()
             yield new
@@ -99,10 +98,8 @@ def _exchange(final: Path, own: list[Path], old: Path, written: list[Path], new:
 
 
 def _own_files(final: Path) -> list[Path]:
-    """The files that a saved encoder has put into a folder; none in an empty one.
-
-    Raises ModelError for a folder that holds something else, and for a file.
-    """
+    """Files that a saved encoder has put into a folder; none in an empty one. Raises ModelError for
+    a folder that holds something else, and for a file."""
     if final.is_dir() and not any(final.iterdir()):
         return []
     try:
@@ -113,9 +110,9 @@ def _own_files(final: Path) -> list[Path]:
             f"{final} exists and is no saved encoder{older}, so it is not replaced; choose another "
             "folder, or an empty one"
         ) from None
-    # a card may come from anywhere: what it lists outside of the folder is not found here
-    found = (path.relative_to(final) for path in final.rglob("*") if not path.is_dir())
-    return [path for path in found if path in own]
+    # a card may come from anywhere: what it lists outside of the folder is not among these
+    inside = (path.relative_to(final) for path in final.rglob("*") if not path.is_dir())
+    return [path for path in inside if path in own]
 
 
 def _resolved(folder: str | Path) -> Path:
@@ -124,15 +121,15 @@ def _resolved(folder: str | Path) -> Path:
 
 
 @contextmanager
-def _one_line(final: Path) -> Iterator[None]:
+def _write_errors(final: Path) -> Iterator[None]:
     """Raise ModelError for an error of the system: a full disk, a folder without permission."""
     try:
         yield
     except Exception as caught:
         error = caught.__cause__ or caught  # of a folder within this one
         reason = error.strerror if isinstance(error, OSError) else None
-        if found := RUST_ERROR.search(str(error)):
-            reason = os.strerror(int(found[1]))
+        if rust := RUST_ERROR.search(str(error)):
+            reason = os.strerror(int(rust[1]))
         if not reason:
             raise
         raise ModelError(f"cannot write {final} ({reason}); choose another folder") from error
@@ -143,52 +140,20 @@ def write_card(folder: Path, kind: str, **fields: Any) -> None:
     (folder / CARD).write_text(json.dumps({"kind": kind, **fields}))
 
 
-def read_card(folder: str | Path, kind: str, writer: str, *fields: str) -> list[Any]:
-    """Values of `fields` in the card of a folder.
+def read_card(folder: str | Path, kind: str = "", *fields: str) -> dict[str, Any]:
+    """The kind of encoder that a folder holds, and `fields`, the arguments to build it.
 
-    Args:
-        folder: Where the card is.
-        kind: The kind of encoder that it must be.
-        writer: The class whose save_pretrained should have written the folder, for the error.
-        *fields: Names of values in the card.
-
-    Raises:
-        ModelError: If the folder holds no card, a damaged one, or that of another kind.
-    """
-    card = open_card(folder, f"{writer}.save_pretrained")
-    if card["kind"] != kind:
-        raise ModelError(
-            f"{folder} holds a {card['kind']}: expected a folder that {writer}.save_pretrained "
-            "wrote"
-        )
-    try:
-        return [card[field] for field in fields]
-    except KeyError as error:
-        raise _damaged(folder, error) from None
-
-
-def open_card(folder: str | Path, writer: str) -> dict[str, Any]:
-    """The whole card of a folder, with its `kind`.
-
-    Args:
-        folder: Where the card is.
-        writer: The function that should have written the folder, for the error.
-
-    Raises:
-        ModelError: If there is no card, or a damaged one.
+    Raises ModelError if the folder has no card, a damaged one, or that of another kind ("": any).
     """
     path = Path(folder) / CARD
     if not path.is_file():
-        raise ModelError(f"no {CARD} in {folder}: expected a folder that {writer} wrote")
+        raise ModelError(f"no {CARD} in {folder}: expected a folder that save_pretrained wrote")
     try:
         card = json.loads(path.read_text())
-        return {**card, "kind": card["kind"]}
+        if kind and card["kind"] != kind:
+            raise ModelError(f"{folder} holds a {card['kind']}; expected a {kind}")
+        return {name: card[name] for name in ("kind", *fields)}
     except (json.JSONDecodeError, KeyError, TypeError) as error:
-        raise _damaged(folder, error) from None
-
-
-def _damaged(folder: str | Path, error: Exception) -> ModelError:
-    return ModelError(
-        f"{Path(folder) / CARD} is damaged ({type(error).__name__}: {error}); save the encoder "
-        "again"
-    )
+        raise ModelError(
+            f"{path} is damaged ({type(error).__name__}: {error}); save the encoder again"
+        ) from None

@@ -43,18 +43,8 @@ def context(
     """Attention context `softmax(Q K^T / sqrt(d_head)) V'`, heads concatenated.
 
     Q and K are of `layer` on `states`, V' of `other` on `other_states`. With `other is layer` and
-    the same states it is the layer's usual context, CT; else the cross context, CACT.
-
-    Args:
-        layer: The layer of queries and keys.
-        other: The layer of values.
-        states: Inputs of `layer`, (B, L, d).
-        other_states: Inputs of `other`, (B, L, d).
-        mask: As `embed_tokens` returns it.
-        first_only: Compute it for the first token alone.
-
-    Returns:
-        The context, (B, L, d), or (B, 1, d) of the first token.
+    the same states it is the layer's usual context, CT; else the cross context, CACT. The mask is
+    as `embed_tokens` returns it. first_only: (B, 1, d), of the first token alone.
     """
     attention = layer.attention.self
 
@@ -105,9 +95,7 @@ def run_tower(
     With six layers, this saves a seventh of a step.
 
     Args:
-        tower: A BERT-like encoder of n layers.
-        input_ids: Token ids, (B, L).
-        attention_mask: 1 for tokens, 0 for padding, (B, L); None: all are tokens.
+        attention_mask: 1 for tokens, 0 for padding; None: all are tokens.
         keep: Layers j, counted from 1, whose inputs HD^{j-1} are returned.
 
     Returns:

@@ -20,34 +20,20 @@ def pool(
     Args:
         hidden_states: (B, L, d) per layer, index 0 the embedding layer, as transformers returns
             them; a single tensor is the last layer's.
-        mask: 1 for tokens, 0 for padding, which is ignored; (B, L).
+        mask: 1 for tokens, 0 for padding, which is ignored.
         how: "cls": first token of the last layer. "mean": mean over tokens of the last layer.
             "first_last": mean over tokens of layer 1 and the last, averaged (the papers'
             "first-last avg."; layer 1, not the embedding layer, as SimCSE's evaluation does since
             its fix). "last_two": the same of the last two layers. "last_token": the last token that
             is not padding, on whichever side the padding is.
 
-    Returns:
-        The vectors, (B, d).
-
     Raises:
         ModelError: For an unknown pooling, or one that needs two layers where one tensor is given.
-
-    Examples:
-        >>> import torch
-        >>> from cselab.models import pool
-        >>> states = torch.tensor([[[1.0], [3.0], [9.0]]])  # one sentence, d = 1
-        >>> mask = torch.tensor([[1, 1, 0]])  # the third token is padding
-        >>> [pool(states, mask, how).item() for how in ("cls", "mean", "last_token")]
-        [1.0, 2.0, 3.0]
     """
     # hidden_states[-1] of a tensor would be the last sentence, not the last layer
     if isinstance(hidden_states, Tensor):
         if how in ("first_last", "last_two"):
-            raise ModelError(
-                f"pooling {how!r} needs the states of all layers, got one tensor; pass "
-                "hidden_states"
-            )
+            raise ModelError(f"pooling {how!r} needs the states of all layers, got one tensor")
         hidden_states = (hidden_states,)
     last = hidden_states[-1]
     if how == "cls":

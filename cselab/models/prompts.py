@@ -20,15 +20,13 @@ degradation experiment, "conditional" for C-STS."""
 def prompt_template(prompt: str) -> str:
     """The template of a name in PROMPTS, or `prompt` itself.
 
-    Raises:
-        SettingsError: For a template without {sentence}.
+    Raises SettingsError for one without {sentence}.
     """
     text = PROMPTS.get(prompt, prompt)
     if "{sentence}" not in text:
+        names = ", ".join(filter(None, PROMPTS))
         raise SettingsError(
-            f"the prompt {prompt!r} is none of {', '.join(filter(None, PROMPTS))} and has "
-            "no place for the sentence; "
-            "write {sentence} where it goes"
+            f"the prompt {prompt!r} is none of {names}; write {{sentence}} where the sentence goes"
         )
     return text
 
@@ -47,13 +45,8 @@ def fill_prompt(
 
     Args:
         prompt: A name in PROMPTS, or a template with {sentence}.
-        sentences: n strings.
-        tokenizer: What counts the tokens.
         max_length: In tokens, special tokens included.
         conditions: One per sentence, for a prompt with {condition}; they are not truncated.
-
-    Returns:
-        The filled templates, n strings.
 
     Raises:
         SettingsError: Unless there are as many conditions as sentences where the prompt has
@@ -70,10 +63,8 @@ def fill_prompt(
     if conditions is not None:
         frames = [text.replace("{condition}", condition) for condition in conditions]
     without_sentence = tokenizer([f.replace("{sentence}", "") for f in frames])["input_ids"]
-    filled = [
-        frame.replace("{sentence}", sentence)
-        for frame, sentence in zip(frames, sentences, strict=True)
-    ]
+    pairs = zip(frames, sentences, strict=True)
+    filled = [frame.replace("{sentence}", sentence) for frame, sentence in pairs]
     lengths = [len(ids) for ids in tokenizer(filled)["input_ids"]]
     for i, (length, empty) in enumerate(zip(lengths, without_sentence, strict=True)):
         if length > max_length:

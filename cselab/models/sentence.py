@@ -9,16 +9,7 @@ from torch import Tensor, nn
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from cselab.errors import ModelError, SettingsError, suggest
-from cselab.models.backbone import (
-    ENCODERS,
-    check_length,
-    check_tokenizer,
-    has_tokenizer,
-    is_encoder,
-    load_backbone,
-    load_tokenizer,
-    longest_text,
-)
+from cselab.models.backbone import ENCODERS, check_length, is_encoder, load_backbone
 from cselab.models.decoder import load_decoder, merge_lora
 from cselab.models.encode import encode
 from cselab.models.folder import new_folder, read_card, write_card
@@ -26,6 +17,7 @@ from cselab.models.layers import run_tower
 from cselab.models.pooling import POOLINGS, pool
 from cselab.models.prompts import fill_prompt, prompt_template
 from cselab.models.texts import as_sentences
+from cselab.models.tokenizer import check_tokenizer, load_tokenizer_if_any, longest_text
 
 
 class SentenceEncoder(nn.Module):
@@ -43,8 +35,8 @@ class SentenceEncoder(nn.Module):
             `cselab.models.prompts`; "" for the sentence alone.
 
     Raises:
-        ModelError: For an unknown pooling, "pooler" where the backbone has none, "mask" without a
-            mask token in the prompt, and a tokenizer of another backbone.
+        ModelError: For a pooling that the backbone or the prompt does not have, and a tokenizer of
+            another backbone.
         SettingsError: For a bad prompt.
 
     Examples:
@@ -65,22 +57,19 @@ class SentenceEncoder(nn.Module):
         prompt: str = "",
     ):
         super().__init__()
-        if pooling not in (*POOLINGS, "pooler", "mask"):
-            raise ModelError(
-                f"unknown pooling {pooling!r}; {suggest(pooling, (*POOLINGS, 'pooler', 'mask'))}"
-            )
-        if pooling == "mask" and (
-            tokenizer is None or not tokenizer.mask_token or tokenizer.mask_token not in prompt
-        ):
+        poolings = (*POOLINGS, "pooler", "mask")
+        if pooling not in poolings:
+            raise ModelError(f"unknown pooling {pooling!r}; {suggest(pooling, poolings)}")
+        mask = tokenizer.mask_token if tokenizer is not None else None
+        if pooling == "mask" and (not mask or mask not in prompt):
             raise ModelError(
                 f"pooling 'mask' reads the tokenizer's mask token in the prompt, and {prompt!r} "
                 "has none"
             )
         if pooling == "pooler" and getattr(backbone, "pooler", None) is None:
             raise ModelError(
-                "pooling 'pooler' reads the backbone's pooler, and it has none; load one with a "
-                "trained pooler, ask for a new one with load_backbone(..., pooler='fresh'), or use "
-                "another pooling"
+                "pooling 'pooler' reads the backbone's pooler, and it has none; draw one with "
+                "load_backbone(..., pooler='fresh'), or use another pooling"
             )
         check_tokenizer(tokenizer, backbone)
         prompt_template(prompt)
@@ -97,17 +86,9 @@ class SentenceEncoder(nn.Module):
     def forward(
         self, input_ids: Int[Tensor, "B L"], attention_mask: Int[Tensor, "B L"] | None = None
     ) -> Float[Tensor, "B d"]:
-        """Pooled states of a batch.
+        """Pooled states of a batch; the mask is 1 for tokens, 0 for padding, None: no padding.
 
-        Args:
-            input_ids: Token ids, (B, L).
-            attention_mask: 1 for tokens, 0 for padding, (B, L); None: all are tokens.
-
-        Returns:
-            The vectors, (B, d).
-
-        Raises:
-            ModelError: For a batch wider than the backbone has positions.
+        Raises ModelError for a batch wider than the backbone has positions.
         """
         check_length(self.backbone, input_ids.shape[1])
         if attention_mask is None:
@@ -131,21 +112,12 @@ class SentenceEncoder(nn.Module):
     def at_mask(
         self, states: Float[Tensor, "B L d"], ids: Int[Tensor, "B L"]
     ) -> Float[Tensor, "B d"]:
-        """The state at the last mask token of each row.
-
-        Args:
-            states: States of the last layer, (B, L, d).
-            ids: Token ids, (B, L).
-
-        Raises:
-            ModelError: For a row without a mask token.
-        """
+        """The state at the last mask token of each row. Raises ModelError for a row without one."""
         assert self.tokenizer is not None  # pooling "mask" needs one
         is_mask = ids == self.tokenizer.mask_token_id
         if not is_mask.any(1).all():
             raise ModelError(
-                "a text has no mask token: its prompt was cut off, or it was not put into one; "
-                "give a larger max_length"
+                "a text has no mask token: its prompt is cut off or missing; raise max_length"
             )
         last = is_mask.shape[1] - 1 - is_mask.flip(1).int().argmax(1)
         return states[torch.arange(len(ids), device=ids.device), last]
@@ -155,22 +127,11 @@ class SentenceEncoder(nn.Module):
     ) -> Float[Tensor, "n d"]:
         """Embeddings of sentences, in their order; options as in `cselab.models.encode`.
 
-        Args:
-            sentences: n strings.
-            conditions: One per sentence, for a prompt with {condition} (C-STS).
-
-        Returns:
-            The embeddings, (n, d), float32 on the CPU.
-
-        Raises:
-            SettingsError: For conditions without a prompt, and as `fill_prompt`.
-            DataError: As `cselab.models.encode`.
+        conditions: one per sentence, for a prompt with {condition} (C-STS). Raises SettingsError
+        for conditions without a prompt, and as `fill_prompt`; DataError as `cselab.models.encode`.
         """
         if conditions is not None and not self.prompt:
-            raise SettingsError(
-                "this encoder has no prompt, so that no sentence would get its condition; give one "
-                "with {condition} and {sentence}"
-            )
+            raise SettingsError("conditions need a prompt with {condition} and {sentence}")
         sentences = as_sentences(sentences)
         if self.prompt and self.tokenizer is not None and sentences:
             if conditions is not None:
@@ -195,19 +156,17 @@ class SentenceEncoder(nn.Module):
 
     @classmethod
     def from_pretrained(cls, folder: str | Path, **options) -> "SentenceEncoder":
-        """Load a saved encoder, with its pooling and prompt.
+        """Load a saved encoder; options are those of `load_backbone` or `load_decoder`.
 
-        Options are those of `load_backbone` or `load_decoder`.
-
-        Raises:
-            ModelError: For another folder, and for pooling "pooler" where the weights have no
-                pooler, unless `pooler="fresh"`.
+        Raises ModelError for another folder, and for pooling "pooler" where the weights have no
+        pooler, unless `pooler="fresh"`.
         """
-        pooling, prompt = read_card(folder, "sentence", "SentenceEncoder", "pooling", "prompt")
-        if not is_encoder(folder):
+        card = read_card(folder, "sentence", "pooling", "prompt")
+        if is_encoder(folder):
+            if card["pooling"] == "pooler":
+                options.setdefault("pooler", "required")
+            tokenizer = load_tokenizer_if_any(folder)
+            backbone = load_backbone(folder, **options)
+        else:
             backbone, tokenizer = load_decoder(folder, **options)
-            return cls(backbone, tokenizer, pooling=pooling, prompt=prompt)
-        if pooling == "pooler":
-            options.setdefault("pooler", "required")
-        tokenizer = load_tokenizer(folder) if has_tokenizer(folder) else None
-        return cls(load_backbone(folder, **options), tokenizer, pooling=pooling, prompt=prompt)
+        return cls(backbone, tokenizer, pooling=card["pooling"], prompt=card["prompt"])

@@ -14,10 +14,6 @@ def remove_layer_norms(model: PreTrainedModel, last: int) -> None:
     which `load_backbone` reads. (`AutoModel.from_pretrained` does not: it puts new LayerNorms back,
     with only a load report.)
 
-    Args:
-        model: A BERT-like encoder.
-        last: Number of layers.
-
     Raises:
         ModelError: If `last` is negative or more than there are layers.
 

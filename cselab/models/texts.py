@@ -16,50 +16,40 @@ UNKNOWN, CUT = 0.1, 0.75
 two thirds are cut at the papers' 32 tokens."""
 
 
-def as_sentences(given: Any, reader: str = "encode") -> list[str]:
+def as_sentences(texts: Any, reader: str = "encode") -> list[str]:
     """The strings of any iterable, as a list: of an array, a column of a table, a generator.
 
-    Args:
-        given: n strings, in any iterable but a mapping or a table.
-        reader: What reads them, for the message.
-
     Raises:
-        DataError: For a single string, a table or mapping, an entry that is no string, and a string
-            that is no Unicode text.
-
-    Examples:
-        >>> import numpy as np
-        >>> from cselab.models.texts import as_sentences
-        >>> as_sentences(np.array(["A dog runs.", "It rains."]))
-        ['A dog runs.', 'It rains.']
+        DataError: With the `reader`, for a single string, a table or mapping, an entry that is no
+            string, and a string that is no Unicode text.
     """
-    if isinstance(given, str):
+    if isinstance(texts, str):
         call = f"{reader}([sentence])" if reader.isidentifier() else "[sentence]"
         raise DataError(f"{reader} takes a list of sentences, got one string; wrap it: {call}")
-    is_list = isinstance(given, Iterable) and getattr(given, "ndim", 1) == 1
-    if not is_list or isinstance(given, Mapping | bytes):
+    is_list = isinstance(texts, Iterable) and getattr(texts, "ndim", 1) == 1
+    if not is_list or isinstance(texts, Mapping | bytes):
         raise DataError(
-            f"{reader} takes a list of sentences, got {type(given).__name__}; give a list, or one "
+            f"{reader} takes a list of sentences, got {type(texts).__name__}; give a list, or one "
             "column of a table"
         )
-    texts = []
-    for place, text in enumerate(given):
+    sentences = []
+    for position, text in enumerate(texts):
         if not isinstance(text, str):
             raise DataError(
-                f"{reader} takes strings, got {type(text).__name__} at position {place}: "
+                f"{reader} takes strings, got {type(text).__name__} at position {position}: "
                 f"{' '.join(repr(text).split())[:60]}"
             )
-        texts.append(str(text))  # of numpy's strings
+        sentences.append(str(text))  # of numpy's strings
     try:
-        "".join(texts).encode()
+        "".join(sentences).encode()
     except UnicodeEncodeError as error:
         half = error.object[error.start]
-        place = next(place for place, text in enumerate(texts) if half in text)
+        position = next(i for i, text in enumerate(sentences) if half in text)
         raise DataError(
-            f"{reader} takes Unicode text, got half a character ({half!r}) at position {place}; "
+            f"{reader} takes Unicode text, got half a character ({half!r}) at position {position}; "
             "read the text again as UTF-8"
         ) from None
-    return texts
+    return sentences
 
 
 def warn_of_lost_text(
@@ -70,11 +60,7 @@ def warn_of_lost_text(
 ) -> None:
     """Warn, once, if many tokens of a text are unknown, or most of its sentences are cut.
 
-    Args:
-        tokens: All tokens, one after the other, and the number of them in each sentence, (n,).
-        tokenizer: What made them.
-        limit: Tokens at which sentences were cut; None for none.
-        text: What the text is, for the message.
+    `tokens` are as in `flattened`; sentences were cut at `limit` tokens, if any; `text` names them.
     """
     ids, lengths = tokens
     roles = ("bos", "eos", "sep", "pad", "cls", "mask")

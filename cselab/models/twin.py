@@ -9,18 +9,12 @@ from torch import Tensor, nn
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from cselab.errors import ModelError, suggest
-from cselab.models.backbone import (
-    ENCODERS,
-    check_length,
-    check_tokenizer,
-    has_tokenizer,
-    load_backbone,
-    load_tokenizer,
-)
+from cselab.models.backbone import ENCODERS, check_length, is_encoder_config, load_backbone
 from cselab.models.cross_attention import cross_stream
 from cselab.models.encode import encode
 from cselab.models.folder import new_folder, read_card, write_card
 from cselab.models.layers import context, embed_tokens, feed_forward, run_tower
+from cselab.models.tokenizer import check_tokenizer, load_tokenizer_if_any
 
 CROSS_STREAMS = ("parallel", "last_only", "fused")
 Vectors = Float[Tensor, "B d"]
@@ -31,11 +25,8 @@ class TwinOutput(NamedTuple):
 
     Attributes:
         cls_i: [CLS] of tower I's last layer.
-        cls_ii: [CLS] of tower II's last layer.
         pooled_i: Tower I's pooler output; None without a pooler.
-        pooled_ii: Tower II's pooler output.
         cross_i: [CLS] of tower I's cross stream; None without CAELs, and of a fused twin.
-        cross_ii: [CLS] of tower II's cross stream.
     """
 
     cls_i: Tensor
@@ -53,7 +44,7 @@ class TwinEncoder(nn.Module):
 
     Args:
         tower_i: The first encoder, from `load_backbone`.
-        tower_ii: The second, of the same type, width, depth, heads and vocabulary.
+        tower_ii: The second, of the same shape and vocabulary.
         cael: Layers, counted from 1, with cross attention (see `cael_positions`); empty for none.
         cross_stream: "parallel": each tower has a running cross stream beside it; the towers
             themselves do not change. "last_only": the output of the last CAEL only, without a
@@ -62,9 +53,8 @@ class TwinEncoder(nn.Module):
         tokenizer: The towers'; None for a twin that only gets token batches.
 
     Raises:
-        ModelError: For towers that differ in type, width, depth, heads or vocabulary, for a
-            decoder, for an unknown cross stream, for CAELs outside the depth, and for a tokenizer
-            that does not belong to the towers.
+        ModelError: For decoders, towers of two shapes or vocabularies, an unknown cross stream,
+            CAELs outside the depth, and a tokenizer of another model.
 
     Examples:
         >>> from cselab.data.hub import model_folder
@@ -125,14 +115,8 @@ class TwinEncoder(nn.Module):
         """Run both towers on the same batch.
 
         The cross stream draws its dropout after both towers have drawn theirs, so that the towers
-        compute the same with and without it, bit for bit.
-
-        Args:
-            input_ids: Token ids, (B, L).
-            attention_mask: 1 for tokens, 0 for padding, (B, L); None: all are tokens.
-
-        Raises:
-            ModelError: For a batch wider than the towers have positions.
+        compute the same with and without it, bit for bit. The mask is 1 for tokens, 0 for padding;
+        None: all are tokens. Raises ModelError for a batch wider than the towers have positions.
         """
         for tower in self.backbones:
             check_length(tower, input_ids.shape[1])
@@ -179,10 +163,7 @@ class TwinEncoder(nn.Module):
         return [x[:, 0], y[:, 0]]
 
     def embed(self, batch: dict[str, Tensor]) -> Vectors:
-        """The sum of both towers' [CLS], for inference.
-
-        The pooler is not used, nor the cross stream unless it is fused.
-        """
+        """The sum of both towers' [CLS]; the cross stream is not run, unless it is fused."""
         if self.is_fused:
             cls = self._fused(batch["input_ids"], batch["attention_mask"])
         else:
@@ -195,10 +176,7 @@ class TwinEncoder(nn.Module):
         return encode(self, sentences, **options)
 
     def save_pretrained(self, folder: str | Path) -> None:
-        """Save as two stock transformers folders, tower_i and tower_ii, and cselab.json.
-
-        Atomically, with weights as safetensors.
-        """
+        """Save as stock transformers folders, tower_i and tower_ii, and cselab.json, atomically."""
         with new_folder(folder) as target:
             for name, tower in zip(("tower_i", "tower_ii"), self.backbones, strict=True):
                 tower.save_pretrained(target / name)
@@ -208,32 +186,23 @@ class TwinEncoder(nn.Module):
 
     @classmethod
     def from_pretrained(cls, folder: str | Path, **options) -> "TwinEncoder":
-        """Load a saved twin; options as in `load_backbone`.
-
-        Raises:
-            ModelError: For another folder, and as `load_backbone`.
-        """
-        cael, cross_stream = read_card(folder, "twin", "TwinEncoder", "cael", "cross_stream")
+        """Load a saved twin; options and errors as in `load_backbone`."""
+        card = read_card(folder, "twin", "cael", "cross_stream")
         towers = [load_backbone(Path(folder) / name, **options) for name in ("tower_i", "tower_ii")]
-        first = Path(folder) / "tower_i"
-        tokenizer = load_tokenizer(first) if has_tokenizer(first) else None
-        return cls(*towers, cael=tuple(cael), cross_stream=cross_stream, tokenizer=tokenizer)
+        tokenizer = load_tokenizer_if_any(Path(folder) / "tower_i")
+        cael, cross_stream = tuple(card["cael"]), card["cross_stream"]
+        return cls(*towers, cael=cael, cross_stream=cross_stream, tokenizer=tokenizer)
 
 
 def _check_towers(tower_i: PreTrainedModel, tower_ii: PreTrainedModel) -> None:
     for name, tower in (("I", tower_i), ("II", tower_ii)):
-        if tower.config.model_type not in ENCODERS or getattr(tower.config, "is_decoder", False):
+        if not is_encoder_config(tower.config):
             raise ModelError(
                 f"tower {name} is a {tower.config.model_type!r} decoder or of an unknown kind; "
                 f"expected one of {', '.join(ENCODERS)}"
             )
-    for name in (
-        "model_type",
-        "hidden_size",
-        "num_hidden_layers",
-        "num_attention_heads",
-        "vocab_size",
-    ):
+    sizes = ("hidden_size", "num_hidden_layers", "num_attention_heads", "vocab_size")
+    for name in ("model_type", *sizes):
         i, ii = getattr(tower_i.config, name), getattr(tower_ii.config, name)
         if i != ii:
             raise ModelError(

@@ -1,4 +1,5 @@
-"""Folders of saved encoders: they own their files, and touch no other."""
+"""Folders of saved and exported encoders: they own their files, touch no other, and open in
+sentence-transformers and here with the same embeddings."""
 
 import json
 import os
@@ -6,6 +7,8 @@ import resource
 from pathlib import Path
 
 import pytest
+import torch
+from sentence_transformers import SentenceTransformer
 
 import cselab
 from cselab.errors import ModelError
@@ -68,6 +71,19 @@ def test_what_no_saved_encoder_wrote_is_not_overwritten(clone, tower, tmp_path):
     assert (tmp_path / "thesis.txt").read_text() == "years"
 
 
+def test_saving_replaces_no_folder_that_is_no_encoder(tower, tmp_path):
+    """Prevents save_pretrained("outputs") from removing everything in it, or half an ensemble."""
+    (tmp_path / "work").mkdir()
+    (tmp_path / "work" / "thesis.txt").write_text("years")
+    for encoder in (tower, Ensemble([tower, tower])):
+        with pytest.raises(ModelError, match="exists and is no saved encoder, so it is not"):
+            encoder.save_pretrained(tmp_path / "work")
+    assert (tmp_path / "work" / "thesis.txt").read_text() == "years"
+    (tmp_path / "empty").mkdir()
+    tower.save_pretrained(tmp_path / "empty")  # an empty folder is filled
+    assert {path.name for path in tmp_path.iterdir()} == {"empty", "work"}
+
+
 @pytest.mark.parametrize("broken", ["to old", "to new"])
 def test_an_export_that_fails_leaves_the_one_before(clone, tower, monkeypatch, broken):
     """Prevents half an encoder where a whole one was."""
@@ -102,13 +118,8 @@ def test_odd_targets(tower, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path / "here")
     export(tower, ".")
     assert cselab.load(".").pooling == "mean"
-    assert sorted(path.name for path in tmp_path.iterdir()) == [
-        "dangling",
-        "here",
-        "link",
-        "nowhere",
-        "real",
-    ]
+    names = {path.name for path in tmp_path.iterdir()}
+    assert names == {"dangling", "here", "link", "nowhere", "real"}
 
 
 def test_a_full_disk_is_one_line_and_leaves_nothing(tower, tmp_path):
@@ -139,3 +150,50 @@ def test_a_folder_without_permission_is_found_before_anything_is_written(tower, 
         if root:
             os.seteuid(0)
     assert files(tmp_path) == set()
+
+
+TEXTS = [
+    "a man is playing guitar .",
+    "the dog",
+    "the big red ball was not under the table .",
+    "dog",
+]
+
+
+@pytest.mark.parametrize("pooling", ["cls", "mean", "last_token", "pooler"])
+def test_a_single_tower_is_stock_modules(make_tower, word_tokenizer, tmp_path, pooling):
+    """Prevents another pooling, a lost [CLS], or a folder that asks to run foreign code."""
+    encoder = SentenceEncoder(make_tower(3), word_tokenizer, pooling=pooling)
+    expected = encoder.encode(TEXTS)
+    export(encoder, tmp_path / "out")
+    opened = SentenceTransformer(str(tmp_path / "out"), device="cpu")
+    found = opened.encode(TEXTS, convert_to_tensor=True)
+    torch.testing.assert_close(found, expected, atol=1e-5, rtol=0)
+    torch.testing.assert_close(
+        cselab.load(tmp_path / "out").encode(TEXTS), expected, atol=1e-6, rtol=0
+    )
+    long = " ".join(["dog"] * 200)  # cut at what the backbone reads, not an index error
+    torch.testing.assert_close(
+        opened.encode([long], convert_to_tensor=True), encoder.encode([long]), atol=1e-5, rtol=0
+    )
+
+
+def test_a_twin_needs_consent_to_its_one_module(make_tower, word_tokenizer, tmp_path):
+    """Prevents code that runs without being asked for, and a twin that opens as one tower."""
+    encoder = TwinEncoder(
+        make_tower(3), make_tower(4), cael=(2, 4), tokenizer=word_tokenizer
+    ).eval()
+    export(encoder, tmp_path / "out")
+    with pytest.raises(ValueError, match="trust_remote_code"):
+        SentenceTransformer(str(tmp_path / "out"))
+    opened = SentenceTransformer(str(tmp_path / "out"), trust_remote_code=True, device="cpu")
+    expected = encoder.encode(TEXTS)
+    torch.testing.assert_close(
+        opened.encode(TEXTS, convert_to_tensor=True), expected, atol=1e-5, rtol=0
+    )
+    # and it survives the other library's own saving
+    opened.save_pretrained(str(tmp_path / "again"))
+    assert "SecondTower" in (tmp_path / "again" / "modules.json").read_text()
+    ours = cselab.load(tmp_path / "out")
+    assert ours.cael == (2, 4)
+    torch.testing.assert_close(ours.encode(TEXTS), expected, atol=1e-6, rtol=0)

@@ -3,9 +3,8 @@
 import pytest
 
 from cselab.data.sources import embedded_dir
-from cselab.errors import SettingsError
 from cselab.models import load_tokenizer
-from cselab.models.prompts import PROMPTS, fill_prompt, prompt_template
+from cselab.models.prompts import fill_prompt, prompt_template
 from cselab.study.pretraining.tokenizer import train_byte_tokenizer
 
 
@@ -62,22 +61,3 @@ def test_braces_in_a_sentence_are_text(tokenizer):
     assert fill_prompt("representative", ["a {condition} {0} {"], tokenizer, 64) == [
         'The representative word for a {condition} {0} { is:"'
     ]
-
-
-def test_prompts_that_do_not_fit_are_refused(tokenizer):
-    """Prevents a mistyped name from being a template, and a sentence of no words."""
-    with pytest.raises(
-        SettingsError, match="the prompt 'represent' is none of .*write {sentence} where it goes"
-    ):
-        prompt_template("represent")
-    for prompt, conditions in [
-        ("conditional", None),
-        ("summarize", ["a"]),
-        ("conditional", ["a", "b"]),
-    ]:
-        with pytest.raises(SettingsError, match="the prompt .* and the conditions do not fit"):
-            fill_prompt(prompt, ["A dog."], tokenizer, 64, conditions=conditions)
-    with pytest.raises(SettingsError, match="leaves no room for a sentence"):
-        fill_prompt("representative", [LONG], tokenizer, 8)
-    assert fill_prompt("", ["A dog."], tokenizer, 8) == ["A dog."]
-    assert set(PROMPTS) >= {"representative", "summarize", "conditional"}

@@ -7,7 +7,6 @@ from sentence_transformers import SentenceTransformer
 from transformers import RobertaModel
 
 import cselab
-from cselab.analysis import vector_norms
 from cselab.errors import ModelError
 from cselab.models import (
     SentenceEncoder,
@@ -15,8 +14,6 @@ from cselab.models import (
     cael_positions,
     export,
     load_backbone,
-    load_tokenizer,
-    remove_layer_norms,
 )
 from cselab.models.backbone import longest_input
 
@@ -72,22 +69,6 @@ def test_six_cross_attention_layers_end_at_the_last(folders):
         for row, text in enumerate(TEXTS):
             for all_rows, alone in zip(together, encoder(**tokenised([text])), strict=True):
                 torch.testing.assert_close(all_rows[row], alone[0], atol=1e-4, rtol=1e-4)
-
-
-def test_lengths_differ_once_layer_norms_are_removed(folders, tmp_path):
-    """Prevents a removal that BERT's layers have and RoBERTa's have not, or that saving undoes."""
-    tower, tokenizer = load_backbone(folders[0]), load_tokenizer(folders[0])
-    tower.encoder.layer[-1].output.LayerNorm.reset_parameters()  # a gain of 1, a bias of 0
-    fixed = vector_norms(tower, tokenizer, TEXTS)
-    width = tower.config.hidden_size**0.5
-    torch.testing.assert_close(fixed.cls, torch.full((len(TEXTS),), width), rtol=1e-3, atol=1e-3)
-    remove_layer_norms(tower, 2)
-    free = vector_norms(tower, tokenizer, TEXTS)
-    assert free.cls.std() / free.cls.mean() > 100 * fixed.cls.std() / fixed.cls.mean()
-    SentenceEncoder(tower, tokenizer).save_pretrained(tmp_path / "out")
-    again = load_backbone(tmp_path / "out")
-    assert again.config.layer_norms_removed == 2
-    torch.testing.assert_close(vector_norms(again, tokenizer, TEXTS).cls, free.cls)
 
 
 @pytest.mark.parametrize("kind", ["single", "twin"])

@@ -30,18 +30,6 @@ def test_a_shipped_backbone_has_what_the_methods_read(name):
     assert size(folder) < 8e6
 
 
-def test_the_two_encoders_differ_in_their_objectives_not_in_text_or_shape():
-    """Prevents a comparison of two starts that is one of tokenizers, sizes or corpora."""
-    plain, tiny = BACKBONES / "plain-bert", BACKBONES / "tiny-bert"
-    assert (plain / "tokenizer.json").read_bytes() == (tiny / "tokenizer.json").read_bytes()
-    cards = [json.loads((folder / "card.json").read_text()) for folder in (plain, tiny)]
-    for name in ("corpora", "sentences"):
-        assert cards[0][name] == cards[1][name]
-    for name in ("layers", "width", "heads", "inner", "vocab_size", "max_length", "dropout"):
-        assert cards[0]["config"][name] == cards[1]["config"][name]
-    assert [card["config"]["bag_weight"] for card in cards] == [0, 3]
-
-
 def test_the_shipped_decoder_has_learned_english():
     """Prevents shipping weights that a wrong mask or an untied head made useless, or a file too
     large for a clone."""

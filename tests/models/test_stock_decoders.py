@@ -17,7 +17,7 @@ import cselab
 from cselab.models import SentenceEncoder, load_decoder
 
 SENTENCES = ["the dog", "a man is playing guitar in the park .", "a red ball is under the table"]
-WINDOW = 3
+DEPTH, WINDOW = 3, 3
 """Tokens that a layer of the Mistral-like model reads back."""
 FAMILIES = {
     "llama": (LlamaConfig, {"num_key_value_heads": 2}),
@@ -37,7 +37,7 @@ def stock(request, tmp_path_factory, word_tokenizer):
         vocab_size=len(word_tokenizer) + 8,  # Qwen's have more embeddings than tokens
         hidden_size=32,
         intermediate_size=48,
-        num_hidden_layers=3,
+        num_hidden_layers=DEPTH,
         num_attention_heads=4,
         max_position_embeddings=64,
         initializer_range=0.2,
@@ -62,20 +62,25 @@ def states(model, tokenizer, sentences):
 
 @pytest.mark.parametrize("attention", ["sdpa", "eager"])
 @pytest.mark.parametrize("padded", [True, False])
-@pytest.mark.parametrize("how", ["none", "last", "addition"])
-def test_opening_a_layer_lets_its_first_token_read_the_last(stock, attention, padded, how):
-    """Prevents a family whose mask comes from elsewhere (a sliding window, one mask a type of
-    layer) from staying causal, or from being open below."""
+@pytest.mark.parametrize(
+    ("how", "moved"), [("none", set()), ("last", {3}), ("all", {1, 2, 3}), ("addition", {4})]
+)
+def test_in_an_open_layer_the_first_token_reads_the_last(stock, attention, padded, how, moved):
+    """Prevents a mask that is swapped for all layers, for padded batches alone, or, in a family
+    whose mask comes from elsewhere (a sliding window), for none."""
     model, tokenizer = load_decoder(stock, bidirectional=how, attn_implementation=attention)
+    plain, _ = load_decoder(stock, attn_implementation=attention)
     assert tokenizer.pad_token is not None
     batch = SENTENCES[1:2] + (SENTENCES[:1] if padded else [])
     ends = [batch[0].replace("park .", "house ."), *batch[1:]]  # one token, near the end
-    before, after = (states(model, tokenizer, text) for text in (batch, ends))
-    moved = [
-        not torch.allclose(a[0, 0], b[0, 0], atol=1e-5) for a, b in zip(before, after, strict=True)
-    ]
-    depth = len(model.layers)
-    assert moved == [False] * depth + [how != "none"]
+    before, after, causal = (
+        states(kind, tokenizer, text)
+        for kind, text in ((model, batch), (model, ends), (plain, batch))
+    )
+    pairs = enumerate(zip(before, after, strict=True))
+    assert {i for i, (a, b) in pairs if not torch.allclose(a[0, 0], b[0, 0], atol=1e-5)} == moved
+    below = min(DEPTH, *moved) if moved else DEPTH  # the last state is normed
+    assert all(map(torch.equal, before[:below], causal[:below]))
     alone = states(model, tokenizer, batch[-1:])[-1]
     torch.testing.assert_close(
         before[-1][-1, : alone.shape[1]], alone[0], atol=1e-4, rtol=1e-3

@@ -20,16 +20,16 @@ MANY = [f"{who} is {does} ." for who in ("a man", "the dog") for does in ("eatin
 
 
 @pytest.fixture(params=["single", "prompt", "twin", "ensemble", "sif", "whitened", "flowed"])
-def encoder(request, make_bert, word_tokenizer):
+def encoder(request, make_bert, word_tokenizer, monkeypatch):
     """Every kind of encoder."""
+    monkeypatch.setattr("cselab.models.postprocessing.STEPS", 2)
     single = SentenceEncoder(make_bert(1), word_tokenizer)
-    prompted = SentenceEncoder(make_bert(1), word_tokenizer, prompt="the {sentence} .")
     twin = TwinEncoder(make_bert(1), make_bert(2), tokenizer=word_tokenizer)
     rows = Rows.tokenize(20 * MANY, word_tokenizer, max_length=16)
     sif = SifMean.fit(rows, word_tokenizer, size=3)
     return {
         "single": lambda: single,
-        "prompt": lambda: prompted,
+        "prompt": lambda: SentenceEncoder(make_bert(1), word_tokenizer, prompt="the {sentence} ."),
         "twin": lambda: twin,
         "ensemble": lambda: Ensemble([single, twin]),
         "sif": lambda: sif,

@@ -1,7 +1,8 @@
-"""BERT-flow: an invertible flow after any encoder."""
+"""Maps after any encoder that are fitted to a text: BERT-whitening (linear) and BERT-flow."""
 
 from collections.abc import Callable, Iterable
 
+import numpy as np
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
@@ -10,13 +11,43 @@ from cselab.errors import DataError
 from cselab.models.texts import as_sentences
 
 LAYERS, STEPS, BATCH, RATE = 6, 500, 256, 1e-3
+"""Of the flow."""
+
+
+def _vectors(encode: Callable, text: Iterable[str], kind: type) -> Tensor:
+    """Vectors of a text, (n, d). Raises DataError unless n > d."""
+    vectors = torch.as_tensor(encode(as_sentences(text, kind.__name__)))
+    if len(vectors) <= vectors.shape[1]:
+        raise DataError(
+            f"{kind.__name__} of {vectors.shape[1]} dimensions needs more sentences than that, got "
+            f"{len(vectors)}; give more text"
+        )
+    return vectors
+
+
+class Whitened:
+    """BERT-whitening: `encode(sentence) = (e(sentence) - mean) U Lambda^(-1/2)`.
+
+    Su et al. 2021, https://arxiv.org/abs/2103.15316. `U Lambda U^T` is the covariance of the
+    vectors of a text. `encode` is the encoder e, a function from n sentences to (n, d).
+    Raises DataError unless the text has more than d sentences: its covariance has no inverse.
+    """
+
+    def __init__(self, encode: Callable[[list[str]], Tensor | np.ndarray], text: Iterable[str]):
+        vectors = _vectors(encode, text, Whitened).double()
+        variances, directions = torch.linalg.eigh(torch.cov(vectors.T))
+        self._encode, self.mean = encode, vectors.mean(0)
+        self.map = (directions * variances.clamp_min(1e-12).rsqrt()).flip(1)
+
+    def encode(self, sentences: Iterable[str]) -> Float[Tensor, "n d"]:
+        """Whitened vectors of sentences, in their order."""
+        vectors = torch.as_tensor(self._encode(as_sentences(sentences))).double()
+        return ((vectors - self.mean) @ self.map).float()
 
 
 class Coupling(nn.Module):
-    """Affine coupling layer, invertible with a known determinant.
-
-    A small network reads one half of the dimensions, and scales and shifts the other half.
-    """
+    """Affine coupling layer, invertible with a known determinant: a small network reads one half of
+    the dimensions, and scales and shifts the other half."""
 
     def __init__(self, width: int, flip: bool):
         super().__init__()
@@ -41,41 +72,14 @@ class Flowed:
 
     Li et al. 2020, https://arxiv.org/abs/2011.05864. The flow is fitted to the vectors of a text by
     maximum likelihood. Simplified: affine coupling layers on standardised vectors, where the paper
-    has Glow.
-
-    Args:
-        encode: The encoder, a function from n sentences to (n, d).
-        text: Sentences to fit the flow to, more than d.
-        seed: Seed of the flow's first weights and its batches.
-
-    Raises:
-        DataError: For a text that does not have more sentences than dimensions.
-
-    Examples:
-        >>> import torch
-        >>> from cselab.models import Flowed
-        >>> def letters_and_words(sentences):
-        ...     return torch.tensor([[len(s), len(s.split())] for s in sentences])
-        >>> text = [" ".join(["word"] * (1 + i % 9)) + "s" * (i % 7) for i in range(100)]
-        >>> flowed = Flowed(letters_and_words, text)
-        >>> flowed.losses[-1] < flowed.losses[0]  # negative log-likelihood
-        True
-        >>> flowed.encode(text).shape
-        torch.Size([100, 2])
+    has Glow. `encode` and the text's length are as in `Whitened`.
     """
 
-    def __init__(
-        self, encode: Callable[[list[str]], Tensor], text: Iterable[str], *, seed: int = 0
-    ):
-        vectors = torch.as_tensor(encode(as_sentences(text, "Flowed"))).float()
-        if len(vectors) <= vectors.shape[1]:
-            raise DataError(
-                f"a flow of {vectors.shape[1]} dimensions needs more sentences than that, got "
-                f"{len(vectors)}; give more text"
-            )
+    def __init__(self, encode: Callable[[list[str]], Tensor], text: Iterable[str]):
+        vectors = _vectors(encode, text, Flowed).float()
         self._encode, self.mean, self.std = encode, vectors.mean(0), vectors.std(0).clamp_min(1e-6)
         with torch.random.fork_rng():
-            torch.manual_seed(seed)
+            torch.manual_seed(0)
             self.layers = nn.ModuleList(
                 Coupling(vectors.shape[1], flip=bool(i % 2)) for i in range(LAYERS)
             )
@@ -84,11 +88,7 @@ class Flowed:
     def transform(
         self, x: Float[Tensor, "N d"]
     ) -> tuple[Float[Tensor, "N d"], Float[Tensor, " N"]]:
-        """Map standardised vectors, (N, d), by the flow.
-
-        Returns:
-            Their images, (N, d), and the flow's log-determinant at each, (N,).
-        """
+        """Images of standardised vectors, and the flow's log-determinant at each."""
         total = x.new_zeros(len(x))
         for layer in self.layers:
             x, change = layer(x)
@@ -96,10 +96,8 @@ class Flowed:
         return x, total
 
     def _fit(self, rows: Tensor) -> list[float]:
-        """Fit the layers; returns the negative log-likelihood per dimension of each step.
-
-        Without the Gaussian's constant.
-        """
+        """Fit the layers; returns the negative log-likelihood per dimension of each step, without
+        the Gaussian's constant."""
         optimizer, losses = torch.optim.Adam(self.layers.parameters(), lr=RATE), []
         for _ in range(STEPS):
             z, change = self.transform(rows[torch.randint(len(rows), (BATCH,))])
