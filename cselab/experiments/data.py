@@ -9,7 +9,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from cselab.data.config import DataConfig
+from cselab.data.settings import DataConfig
 from cselab.data.corpus import Corpus, load_corpus
 from cselab.data.fingerprints import folder_hash
 from cselab.data.hub import model_folder

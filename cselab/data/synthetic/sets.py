@@ -1,8 +1,8 @@
 """Further synthetic data: triplets as from NLI, and several captions per scene."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from random import Random
+from typing import NamedTuple
 
 from cselab.data.synthetic.changes import contradict, generalise, shorten
 from cselab.data.synthetic.frames import draw_event
@@ -10,15 +10,8 @@ from cselab.data.synthetic.pairs import held_out_sentences
 from cselab.data.synthetic.realise import describe
 
 
-@dataclass(frozen=True)
-class Triplet:
-    """A sentence, one that it entails, and one that it contradicts.
-
-    Attributes:
-        anchor: The sentence.
-        entailed: What follows from it.
-        contradicted: What it excludes.
-    """
+class Triplet(NamedTuple):
+    """A sentence, one that it entails, and one that it contradicts."""
 
     anchor: str
     entailed: str
@@ -57,11 +50,6 @@ def captions(scenes: int, *, of_each: int = 5, seed: int = 0) -> Iterator[tuple[
     r"""Generate `of_each` different sentences on each scene, some with less detail than others.
 
     No two scenes share a sentence, and none is in a dev or test pair.
-
-    Args:
-        scenes: Number of scenes.
-        of_each: Sentences per scene.
-        seed: Seed of the scenes and their sentences.
 
     Examples:
         >>> from cselab.data.synthetic import captions

@@ -10,7 +10,7 @@ from statistics import fmean
 
 import numpy as np
 
-from cselab.data.progress import progress_bar
+from cselab.data.progress_bar import progress_bar
 from cselab.data.translation.cache import RoundTripCache
 from cselab.data.translation.pivot import WORD, LexicalPivot
 from cselab.data.translation.translators import Translator
