@@ -24,8 +24,6 @@ class BucketedBatchSampler(Sampler[list[int]]):
 
     Args:
         lengths: Tokens per row, (n,).
-        batch_size: Rows per batch.
-        seed: Seed of the shuffles.
         part: (rank, processes); yields the rows of one process. The batches do not depend on the
             number of processes.
 
@@ -92,10 +90,8 @@ class ViewCollator:
     """Collate N rows into a view-major batch of views * N: all first views, then all second, ….
 
     Args:
-        tokenizer: The tokenizer whose padding token is used.
-        views: Number of views. The first is `input_ids`; the second is `input_ids_b`, or the same
-            text where the row has none (dropout makes it differ); the third, a hard negative, is
-            `input_ids_c`.
+        views: The first is `input_ids`; the second is `input_ids_b`, or the same text where the row
+            has none (dropout makes it differ); the third, a hard negative, is `input_ids_c`.
 
     Raises:
         DataError: If the tokenizer has no padding token, and for three views of rows that have no
