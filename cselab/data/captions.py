@@ -44,7 +44,8 @@ def load_captions(path: str | Path, *, of_each: int = 5) -> list[tuple[str, ...]
             scene, tab, caption = line.partition("\t")
             if not (tab and scene and caption.strip()):
                 raise DataError(
-                    f"{file}, line {number}: expected a scene, a tab, a caption, got {line[:60]!r}"
+                    f"{file}, line {number}: expected a scene, a tab and a caption, got "
+                    f"{line[:60]!r}"
                 )
             if (number, scene, caption) != (1, "scene", "caption"):
                 scenes.setdefault(scene.partition("#")[0], []).append(caption.strip())

@@ -6,32 +6,29 @@ import operator
 import re
 from random import Random
 
-from cselab.data.synthetic import captions, describe, draw_frame, same_meaning, sentences, triplets
+from cselab.data.synthetic import captions, describe, draw_frame, same_meaning, triplets
 from cselab.data.synthetic.concepts import concepts
 from cselab.data.synthetic.frames import Entity, Event
 from cselab.data.synthetic.pairs import held_out_sentences
 from cselab.data.synthetic.realise import nominalise
-from cselab.data.translation.pivot import LexicalPivot
 
 
 def test_rewording_a_frame_keeps_its_concepts():
     """Prevents a word of one concept from being counted as another, and a synonym from being
     missing."""
     random = Random(5)
-    frames = [draw_frame(random) for _ in range(1500)]
+    frames = [draw_frame(random) for _ in range(800)]
     assert all(same_meaning(describe(frame, random), describe(frame, random)) for frame in frames)
 
 
 def test_an_action_as_a_noun_keeps_its_concepts():
     """Prevents a nominalisation that loses who did it, or to whom, or that it did not happen."""
     random = Random(6)
-    frames = [
-        frame for frame in (draw_frame(random) for _ in range(1500)) if isinstance(frame, Event)
-    ]
-    said = [(nominalise(frame, random), describe(frame, random)) for frame in frames]
-    said = [(a, b) for a, b in said if a is not None]
-    assert len(said) > 200
-    assert all(same_meaning(a, b) for a, b in said)
+    frames = [frame for frame in (draw_frame(random) for _ in range(800)) if type(frame) is Event]
+    pairs = [(nominalise(frame, random), describe(frame, random)) for frame in frames]
+    pairs = [(a, b) for a, b in pairs if a is not None]
+    assert len(pairs) > 100
+    assert all(same_meaning(a, b) for a, b in pairs)
     theft = nominalise(Event("steal", Entity("nurse"), Entity("car", 2), time="monday"), random)
     assert re.fullmatch(
         r"The theft of two (cars|automobiles) by a nurse (took place|happened) on Monday\.", theft
@@ -47,27 +44,17 @@ def test_another_meaning_has_other_concepts():
     assert sum(concepts("Three small dogs slept at night.").values()) == 5
 
 
-def test_pivots_err_but_not_most_of_the_time():
-    """Round trips that all keep the meaning would be a thesaurus; ones that rarely do would be
-    noise."""
-    text = list(sentences(800, 13))
-    for name in ("fr", "ru", "nl", "zh"):
-        changed = [(a, b) for a, b in zip(text, LexicalPivot(name)(text), strict=True) if a != b]
-        kept = sum(same_meaning(a, b) for a, b in changed) / len(changed)
-        assert 0.55 < kept < 0.95, (name, kept)
-
-
 def test_triplets_entail_and_contradict():
     """Prevents a "contradiction" that may hold with its anchor, and an "entailment" that says
     more."""
-    some = list(triplets(400))
-    assert len(set(some)) == 400
+    some = list(triplets(200))
+    assert len(set(some)) == 200
     assert some[:50] == list(triplets(50))
     for t in some:
         assert not same_meaning(t.anchor, t.contradicted)
         assert sum(concepts(t.entailed).values()) <= sum(concepts(t.anchor).values())
         assert "not" not in t.entailed.split()
-    assert not {s for t in some for s in vars(t).values()} & held_out_sentences()
+    assert not {s for t in some for s in t} & held_out_sentences()
 
 
 def test_captions_describe_one_scene_each():

@@ -1,7 +1,6 @@
 """Round-trip translators: models of the hub, models trained here, and prepared round trips."""
 
 import copy
-import functools
 import hashlib
 import os
 import warnings
@@ -219,10 +218,7 @@ def open_translator(
     pivot: str,
     *,
     hub: bool = False,
-    beams: int = 1,
-    temperature: float = 0.0,
-    seed: int = 0,
-    device: torch.device | str = "cpu",
+    **options: Any,
 ) -> LexicalPivot | RoundTripTranslator | PreparedTrips:
     """Open a translator from English to `pivot` and back.
 
@@ -231,16 +227,14 @@ def open_translator(
             "multilingual": M2M100 in both directions; both from the hub. A folder that
             `cselab train-translator` made. A .tsv or .csv file of prepared round trips. In a
             path, `{pivot}` stands for the pivot.
-        pivot: The language, such as "fr"; the other settings are as in `Seq2Seq`.
+        pivot: The language, such as "fr".
         hub: Whether models may be fetched from the hub, or offline from its cache.
+        **options: `beams`, `temperature`, `seed` and `device` of `Seq2Seq`.
 
     Raises:
         SettingsError: For an unknown name, and for a model of the hub without `hub`.
         DataError: If the hub does not have the model, and as the translators.
     """
-    seq2seq = functools.partial(
-        Seq2Seq, beams=beams, temperature=temperature, seed=seed, device=device
-    )
     name = parse_name(name)
     path = expanded(name.replace("{pivot}", pivot))
     if name == "lexical":
@@ -250,10 +244,9 @@ def open_translator(
             f"the translator {name!r} is on the hub; set hub=True, or use 'lexical' offline"
         )
     if name == "opus-mt":
-        to_pivot = hub_model(f"Helsinki-NLP/opus-mt-en-{pivot}")
-        to_english = hub_model(f"Helsinki-NLP/opus-mt-{pivot}-en")
-        to_pivot = seq2seq(to_pivot, target=TOKENS.get(pivot))
-        return RoundTripTranslator(to_pivot, seq2seq(to_english))
+        models = [hub_model(f"Helsinki-NLP/opus-mt-{x}") for x in (f"en-{pivot}", f"{pivot}-en")]
+        to_pivot = Seq2Seq(models[0], target=TOKENS.get(pivot), **options)
+        return RoundTripTranslator(to_pivot, Seq2Seq(models[1], **options))
     if file_suffix(name) in TABLES or os.path.isfile(path):
         return PreparedTrips(path)
     if name != "multilingual" and not os.path.isdir(path):
@@ -262,5 +255,5 @@ def open_translator(
             "file of prepared round trips"
         )
     model = hub_model(MULTILINGUAL) if name == "multilingual" else path
-    to_pivot = seq2seq(model, source="en", target=pivot)
+    to_pivot = Seq2Seq(model, source="en", target=pivot, **options)
     return RoundTripTranslator(to_pivot, to_pivot.with_languages(pivot, "en"))
