@@ -96,17 +96,6 @@ class ViewCollator:
     Raises:
         DataError: If the tokenizer has no padding token, and for three views of rows that have no
             `input_ids_c`.
-
-    Examples:
-        >>> from cselab.data import ViewCollator
-        >>> from cselab.data.hub import model_folder
-        >>> from cselab.models import load_tokenizer
-        >>> collate = ViewCollator(load_tokenizer(model_folder("tiny-bert")))
-        >>> collate([{"input_ids": [2, 38, 3]}, {"input_ids": [2, 38, 599, 3]}])["input_ids"]
-        tensor([[  2,  38,   3,   0],
-                [  2,  38, 599,   3],
-                [  2,  38,   3,   0],
-                [  2,  38, 599,   3]])
     """
 
     def __init__(self, tokenizer: PreTrainedTokenizerBase, *, views: int = 2):

@@ -56,17 +56,6 @@ class Corpus:
 
     Only synthetic sentences are kept in memory. `fingerprint` is sixteen hex digits of SHA-256 over
     the text, and over the sample if it is one.
-
-    Examples:
-        >>> from cselab.data import load_corpus
-        >>> corpus = load_corpus("synthetic", limit=3)
-        >>> print(corpus.source)
-        embedded (synthetic text)
-        >>> for sentence in corpus:
-        ...     print(sentence)
-        A man is dancing on the farm.
-        A physician is opening four green boxes in Tokyo.
-        At the market, three attorneys ran.
     """
 
     source: Source
@@ -119,11 +108,7 @@ def load_corpus(
 def sample_corpus(
     source: Source, lines: Callable[[], Iterable[str]], *, limit: int | None = None, seed: int = 0
 ) -> Corpus:
-    """The corpus of the sentences that `lines()` reads, or a random sample of `limit` of them.
-
-    Raises:
-        DataError: For a limit below 1, and if there is no sentence.
-    """
+    """The corpus of the sentences that `lines()` reads, or a random sample of `limit` of them."""
     if limit is not None and limit < 1:
         raise DataError(f"limit={limit} leaves no sentences; give 1 or more, or None for all")
     digest, count = hashlib.sha256(), 0
@@ -156,16 +141,6 @@ def tokenize_corpus(
 
     Raises:
         DataError: For a tokenizer that is not fast, and for a full disk; leaves no incomplete file.
-
-    Examples:
-        >>> from cselab.data import load_corpus, tokenize_corpus
-        >>> from cselab.data.hub import model_folder
-        >>> from cselab.models import load_tokenizer
-        >>> tokenizer = load_tokenizer(model_folder("tiny-bert"))
-        >>> corpus = load_corpus("synthetic", limit=100)
-        >>> rows = tokenize_corpus(corpus, tokenizer, max_length=32, cache_dir="tokens")
-        >>> len(rows), rows[0]["length"], tokenizer.decode(rows[0]["input_ids"])
-        (100, 10, '[CLS] a man is dancing on the farm. [SEP]')
     """
     key = _key(corpus, tokenizer, max_length)
     final = Path(cache_dir) / f"{key}.arrow"
@@ -203,11 +178,7 @@ def _write(
 
 
 def reuse_arrow(final: Path, write: Callable[[], None]) -> bool:
-    """Whether `final` can be reused; else `write()` writes it, while other processes wait.
-
-    Raises:
-        DataError: For a full disk, and a file that this user cannot read or write.
-    """
+    """Whether `final` can be reused; else `write()` writes it, while other processes wait."""
     with clear_access(final.parent):
         if not damage(final):  # without the lock, which may be another user's
             return True
@@ -225,10 +196,7 @@ def write_arrow(
     sentences: Iterable[Item],
     columns: Callable[[list[Item]], list[list]],
 ) -> None:
-    """Write `columns(chunk)` of all sentences into one sealed Arrow file, atomically.
-
-    In chunks, so that a million sentences need the memory of ten thousand.
-    """
+    """Write `columns(chunk)` of all sentences into one sealed Arrow file, atomically."""
     lines = iter(sentences)
     with replacing(final) as work:
         with pa.OSFile(str(work), "wb") as sink, pa.ipc.new_stream(sink, schema) as writer:

@@ -38,11 +38,6 @@ def model_folder(name: str, *, hub: bool = False, setting: str = "model") -> Pat
     Raises:
         SettingsError: With the nearest shipped name, for anything else.
         DataError: For what the hub does not have, and as `check_readable`.
-
-    Examples:
-        >>> from cselab.data.hub import model_folder
-        >>> model_folder("tiny-bert").name
-        'tiny-bert'
     """
     shipped = {path.name: path for path in (embedded_dir() / "backbones").glob("*/")}
     if name in shipped:

@@ -116,12 +116,6 @@ def load_nli_text(
 
     Raises:
         DataError: As `load_nli_triplets`, and for a limit below 1.
-
-    Examples:
-        >>> from cselab.data.nli import load_nli_text
-        >>> text = load_nli_text(limit=100)
-        >>> len(text), len(set(text))
-        (100, 100)
     """
     root, names = data_folder(folder), parse_names(names)
     rows: Callable[[], Iterable[Sequence[str]]]

@@ -47,13 +47,7 @@ LFS = b"version https://git-lfs."
 
 @dataclass(frozen=True)
 class Source:
-    """Where data comes from: its kind, and the path or hub repository.
-
-    Examples:
-        >>> from cselab.data import load_sts
-        >>> print(load_sts("Synthetic").source)
-        embedded (synthetic STS)
-    """
+    """Where data comes from: its kind, and the path or hub repository."""
 
     kind: Literal["folder", "hub", "embedded"]
     detail: str
@@ -84,25 +78,12 @@ def data_folder(folder: str | Path | None = None) -> Path | None:
 
 
 def embedded_dir() -> Path:
-    """The data that ships with the project: in an installed package, or `data/` of a checkout.
-
-    Raises:
-        DataError: If it is missing.
-
-    Examples:
-        >>> from cselab.data import embedded_dir
-        >>> sorted(path.name for path in (embedded_dir() / "backbones").iterdir())
-        ['plain-bert', 'tiny-bert', 'tiny-llama']
-    """
+    """The data that ships with the project: in an installed package, or `data/` of a checkout."""
     return shipped("data")
 
 
 def parse_names(names: Any) -> tuple[str, ...]:
-    """One or several names or paths of data, as text.
-
-    Raises:
-        DataError: For anything else.
-    """
+    """One or several names or paths of data, as text; anything else is a DataError."""
     atoms = (str, os.PathLike, int, float)  # `-p corpus=2024` is read as a number
     is_list = isinstance(names, Iterable) and not isinstance(names, (*atoms, bytes, Mapping))
     values = list(names) if is_list else [names]
@@ -135,21 +116,13 @@ def existing_path(name: str) -> Path | None:
 
 
 def files_by_name(folder: Path, *patterns: str) -> dict[str, Path]:
-    """Files by their names without .gz and suffix; those of later patterns come first.
-
-    Raises:
-        DataError: For a folder that may not be read.
-    """
+    """Files by their names without .gz and suffix; those of later patterns come first."""
     paths = [path for pattern in patterns for path in list_files(folder / pattern)]
     return {path.name.removesuffix(".gz").rpartition(".")[0]: path for path in paths}
 
 
 def list_files(pattern: Path) -> list[Path]:
-    """Files of a folder, such as `corpus/*.txt.gz`, sorted; none where there is no folder.
-
-    Raises:
-        DataError: For a folder that may not be read.
-    """
+    """Files of a folder, such as `corpus/*.txt.gz`, sorted; none where there is no folder."""
     names = _list_folder(pattern.parent) or []
     return [pattern.parent / name for name in sorted(fnmatch.filter(names, pattern.name))]
 
@@ -173,15 +146,7 @@ def find_file(
 ) -> Path:
     """Find the file that a user's name stands for: a path, or a file of the data folder.
 
-    Args:
-        name: A path, or a name as in `files_by_name`.
-        folder: A data folder; None: the variable CSELAB_DATA.
-        *patterns: As in `files_by_name`.
-        kind: The kind of file, for the message.
-        also: Other valid names, for the message.
-
-    Raises:
-        DataError: With the nearest name, for an unknown one.
+    `kind` of file and `also`, other valid names, are for the error's message.
     """
     if path := user_path(name):
         return path

@@ -106,15 +106,7 @@ def draw_market(random: Random) -> Market:
 
 
 def draw_frame(random: Random) -> Frame:
-    """A random meaning: mostly events, some market news, a few definitions.
-
-    Examples:
-        >>> from random import Random
-        >>> from cselab.data.synthetic import draw_frame
-        >>> frame = draw_frame(Random(0))
-        >>> frame.agent.noun, frame.verb, frame.place
-        ('man', 'dance', 'farm')
-    """
+    """A random meaning: mostly events, some market news, a few definitions."""
     share = random.random()
     if share < 0.95:
         return draw_event(random)

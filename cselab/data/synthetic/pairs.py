@@ -29,17 +29,7 @@ class StsPair(NamedTuple):
 
 @functools.cache
 def sts_pairs(split: str) -> tuple[StsPair, ...]:
-    r"""The 1,500 pairs of "dev" or "test", equal on every machine; the splits share no sentence.
-
-    Examples:
-        >>> from cselab.data.synthetic import sts_pairs
-        >>> pair = sts_pairs("dev")[0]
-        >>> print(pair.sentence1, pair.sentence2, pair.score, pair.tag, sep="\n")
-        On Sunday, three happy people followed four goats.
-        Three cheerful humans followed two cows on Sunday.
-        3.02
-        paraphrase
-    """
+    """The 1,500 pairs of "dev" or "test", equal on every machine; the splits share no sentence."""
     taken: set[str] = set()
     if split == "test":
         taken = {text for pair in sts_pairs("dev") for text in (pair.sentence1, pair.sentence2)}

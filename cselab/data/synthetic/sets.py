@@ -19,17 +19,9 @@ class Triplet(NamedTuple):
 
 
 def triplets(n: int, seed: int = 0) -> Iterator[Triplet]:
-    r"""Generate `n` distinct triplets, without sentences of the dev and test pairs.
+    """Generate `n` distinct triplets, without sentences of the dev and test pairs.
 
     The entailed sentence has less detail, or a broader word.
-
-    Examples:
-        >>> from cselab.data.synthetic import triplets
-        >>> first = next(triplets(1))
-        >>> print(first.anchor, first.entailed, first.contradicted, sep="\n")
-        Three small athletes repaired four small bags in the forest.
-        Three small athletes fixed four small bags.
-        Three small sportsmen are repairing four big bags in the woods.
     """
     taken, random = held_out_sentences(), Random(f"triplets {seed}")
     seen: set[tuple[str, ...]] = set()
@@ -47,15 +39,14 @@ def triplets(n: int, seed: int = 0) -> Iterator[Triplet]:
 
 
 def captions(scenes: int, *, of_each: int = 5, seed: int = 0) -> Iterator[tuple[str, ...]]:
-    r"""Generate `of_each` different sentences on each scene, some with less detail than others.
+    """Generate `of_each` different sentences on each scene, some with less detail than others.
 
     No two scenes share a sentence, and none is in a dev or test pair.
 
     Examples:
         >>> from cselab.data.synthetic import captions
-        >>> print(*next(captions(1, of_each=2)), sep="\n")
-        Two big airplanes are being cleaned by five neighbors.
-        Five neighbors cleaned two planes.
+        >>> next(captions(1, of_each=2))[1]
+        'Five neighbors cleaned two planes.'
     """
     taken, random, done = set(held_out_sentences()), Random(f"captions {seed}"), 0
     while done < scenes:
