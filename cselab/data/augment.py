@@ -39,11 +39,7 @@ class Tokens:
 
     @classmethod
     def of(cls, tokenizer: PreTrainedTokenizerBase) -> "Tokens":
-        """The ids in a vocabulary.
-
-        Raises:
-            DataError: Without a padding or mask token.
-        """
+        """The ids in a vocabulary, which needs a padding and a mask token."""
         if tokenizer.pad_token_id is None or tokenizer.mask_token_id is None:
             raise DataError("views need a tokenizer with a padding and a mask token, as BERT's")
 
@@ -168,11 +164,7 @@ VIEWS = {view.__name__: view for view in _VIEWS}
 
 
 def check_view_names(names: tuple[str, ...], views: int) -> tuple[str, ...]:
-    """Return `names` if they are one per view, or none.
-
-    Raises:
-        SettingsError: For an unknown name, with the nearest, and for another number of names.
-    """
+    """Return `names` if they are one per view, or none; else raise a SettingsError."""
     for name in names:
         if name not in VIEWS:
             raise SettingsError(f"augment: unknown view {name!r}; {suggest(name, VIEWS)}")

@@ -28,8 +28,7 @@ class BucketedBatchSampler(Sampler[list[int]]):
             number of processes.
 
     Raises:
-        DataError: For a batch size below 2, below the number of processes, or above the number of
-            rows.
+        DataError: For a batch size below 2 or the number of processes, or above that of rows.
 
     Examples:
         >>> from cselab.data import BucketedBatchSampler
@@ -92,10 +91,6 @@ class ViewCollator:
     Args:
         views: The first is `input_ids`; the second is `input_ids_b`, or the same text where the row
             has none (dropout makes it differ); the third, a hard negative, is `input_ids_c`.
-
-    Raises:
-        DataError: If the tokenizer has no padding token, and for three views of rows that have no
-            `input_ids_c`.
     """
 
     def __init__(self, tokenizer: PreTrainedTokenizerBase, *, views: int = 2):

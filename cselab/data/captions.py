@@ -18,8 +18,7 @@ def load_captions(path: str | Path, *, of_each: int = 5) -> list[tuple[str, ...]
         of_each: Captions per scene.
 
     Raises:
-        DataError: For a folder without files, a line without a tab, and no scene with `of_each`
-            captions.
+        DataError: For no files, a line without a tab, and no scene with `of_each` captions.
 
     Examples:
         >>> from pathlib import Path

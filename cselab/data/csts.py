@@ -26,13 +26,7 @@ HIDDEN = -1
 
 @dataclass(frozen=True)
 class ConditionalData(StsData):
-    """Pairs of sentences with a condition each.
-
-    Attributes:
-        conditions: n strings.
-        scores: Similarity under the condition, (n,) float64, 1..5; NaN where it is not public
-            (test).
-    """
+    """Pairs with a condition each; scores are 1..5 under it, NaN where not public (test)."""
 
     conditions: list[str]
 

@@ -30,10 +30,8 @@ def is_offline() -> bool:
 def model_folder(name: str, *, hub: bool = False, setting: str = "model") -> Path:
     """Local folder of a model: shipped, such as "tiny-bert", a path, or what the hub has of it.
 
-    Args:
-        name: A name or path; with `hub`, also a name on the hub, or offline in its cache.
-        hub: Whether to fetch what is neither shipped nor a folder.
-        setting: The setting that has the name, for the message.
+    `hub`: fetch what is neither shipped nor a folder, or take it from the hub's cache. `setting` is
+    the name's setting, for the message.
 
     Raises:
         SettingsError: With the nearest shipped name, for anything else.

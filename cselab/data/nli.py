@@ -41,8 +41,7 @@ def load_simcse_triplets(path: str | Path | None = None) -> list[Triplet]:
     https://arxiv.org/abs/2104.08821, section 4.
 
     Raises:
-        DataError: For other columns or another number of rows, and if the file is neither on the
-            hub nor in its cache.
+        DataError: For other columns or another number of rows, and for what the hub lacks.
     """
     path = Path(path) if path else hub_file(*SIMCSE)
     rows = csv.reader(line + "\n" for line in read_lines(path))
@@ -67,16 +66,11 @@ def load_nli_triplets(
 ) -> list[Triplet]:
     """Load triplets from the files `nli/<name>.tsv.gz` of the data folder, taken together.
 
-    A premise that has both kinds gives one triplet: with its first entailed and its first
-    contradicted hypothesis.
-
-    Args:
-        names: Names of the files, or paths of such files, such as DEFAULT_FILES.
-        folder: A data folder (data/README.md); None: the variable CSELAB_DATA.
+    `names`, such as DEFAULT_FILES, may also be paths. A premise that has both kinds gives one
+    triplet: with its first entailed and its first contradicted hypothesis.
 
     Raises:
-        DataError: Without a data folder, for an unknown name, a malformed file, and files without a
-            triplet.
+        DataError: For an unknown name, a malformed file, and files without a triplet.
     """
     names = parse_names(names)
     hypotheses: dict[str, dict[str, str]] = {}

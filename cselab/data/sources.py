@@ -29,18 +29,12 @@ KINDS = {
     b"%PDF-": "a PDF",
     b"{\\rtf": "an RTF document",
     b"PK\x03\x04": "a zip archive or an Office document",
-    b"\xd0\xcf\x11\xe0": "an Office document",
-    b"PAR1\x15": "a Parquet file",
-    b"BZh91AY": "compressed with bzip2",
-    b"\xfd7zXZ": "compressed with xz",
-    b"\x28\xb5\x2f\xfd": "compressed with zstd",
-    b"7z\xbc\xaf": "a 7z archive",
-    b"\x93NUMPY": "a NumPy array",
     b"<!doctype html": "a web page",
     b"<html": "a web page",
     b"<?xml": "XML",
 }
-"""First bytes, those of HTML in lower case, of files that are often given for a text."""
+"""First bytes, those of HTML in lower case, of files that are often given for a text; other binary
+files are refused as not UTF-8."""
 LFS = b"version https://git-lfs."
 """First bytes of the file that stands for another one where Git LFS has not fetched it."""
 

@@ -18,11 +18,8 @@ def with_targets(
     """Add a column `target` to the tokens of a corpus: (d,) float32 per sentence, memory-mapped.
 
     Args:
-        rows: The tokens of the sentences of `corpus`.
-        corpus: The sentences.
         encode: The teacher, a function from n sentences to (n, d); it is called on chunks.
-        path: The Arrow file of the vectors, 4 d bytes per sentence; written if it does not exist
-            or is damaged.
+        path: The Arrow file of the vectors, 4 d bytes per sentence; written unless it is whole.
 
     Raises:
         DataError: If there are not as many rows as sentences, or as vectors in an existing file.

@@ -23,12 +23,7 @@ TRANSFER7 = ("MR", "CR", "SUBJ", "MPQA", "SST2", "TREC", "MRPC")
 
 @dataclass(frozen=True)
 class LabelledText:
-    """Labelled texts of one part of a task.
-
-    Attributes:
-        texts: One list, or two for pairs of sentences (MRPC), n texts each.
-        labels: (n,) strings.
-    """
+    """Texts of one part of a task, two lists for pairs (MRPC), and labels, (n,) strings."""
 
     texts: tuple[list[str], ...]
     labels: np.ndarray

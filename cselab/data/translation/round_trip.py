@@ -41,8 +41,7 @@ class RoundTrip:
         batch_size: Sentences per call; None: `batch_size` of the translator, or 64.
 
     Raises:
-        DataError: With the number of the batch, if the translator does not return one line per
-            sentence.
+        DataError: With the number of the batch, for other than one line per sentence.
 
     Examples:
         >>> from cselab.data import RoundTrip
