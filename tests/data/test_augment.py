@@ -46,8 +46,7 @@ def rows(batch):
 
 @pytest.mark.parametrize("name", sorted(VIEWS))
 def test_a_view_keeps_the_frame_of_its_texts(name, batch, tokens, word_tokenizer):
-    """Prevents a moved [CLS], a lost [SEP], words in the padding, a text that is gone, and a batch
-    changed under its owner."""
+    """Prevents a moved [CLS], words in the padding, and a batch changed under its owner."""
     before = {key: value.clone() for key, value in batch.items()}
     torch.manual_seed(0)
     for _ in range(20):
@@ -75,8 +74,7 @@ def test_shuffling_keeps_the_words_and_moves_them(batch, tokens):
 
 
 def test_repetition_is_of_words_in_place_and_uniform_in_number(batch, tokens):
-    """Prevents repeated frames, words that move, and a count that always is the largest
-    (ESimCSE)."""
+    """Prevents words that move, and a count that always is the largest (ESimCSE)."""
     torch.manual_seed(0)
     plain, counts = rows(batch)[2], Counter()
     for _ in range(600):
@@ -142,8 +140,7 @@ def test_each_view_has_its_own_function(batch, tokens):
 
 
 def test_wrong_views_are_refused_before_anything_is_loaded(word_tokenizer):
-    """Prevents three functions on two views from cutting the batch at the wrong rows, and masked
-    words that are None, found in the middle of training."""
+    """Prevents a batch cut at the wrong rows, and masks that are None in the middle of training."""
     assert check_view_names((), 2) == ()
     with pytest.raises(SettingsError, match="unknown view 'shufle'.*'shuffle'"):
         check_view_names(("same", "shufle"), 2)

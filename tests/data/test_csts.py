@@ -82,8 +82,7 @@ def test_bad_files_are_refused_with_their_row(folder):
 
 
 def test_without_a_source_the_pairs_are_synthetic_and_say_so(tmp_path):
-    """Prevents synthetic scores from being taken for C-STS, and a split that shares sentences with
-    another, with the synthetic STS."""
+    """Prevents synthetic scores taken for C-STS, and splits that share sentences."""
     texts = []
     for split in ("dev", "test"):
         data = load_csts(split, folder=tmp_path)

@@ -26,8 +26,7 @@ def write(folder, name, rows):
 
 
 def test_a_premise_needs_an_entailed_and_a_contradicted_sentence(tmp_path):
-    """Prevents a neutral hypothesis as a negative, and a premise whose halves stand in two files
-    from being lost."""
+    """Prevents a neutral hypothesis as a negative, and a lost premise of two files."""
     write(tmp_path, "one", ROWS)
     write(tmp_path, "two", [ROWS[0], "Two boys.\tNobody.\tcontradiction"])
     assert load_nli_triplets(["one"], folder=tmp_path) == [
@@ -67,8 +66,7 @@ def test_triplets_of_the_real_files(data_dir):
 
 
 def test_triplets_become_three_columns_of_tokens(tmp_path, word_tokenizer):
-    """Prevents entailed and contradicted from changing places, a prompt on one side only, and
-    lengths of the anchor alone."""
+    """Prevents exchanged hypotheses, a prompt on one side only, and lengths of the anchor alone."""
     triplets = [
         Triplet("the dog", "a big dog is running .", "the cat"),
         Triplet("a man", "the man", "a woman is not eating"),
@@ -88,8 +86,7 @@ def test_triplets_become_three_columns_of_tokens(tmp_path, word_tokenizer):
 
 
 def test_the_text_has_each_premise_and_hypothesis_once(tmp_path):
-    """Prevents labels in an unlabelled text, a premise once for each of its hypotheses, and a
-    neutral hypothesis that is lost."""
+    """Prevents labels in an unlabelled text, repeated premises, and lost neutral hypotheses."""
     write(tmp_path, "one", ROWS)
     text = load_nli_text(["one"], folder=tmp_path)
     sentences = {sentence for row in ROWS[1:] for sentence in row.split("\t")[:2]}

@@ -1,5 +1,4 @@
-"""Round trips: one line a sentence, the same every time; pivots that differ; a report that counts
-right."""
+"""Round trips: one line a sentence, the same every time; pivots that differ; their report."""
 
 import itertools
 import math
@@ -25,8 +24,7 @@ def test_a_round_trip_does_not_depend_on_the_batch_it_came_in(synthetic_text):
 
 
 def test_pivots_change_much_keep_most_agree_and_differ(synthetic_text):
-    """Two towers learn different things only if their pivots cut the words differently; prevents
-    "a apple", a thesaurus, and noise."""
+    """Prevents pivots that cut the words alike, "a apple", a thesaurus, and noise."""
     text = synthetic_text[:600]
     trips = {name: LexicalPivot(name)(text) for name in ("fr", "ru", "nl", "zh")}
     for name, trip in trips.items():
@@ -43,8 +41,7 @@ def test_pivots_change_much_keep_most_agree_and_differ(synthetic_text):
 
 
 def test_odd_text_and_odd_translations_stay_lines():
-    """Prevents lost numbers and foreign words, a view without a word, and a line end in a
-    translation that shifts every later sentence."""
+    """Prevents lost numbers, a view without a word, and lines shifted by a line end."""
     strange = ["Xylophagous 3.5 % — « Ünïcode » !", "", "?!", "12 34"]
     assert LexicalPivot("fr")(strange) == strange
     assert list(RoundTrip("fr", lambda batch: ["  ", "B"])(["a", "b"])) == ["a", "B"]
@@ -81,8 +78,7 @@ class Counting:
 
 @pytest.mark.parametrize("die_at", [1, 2, 5, 9])
 def test_a_killed_round_trip_goes_on_to_the_same_output(tmp_path, die_at):
-    """Prevents lost work, and a resumed run that cuts its batches elsewhere and so gives other
-    translations."""
+    """Prevents lost work, and a resumed run that cuts its batches elsewhere."""
     # with duplicates, of different lengths
     text = [f"{'x' * (i % 7)} {i % 90}" for i in range(120)]
     expected = list(RoundTrip("fr", Counting(), cache=tmp_path / "whole", batch_size=10)(text))
@@ -95,8 +91,7 @@ def test_a_killed_round_trip_goes_on_to_the_same_output(tmp_path, die_at):
 
 
 def test_a_kill_signal_loses_no_finished_part(tmp_path):
-    """Prevents a cache that only an orderly end writes: here the process is killed while it
-    translates."""
+    """Prevents a cache that only an orderly end writes."""
     code = textwrap.dedent(
         f"""
         import os, signal
@@ -120,8 +115,7 @@ def test_a_kill_signal_loses_no_finished_part(tmp_path):
 
 @pytest.mark.parametrize("how", ["cut", "empty", "flip"])
 def test_only_a_damaged_cache_is_translated_again(how, tmp_path, capsys):
-    """Prevents translations that are silently others, an error until somebody removes them, and a
-    cache that is not read or depends on the order of the text."""
+    """Prevents silently other translations, and a cache that is not read."""
     text = [f"{number}" for number in range(500)]
     expected = list(RoundTrip("fr", Counting(), cache=tmp_path)(text))
     (path,) = tmp_path.glob("*.parquet")
@@ -152,8 +146,7 @@ def test_the_report_counts_changes_overlap_and_duplicates():
 
 
 def test_self_bleu_is_of_the_trip_against_the_sentence():
-    """Prevents references and hypotheses from changing places: BLEU's brevity penalty is
-    one-sided."""
+    """Prevents exchanged references and hypotheses: BLEU's brevity penalty is one-sided."""
     import sacrebleu
 
     short = "a man is playing a red guitar"

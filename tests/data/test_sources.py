@@ -52,8 +52,7 @@ def test_a_missing_folder_says_who_named_it_and_what_it_should_hold(by, tmp_path
 
 @pytest.mark.parametrize("name", ["a.txt", "a.txt.gz"])
 def test_only_a_line_feed_ends_a_line(name, tmp_path):
-    """Prevents `str.splitlines`, which splits at U+2028 and U+0085 and so shifts every later
-    line."""
+    """Prevents `str.splitlines`, which splits at U+2028 and U+0085 and shifts later lines."""
     text = "one\u2028still one\r\ntwo\u0085still two\n\nfour"
     opened = gzip.open if name.endswith("gz") else open
     with opened(tmp_path / name, "wb") as file:

@@ -108,8 +108,7 @@ CSV = 'sentence1,sentence2,score\n"A dog, running.",B,0\nC,D,2.5\nE,F,5\n'
     ],
 )
 def test_pairs_are_read_in_every_clear_form(tmp_path, monkeypatch, name, content):
-    """Prevents "unknown task" for a file, a tab that is blamed for a blank line, and a traceback
-    for a `Path`."""
+    """Prevents "unknown task" for a file, and a traceback for a blank line or a `Path`."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / name).write_bytes(content.encode() if isinstance(content, str) else content)
     for given in (name, tmp_path / name):
@@ -153,8 +152,7 @@ def test_a_missing_file_is_refused_by_name(folder, tmp_path):
 
 
 def test_a_users_own_pairs_are_a_task_by_their_path(tmp_path):
-    """Prevents a file of one's own that has to look like an official one, and a dev set whose
-    correlation is NaN, by which no checkpoint is ever selected."""
+    """Prevents a user's file refused for its size, and a dev set whose correlation is NaN."""
     path = tmp_path / "my-pairs.tsv"
     path.write_text(GOOD, encoding="utf-8-sig")  # as Excel saves it
     data = load_sts(str(path))
@@ -196,8 +194,7 @@ def test_the_hub_is_asked_only_for_what_the_folder_lacks(folder, hub, tmp_path):
 
 
 def test_the_hub_gives_each_split_under_its_own_name(hub, monkeypatch):
-    """Prevents scoring mteb's 9,927 pairs of SICK-R, training pairs among them, under the name of
-    the papers' 4,927, and a download of something else under a task's name."""
+    """Prevents scores on mteb's 9,927 pairs of SICK-R under the name of the papers' 4,927."""
     counts = {"STSBenchmark": {"dev": 3}, "SICK-R": {"all": 3, "test": 3}}
     monkeypatch.setattr(sts, "_COUNTS", sts._COUNTS | counts)
     monkeypatch.delenv("CSELAB_DATA", raising=False)
@@ -254,8 +251,7 @@ def test_other_splits_have_their_official_pairs(data_dir):
 
 @pytest.mark.real_data
 def test_a_quoting_reader_would_differ_on_real_data(data_dir):
-    """Shows that quoting matters here: the real texts hold quote marks that a csv reader takes for
-    its own."""
+    """Shows that quoting matters: a csv reader takes the texts' quote marks for its own."""
     task = load_sts("STS14", folder=data_dir)
     with gzip.open(data_dir / "sts/sts14-test.tsv.gz", "rt", encoding="utf-8", newline="") as file:
         quoted = [row["sentence1"] for row in csv.DictReader(file, delimiter="\t")]
@@ -271,8 +267,7 @@ def test_every_multilingual_task_of_the_real_folder(data_dir):
 
 
 def test_captions_are_the_official_parts(data_dir):
-    """Prevents a subset of captions under another file's spelling (STS-B's have a genre before the
-    name)."""
+    """Prevents a subset missed by its spelling (STS-B's have a genre before the name)."""
     counts = {task: int(load_sts(task, folder=data_dir).captions.sum()) for task in STS7}
     official = {"STS12": 750, "STS14": 750, "STS15": 750, "STSBenchmark": 625, "SICK-R": 4927}
     assert counts == {"STS13": 0, "STS16": 0, **official}
@@ -280,8 +275,7 @@ def test_captions_are_the_official_parts(data_dir):
 
 
 def test_a_thinned_split_is_spread_over_the_whole():
-    """Prevents checkpoints picked on the first phenomenon only, and a pair with another's
-    rating."""
+    """Prevents checkpoints picked on one phenomenon, and a pair with another's rating."""
     whole = load_sts("Synthetic", "dev")
     some = whole.subsample(500)
     assert len(some) == len(some.sentences1) == len(some.sentences2) == len(some.subsets) == 500

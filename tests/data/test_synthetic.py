@@ -1,5 +1,4 @@
-"""Synthetic text: the same everywhere, distinct, disjoint from its tests, rated by a rule that
-behaves."""
+"""Synthetic text: the same everywhere, distinct, disjoint from its tests, rated by a rule."""
 
 import hashlib
 import itertools
@@ -40,8 +39,7 @@ digest = hashlib.sha256(repr([*texts, *sts_pairs("dev")]).encode()).hexdigest()
 
 
 def test_the_same_text_whatever_the_hash_seed():
-    """Prevents an order that depends on a set of strings: two machines would train on different
-    text."""
+    """Prevents other text on another machine, by an order of a set of strings."""
     here = {}
     exec(DIGEST, here)
     seed = "1" if os.environ.get("PYTHONHASHSEED") != "1" else "2"
@@ -119,8 +117,7 @@ def test_a_meaning_has_several_wordings():
 
 @pytest.mark.parametrize("split", ["dev", "test"])
 def test_pairs_cover_the_scale_evenly_and_no_tag_is_a_rating(split):
-    """Prevents a test whose pairs are nearly all unrelated, and a phenomenon whose pairs all have
-    one rating, within which a rank correlation would mean nothing."""
+    """Prevents a test of nearly all unrelated pairs, and a phenomenon with one rating."""
     pairs = sts_pairs(split)
     assert len(pairs) == 1500
     assert set(Counter(min(4, int(pair.score)) for pair in pairs).values()) == {300}

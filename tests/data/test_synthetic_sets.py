@@ -14,8 +14,7 @@ from cselab.data.synthetic.realise import nominalise
 
 
 def test_rewording_a_frame_keeps_its_concepts():
-    """Prevents a word of one concept from being counted as another, and a synonym from being
-    missing."""
+    """Prevents a word counted as another concept, and a missing synonym."""
     random = Random(5)
     frames = [draw_frame(random) for _ in range(800)]
     assert all(same_meaning(describe(frame, random), describe(frame, random)) for frame in frames)
@@ -45,8 +44,7 @@ def test_another_meaning_has_other_concepts():
 
 
 def test_triplets_entail_and_contradict():
-    """Prevents a "contradiction" that may hold with its anchor, and an "entailment" that says
-    more."""
+    """Prevents a "contradiction" that may hold, and an "entailment" that says more."""
     some = list(triplets(200))
     assert len(set(some)) == 200
     assert some[:50] == list(triplets(50))

@@ -22,8 +22,7 @@ def tokens(text, word_tokenizer, tmp_path):
 
 
 def test_each_sentence_gets_its_vector_once(tokens, tmp_path, monkeypatch):
-    """Prevents vectors in another order than the tokens, a chunk that is lost, and a teacher that
-    is asked again."""
+    """Prevents vectors in another order, a lost chunk, and a teacher that is asked again."""
     monkeypatch.setattr(corpora, "CHUNK", 2)
     corpus, rows = tokens("the dog", "a man is eating", "the big red ball", "cat", "fish")
     asked = []

@@ -1,5 +1,4 @@
-"""Translators: which one a setting opens, that a call is the same whenever it is made, and prepared
-round trips."""
+"""Translators: the one a setting opens, equal calls, and prepared round trips."""
 
 import gzip
 import json
@@ -33,8 +32,7 @@ def save(model_class, config, tokenizer, folder):
 
 @pytest.fixture(scope="module")
 def marian(tmp_path_factory):
-    """A real Marian folder with its own sentencepiece tokenizer, as of the opus-mt models; random
-    weights."""
+    """A real Marian folder with its sentencepiece tokenizer, as of opus-mt; random weights."""
     import sentencepiece
     from transformers import MarianConfig, MarianMTModel, MarianTokenizer
 
@@ -73,8 +71,7 @@ def m2m100(tmp_path_factory, marian):
 
 
 def test_a_multilingual_model_is_told_both_languages(m2m100, monkeypatch):
-    """Prevents a translation into whatever language the model likes, and English read as French:
-    the two directions share one model and one tokenizer, which remembers its source language."""
+    """Prevents another target language, and English read as French by the shared tokenizer."""
     trip = open_translator(str(m2m100), "fr")
     assert trip.to_pivot.model is trip.to_english.model
     generate, seen = trip.to_pivot.model.generate, []
@@ -107,8 +104,7 @@ def test_a_marian_model_gives_a_line_a_sentence(marian):
 
 
 def test_draws_depend_on_the_sentences_and_the_seed_alone(marian):
-    """Prevents a resumed run that draws other words, and a translator that moves the caller's
-    random state."""
+    """Prevents other words in a resumed run, and a changed random state of the caller."""
     torch.manual_seed(5)
     expected = torch.rand(1)
     torch.manual_seed(5)
