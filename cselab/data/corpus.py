@@ -101,8 +101,28 @@ def load_corpus(
         >>> len(corpus), next(iter(corpus))
         (100, 'A man is dancing on the farm.')
     """
-    parsed = None if names is None else parse_names(names)
-    return sample_corpus(*_locate(parsed, folder, hub, limit, seed), limit=limit, seed=seed)
+    if names is None:
+        root = data_folder(folder)
+        if hub and not (root and set(DEFAULT_FILES) <= files_by_name(root, *FILES).keys()):
+            source, lines = (
+                Source("hub", "/".join(WIKI1M)),
+                partial(_sentences, [hub_file(*WIKI1M)]),
+            )
+            return sample_corpus(source, lines, limit=limit, seed=seed)
+        names = DEFAULT_FILES if root else ("synthetic",)
+    names = parse_names(names)
+    if names == ("synthetic",):
+        source = Source("embedded", "synthetic text")
+        lines = partial(_synthetic, limit or SYNTHETIC_SENTENCES, seed)
+        return sample_corpus(source, lines, limit=limit, seed=seed)
+    if "synthetic" in names:
+        raise DataError(f"'synthetic' cannot be mixed, got {', '.join(names)}; name it alone")
+    for name in names:
+        if file_suffix(name) in TABLES:
+            raise DataError(f"{name} is not a text but a table; save its sentences as a .txt file")
+    paths = [find_file(name, folder, *FILES, also=("synthetic",)) for name in names]
+    source = Source("folder", ", ".join(map(str, paths)))
+    return sample_corpus(source, partial(_sentences, paths), limit=limit, seed=seed)
 
 
 def sample_corpus(
@@ -217,26 +237,6 @@ def _synthetic(n: int, seed: int) -> tuple[str, ...]:
     from cselab.data.synthetic import sentences
 
     return tuple(sentences(n, seed))
-
-
-def _locate(
-    names: Sequence[str] | None, folder: str | Path | None, hub: bool, limit: int | None, seed: int
-) -> tuple[Source, Callable[[], Iterable[str]]]:
-    if names is None:
-        root = data_folder(folder)
-        if hub and not (root and set(DEFAULT_FILES) <= files_by_name(root, *FILES).keys()):
-            return Source("hub", "/".join(WIKI1M)), partial(_sentences, (hub_file(*WIKI1M),))
-        names = DEFAULT_FILES if root else ("synthetic",)
-    if "synthetic" in names:
-        if len(names) > 1:
-            raise DataError(f"'synthetic' cannot be mixed, got {', '.join(names)}; name it alone")
-        lines = partial(_synthetic, limit or SYNTHETIC_SENTENCES, seed)
-        return Source("embedded", "synthetic text"), lines
-    for name in names:
-        if file_suffix(name) in TABLES:
-            raise DataError(f"{name} is not a text but a table; save its sentences as a .txt file")
-    paths = [find_file(name, folder, *FILES, also=("synthetic",)) for name in names]
-    return Source("folder", ", ".join(map(str, paths))), partial(_sentences, paths)
 
 
 def _sentences(paths: Sequence[Path]) -> Iterator[str]:
