@@ -101,28 +101,23 @@ def load_corpus(
         >>> len(corpus), next(iter(corpus))
         (100, 'A man is dancing on the farm.')
     """
+    sample = partial(sample_corpus, limit=limit, seed=seed)
     if names is None:
         root = data_folder(folder)
         if hub and not (root and set(DEFAULT_FILES) <= files_by_name(root, *FILES).keys()):
-            source, lines = (
-                Source("hub", "/".join(WIKI1M)),
-                partial(_sentences, [hub_file(*WIKI1M)]),
-            )
-            return sample_corpus(source, lines, limit=limit, seed=seed)
+            return sample(Source("hub", "/".join(WIKI1M)), partial(_sentences, [hub_file(*WIKI1M)]))
         names = DEFAULT_FILES if root else ("synthetic",)
     names = parse_names(names)
     if names == ("synthetic",):
-        source = Source("embedded", "synthetic text")
         lines = partial(_synthetic, limit or SYNTHETIC_SENTENCES, seed)
-        return sample_corpus(source, lines, limit=limit, seed=seed)
+        return sample(Source("embedded", "synthetic text"), lines)
     if "synthetic" in names:
         raise DataError(f"'synthetic' cannot be mixed, got {', '.join(names)}; name it alone")
     for name in names:
         if file_suffix(name) in TABLES:
             raise DataError(f"{name} is not a text but a table; save its sentences as a .txt file")
     paths = [find_file(name, folder, *FILES, also=("synthetic",)) for name in names]
-    source = Source("folder", ", ".join(map(str, paths)))
-    return sample_corpus(source, partial(_sentences, paths), limit=limit, seed=seed)
+    return sample(Source("folder", ", ".join(map(str, paths))), partial(_sentences, paths))
 
 
 def sample_corpus(
