@@ -216,12 +216,12 @@ class _Columns(NamedTuple):
 
 
 def _find(
-    task: str, split: str, text: str, where: Path | None, hub: bool
+    task: str, split: str, text: str, root: Path | None, hub: bool
 ) -> tuple[_Columns, Source]:
     """Read the folder if it has the files, else the hub; raise DataError without either."""
     parts = ("train", "dev", "test") if split == "all" else (split,)
     raw = "sts-multilingual" if task in MULTILINGUAL else "sts"
-    base = where / (raw if text == "raw" else "sts-senteval") if where else None
+    base = root / (raw if text == "raw" else "sts-senteval") if root else None
     files = {part: base / f"{STEMS[task]}-{part}.tsv.gz" for part in parts} if base else {}
     sick_on_hub = task != "SICK-R" or split in ("test", "all")
     on_hub = text == "raw" and task not in MULTILINGUAL and sick_on_hub

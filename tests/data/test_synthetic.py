@@ -45,8 +45,8 @@ def test_the_same_text_whatever_the_hash_seed():
     seed = "1" if os.environ.get("PYTHONHASHSEED") != "1" else "2"
     command, environment = [sys.executable, "-c", DIGEST + "print(digest)"], dict(os.environ)
     environment["PYTHONHASHSEED"] = seed
-    there = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
-    assert there.stdout.strip() == here["digest"]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == here["digest"]
 
 
 def test_the_text_of_recorded_results_is_unchanged(synthetic_text):
