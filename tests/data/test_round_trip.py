@@ -48,14 +48,10 @@ def test_odd_text_and_odd_translations_stay_lines():
     assert list(RoundTrip("fr", lambda batch: ["one\n two\t three"])(["a"])) == ["one two three"]
 
 
-def test_an_unknown_pivot_is_refused():
-    """Prevents a tower that is trained on no language."""
+def test_no_pivot_and_no_line_is_lost():
+    """Prevents a tower that is trained on no language, and sentences beside another's round trip."""
     with pytest.raises(SettingsError, match="unknown pivot 'fe'; did you mean"):
         RoundTrip("fe")
-
-
-def test_a_translator_that_loses_a_line_is_named_with_its_batch():
-    """Prevents every later sentence from being paired with its neighbour's round trip."""
     lossy = RoundTrip("fr", lambda batch: batch[: 10 - (batch[0] == "s20")], batch_size=10)
     with pytest.raises(DataError, match=r"batch 2 \('s20' …\): .* returned 9 lines for 10"):
         list(lossy(f"s{i}" for i in range(10, 40)))

@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from seal_helpers import DAMAGES
 
 from cselab.data import corpus as corpora
 from cselab.data import targets
@@ -40,24 +39,6 @@ def test_each_sentence_gets_its_vector_once(tokens, tmp_path, monkeypatch):
     assert kept == {"vectors.arrow", "vectors.arrow.lock"}
 
 
-@pytest.mark.parametrize("how", DAMAGES)
-def test_damaged_vectors_are_encoded_again(how, tokens, tmp_path, capsys):
-    """Prevents a student of other vectors, and ArrowInvalid for ever."""
-    corpus, rows = tokens("the dog", "a cat")
-    path, asked = tmp_path / "vectors.arrow", []
-
-    def encode(sentences):
-        asked.append(sentences)
-        return [[len(s), 1] for s in sentences]
-
-    targets.with_targets(rows, corpus, encode, path)
-    DAMAGES[how](path)
-    both = targets.with_targets(rows, corpus, encode, path)
-    assert both["target"][:] == [[7, 1], [5, 1]]
-    assert len(asked) == 2
-    assert capsys.readouterr().err.count("made again") == (how != "gone")
-
-
 def test_rows_of_another_text_are_refused(tokens, tmp_path):
     """Prevents a student that learns another sentence's vector."""
     one, rows = tokens("the dog", "a cat")
@@ -67,11 +48,3 @@ def test_rows_of_another_text_are_refused(tokens, tmp_path):
     targets.with_targets(rows, one, lambda s: np.ones((len(s), 2)), tmp_path / "vectors.arrow")
     with pytest.raises(DataError, match="has 2 vectors for 3 sentences; remove it"):
         targets.with_targets(more, other, len, tmp_path / "vectors.arrow")
-
-
-def test_a_teacher_that_fails_leaves_nothing(tokens, tmp_path):
-    """Prevents half of the vectors from being taken for all."""
-    corpus, rows = tokens("the dog", "a cat")
-    with pytest.raises(ZeroDivisionError):
-        targets.with_targets(rows, corpus, lambda s: 1 / 0, tmp_path / "teacher" / "vectors.arrow")
-    assert [path.name for path in (tmp_path / "teacher").iterdir()] == ["vectors.arrow.lock"]
