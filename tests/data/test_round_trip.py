@@ -49,7 +49,7 @@ def test_odd_text_and_odd_translations_stay_lines():
 
 
 def test_no_pivot_and_no_line_is_lost():
-    """Prevents a tower that is trained on no language, and sentences beside another's round trip."""
+    """Prevents a tower without a language, and sentences beside another's round trip."""
     with pytest.raises(SettingsError, match="unknown pivot 'fe'; did you mean"):
         RoundTrip("fe")
     lossy = RoundTrip("fr", lambda batch: batch[: 10 - (batch[0] == "s20")], batch_size=10)
