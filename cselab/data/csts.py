@@ -84,8 +84,7 @@ def _rating(label: str, path: Path, number: int) -> float:
         return float("nan")
     if not 1 <= rating <= 5:
         raise DataError(
-            f"{path}, line {number}: label {label!r} is not a number from 1 to 5, nor {HIDDEN} "
-            "for a hidden one"
+            f"{path}, line {number}: label {label!r} is not a number from 1 to 5, nor {HIDDEN}"
         )
     return rating
 
@@ -93,8 +92,7 @@ def _rating(label: str, path: Path, number: int) -> float:
 def _synthetic(split: str) -> ConditionalData:
     if split == "train":
         raise DataError(
-            "synthetic C-STS has no split 'train'; valid: dev, test; or set data_dir to a folder "
-            "with csts/csts_train.csv"
+            "synthetic C-STS has no split 'train'; valid: dev, test; or give csts/csts_train.csv"
         )
     from cselab.data.synthetic.conditional import conditional_pairs
 

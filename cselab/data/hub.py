@@ -46,8 +46,7 @@ def model_folder(name: str, *, hub: bool = False, setting: str = "model") -> Pat
     if hub:
         return hub_model(name)
     raise SettingsError(
-        f"{setting}: no {name!r} here; {suggest(name, shipped)}; or give a folder, or set hub=True "
-        "to fetch it from the hub"
+        f"{setting}: no {name!r} here; {suggest(name, shipped)}; or a folder, set hub=True to fetch"
     )
 
 
@@ -66,8 +65,7 @@ def hub_model(name: str) -> Path:
     weights = [*folder.glob("model*.safetensors"), *folder.glob("pytorch_model*.bin")]
     if not ((folder / "config.json").is_file() and weights):  # left by an interrupted download
         raise DataError(
-            f"{name} lacks its configuration or weights in the hub's cache; "
-            f"{_download_hint(name, 'model')}"
+            f"the hub's cache lacks config or weights of {name}; {_download_hint(name, 'model')}"
         )
     return folder
 

@@ -55,8 +55,7 @@ def load_simcse_triplets(path: str | Path | None = None) -> list[Triplet]:
         raise DataError(f"{path}: columns {header or 'none'}; expected {expected}")
     if len(triplets) != SIMCSE_ROWS:
         raise DataError(
-            f"{path} has {len(triplets):,} triplets, officially {SIMCSE_ROWS:,}; get the official "
-            "file"
+            f"{path} has {len(triplets):,} triplets, not {SIMCSE_ROWS:,}; get the official file"
         )
     return triplets
 
@@ -83,8 +82,7 @@ def load_nli_triplets(
     ]
     if not triplets:
         raise DataError(
-            f"no premise in {', '.join(names) or 'no files'} has both an entailed and a "
-            "contradicted hypothesis"
+            f"no premise in {', '.join(names) or 'no files'} has both kinds of hypotheses"
         )
     return triplets
 

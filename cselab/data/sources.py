@@ -172,13 +172,11 @@ def read_lines(path: str | Path) -> Iterator[str]:
             for number, line in enumerate(file, 1):
                 if b"\0" in line:
                     raise DataError(
-                        f"{path}, line {number}: a NUL byte, so this is no UTF-8 text; convert "
-                        "UTF-16 or UTF-32 with iconv, or give another file"
+                        f"{path}, line {number}: a NUL byte, so no UTF-8; convert UTF-16 with iconv"
                     )
                 if number == 1 and b"\r" in line.rstrip() and not line.endswith(b"\n"):
                     raise DataError(
-                        f"{path}: lines end with a carriage return alone; save it with line feeds, "
-                        "e.g. with mac2unix"
+                        f"{path}: lines end with a carriage return alone; save it with line feeds"
                     )
                 # Excel begins a UTF-8 file with a byte order mark
                 yield line.decode("utf-8-sig" if number == 1 else "utf-8").rstrip("\r\n")
@@ -277,8 +275,8 @@ def read_table(path: str | Path, columns: Sequence[str]) -> Iterator[tuple[int, 
             yield number, dict(zip(header, row, strict=True))
     except csv.Error as error:
         raise DataError(
-            f"{path}, line {reader.line_num if reader else 0}: {error}; a text with quote marks "
-            "needs them around it, too, and those inside doubled"
+            f"{path}, line {reader.line_num if reader else 0}: {error}; put quote marks around a "
+            "text with quote marks, and double those inside"
         ) from None
 
 

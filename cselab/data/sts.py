@@ -202,8 +202,7 @@ def _user_pairs(path: Path, split: str) -> StsData:
         raise DataError(f"{path} has {len(columns.scores)} pairs; a correlation needs at least 3")
     if len(set(columns.scores)) < 2:
         raise DataError(
-            f"{path}: all {len(columns.scores)} pairs have the score {columns.scores[0]:g}; a "
-            "correlation needs at least 2 different scores"
+            f"{path}: all pairs have the score {columns.scores[0]:g}; a correlation needs several"
         )
     return _sts_data(path.name.split(".")[0], split, columns, Source("folder", str(path)))
 

@@ -160,7 +160,7 @@ def test_a_users_own_pairs_are_a_task_by_their_path(tmp_path):
     one_rating = HEADER + "".join(f"a{i}\tb\t3.0\tx\n" for i in range(4))
     for text, message in [
         (GOOD[: GOOD.index("c\t")], "has 1 pairs; a correlation needs at least 3"),
-        (one_rating, "all 4 pairs have the score 3; a correlation"),
+        (one_rating, "all pairs have the score 3; a correlation"),
     ]:
         path.write_text(text)
         with pytest.raises(DataError, match=message):

@@ -62,8 +62,7 @@ class Seq2Seq:
 
         if beams < 1 or temperature < 0 or (temperature and beams > 1):
             raise SettingsError(
-                f"beams={beams}, temperature={temperature}: expected 1 or more beams, or one beam "
-                "and a temperature above 0"
+                f"beams={beams}, temperature={temperature}: expected 1 or more beams or a temperature"
             )
         check_readable(model)
         try:
@@ -99,8 +98,7 @@ class Seq2Seq:
                     model = AutoModelForSeq2SeqLM.from_pretrained(self.folder, dtype=self.dtype)
             except (OSError, ValueError, RuntimeError, SafetensorError, UnpicklingError) as error:
                 raise DataError(
-                    f"the translator at {self.name!r} does not load: {_first_line(error)}; get it "
-                    "again"
+                    f"translator {self.name!r} does not load: {_first_line(error)}; get it again"
                 ) from None
             self._shared.append(model.to(self.device).eval())
         return self._shared[0]
@@ -202,8 +200,8 @@ class PreparedTrips:
         missing = [sentence for sentence in sentences if sentence not in self.trips]
         if missing:
             raise DataError(
-                f"{self.path} has no round trip of {missing[0]!r:.80} and {len(missing) - 1} more "
-                "sentences; prepare it from the same text"
+                f"{self.path} has no round trip of {missing[0]!r:.80} and {len(missing) - 1} more; "
+                "prepare it from the same text"
             )
         return [self.trips[sentence] for sentence in sentences]
 
@@ -251,8 +249,7 @@ def open_translator(
         return PreparedTrips(path)
     if name != "multilingual" and not os.path.isdir(path):
         raise SettingsError(
-            f"unknown translator {name!r}; {suggest(name, TRANSLATORS)}, or a folder, or a .tsv "
-            "file of prepared round trips"
+            f"unknown translator {name!r}; {suggest(name, TRANSLATORS)}, or a folder or .tsv file"
         )
     model = hub_model(MULTILINGUAL) if name == "multilingual" else path
     to_pivot = Seq2Seq(model, source="en", target=pivot, **options)
