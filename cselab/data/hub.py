@@ -46,7 +46,8 @@ def model_folder(name: str, *, hub: bool = False, setting: str = "model") -> Pat
     if hub:
         return hub_model(name)
     raise SettingsError(
-        f"{setting}: no {name!r} here; {suggest(name, shipped)}; or a folder, set hub=True to fetch"
+        f"{setting}: no {name!r} here; {suggest(name, shipped)}; or give a folder, or set hub=True "
+        "to fetch it from the hub"
     )
 
 

@@ -62,7 +62,8 @@ class Seq2Seq:
 
         if beams < 1 or temperature < 0 or (temperature and beams > 1):
             raise SettingsError(
-                f"beams={beams}, temperature={temperature}: expected 1 or more beams or a temperature"
+                f"beams={beams}, temperature={temperature}: expected 1 or more beams, or a "
+                "temperature above 0"
             )
         check_readable(model)
         try:
