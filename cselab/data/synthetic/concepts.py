@@ -5,7 +5,7 @@ import functools
 import re
 from collections import Counter
 
-from cselab.data.synthetic.lexicon import lexicon
+from cselab.data.synthetic.lexicon import Noun, Verb, lexicon
 
 WORD = re.compile(r"[a-z'-]+|\d+")
 LONGEST = 5  # at most so many words has a phrase of the lexicon
@@ -48,7 +48,7 @@ def _table() -> dict[str, frozenset[str]]:
     """The concepts of each word or phrase of the lexicon."""
     words = lexicon()
     table: dict[str, set[str]] = {"not": {"not"}}
-    inflected = (*words.nouns.values(), *words.verbs.values())
+    inflected: list[Noun | Verb] = [*words.nouns.values(), *words.verbs.values()]
     others = (words.adjectives, words.places, words.times, words.goods, words.moves)
     entries = [
         *((word.name, form) for word in inflected for forms in word.words for form in forms),

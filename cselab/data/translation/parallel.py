@@ -28,7 +28,8 @@ def load_parallel(name: str | Path, *, folder: str | Path | None = None) -> Para
                 f"{path}, line {number}: expected a sentence and its translation, below the names "
                 f"of two languages, got {' '.join(row.values())[:60]!r}"
             )
-        source, target = languages = tuple(row)
+        source, target = row
+        languages = source, target
         pairs.append((row[source].strip(), row[target].strip()))
     if not pairs:
         raise DataError(f"{path} has no pairs below its line of languages")
