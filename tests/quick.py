@@ -5,8 +5,7 @@ import gc
 
 import torch
 
-from cselab.data.config import DataConfig
-from cselab.data.translation.config import RoundTrips
+from cselab.data.settings import DataConfig, RoundTrips
 from cselab.experiments.profiles import Profile
 
 QUICK = Profile(

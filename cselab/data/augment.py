@@ -18,24 +18,8 @@ from cselab.errors import DataError, SettingsError, suggest
 
 Batch = dict[str, Tensor]
 AUXILIARIES = (
-    "is",
-    "are",
-    "was",
-    "were",
-    "will",
-    "would",
-    "can",
-    "could",
-    "should",
-    "must",
-    "may",
-    "might",
-    "has",
-    "have",
-    "had",
-    "do",
-    "does",
-    "did",
+    *("is", "are", "was", "were", "has", "have", "had", "do", "does", "did"),
+    *("will", "would", "can", "could", "should", "must", "may", "might"),
 )
 """Words after which `negate` inserts "not"."""
 REPEATED = 0.32
@@ -55,26 +39,19 @@ class Tokens:
 
     @classmethod
     def of(cls, tokenizer: PreTrainedTokenizerBase) -> "Tokens":
-        """The ids in a vocabulary.
-
-        Raises:
-            DataError: Without a padding or mask token.
-        """
+        """The ids in a vocabulary, which needs a padding and a mask token."""
         if tokenizer.pad_token_id is None or tokenizer.mask_token_id is None:
-            raise DataError(
-                "views of a sentence need a tokenizer with a padding and a mask token, as BERT's "
-                "and RoBERTa's have"
-            )
+            raise DataError("views need a tokenizer with a padding and a mask token, as BERT's")
 
         def ids(text: str) -> tuple[int, ...]:
             return tuple(tokenizer(text, add_special_tokens=False)["input_ids"])
 
-        auxiliaries = {found[0] for word in AUXILIARIES if len(found := ids(f" {word}")) == 1}
+        auxiliaries = [ids(f" {word}") for word in AUXILIARIES]
         return cls(
             tokenizer.pad_token_id,
             tokenizer.mask_token_id,
             frozenset(tokenizer.all_special_ids),
-            frozenset(auxiliaries),
+            frozenset(token[0] for token in auxiliaries if len(token) == 1),
             ids(" not"),
             ids("it is not true that"),
         )
@@ -95,13 +72,12 @@ def shuffle(batch: Batch, tokens: Tokens) -> Batch:
     """
     ids = batch["input_ids"]
     words = _is_word(batch, tokens)
-    places = words.nonzero()[:, 1]
+    rows, columns = words.nonzero(as_tuple=True)
     keys = torch.rand(ids.shape, device=ids.device).masked_fill(~words, 2.0)
     order = keys.argsort(dim=1)  # the columns of words first, in random order
     chosen = order[torch.arange(ids.shape[1], device=ids.device) < words.sum(1, keepdim=True)]
-    rows = words.nonzero()[:, 0]
     shuffled = ids.clone()
-    shuffled[rows, places] = ids[rows, chosen]
+    shuffled[rows, columns] = ids[rows, chosen]
     return {**batch, "input_ids": shuffled}
 
 
@@ -125,10 +101,7 @@ def delete(batch: Batch, tokens: Tokens, share: float = 0.1) -> Batch:
 
 
 def cutoff(batch: Batch, tokens: Tokens, share: float = 0.15) -> Batch:
-    """Hide some words from attention, without moving the others.
-
-    ConSERT's token cutoff, https://arxiv.org/abs/2105.11741.
-    """
+    """Hide some words from attention (ConSERT's cutoff, https://arxiv.org/abs/2105.11741)."""
     words = _is_word(batch, tokens)
     hidden = _random_positions(words, (share * words.sum(1)).round().long())
     return {**batch, "attention_mask": batch["attention_mask"].masked_fill(hidden, 0)}
@@ -151,11 +124,11 @@ def mask_span(batch: Batch, tokens: Tokens, share: float = 0.2) -> Batch:
     ArcCSE, https://aclanthology.org/2022.acl-long.336: 20 % lightly, 40 % heavily.
     """
     words = _is_word(batch, tokens)
-    place = words.cumsum(1) - 1  # of a token among its row's words
+    number = words.cumsum(1) - 1  # of a token among its row's words
     count = words.sum(1, keepdim=True)
     length = torch.clamp((share * count).round(), min=1)
     start = (torch.rand(count.shape, device=count.device) * (count - length + 1)).floor()
-    hidden = words & (place >= start) & (place < start + length)
+    hidden = words & (number >= start) & (number < start + length)
     return {**batch, "input_ids": batch["input_ids"].masked_fill(hidden, tokens.mask)}
 
 
@@ -167,9 +140,9 @@ def negate(batch: Batch, tokens: Tokens) -> Batch:
     """
     rows = []
     for ids in _token_lists(batch):
-        at = next((place for place, token in enumerate(ids) if token in tokens.auxiliaries), None)
-        words, place = (tokens.denial, 1) if at is None else (tokens.negation, at + 1)
-        rows.append([*ids[:place], *words, *ids[place:]])
+        after = [i + 1 for i, token in enumerate(ids) if token in tokens.auxiliaries]
+        start, words = (after[0], tokens.negation) if after else (1, tokens.denial)
+        rows.append([*ids[:start], *words, *ids[start:]])
     return _pad(rows, batch, tokens)
 
 
@@ -186,42 +159,26 @@ def most_added(name: str, words: int, tokens: Tokens) -> int:
     return max(len(tokens.negation), len(tokens.denial)) if name == "negate" else 0
 
 
-VIEWS: dict[str, View] = {
-    "same": same,
-    "shuffle": shuffle,
-    "repeat": repeat,
-    "delete": delete,
-    "cutoff": cutoff,
-    "mask": mask,
-    "mask_span": mask_span,
-    "negate": negate,
-}
+_VIEWS: tuple[View, ...] = (same, shuffle, repeat, delete, cutoff, mask, mask_span, negate)
+VIEWS = {view.__name__: view for view in _VIEWS}
 
 
 def check_view_names(names: tuple[str, ...], views: int) -> tuple[str, ...]:
-    """Return `names` if they are one per view, or none.
-
-    Raises:
-        SettingsError: For an unknown name, with the nearest, and for another number of names.
-    """
+    """Return `names` if they are one per view, or none; else raise a SettingsError."""
     for name in names:
         if name not in VIEWS:
             raise SettingsError(f"augment: unknown view {name!r}; {suggest(name, VIEWS)}")
     if names and len(names) != views:
         raise SettingsError(
-            f"augment: {len(names)} names ({', '.join(names)}) for {views} views; give one for "
-            f"each, {'same'!r} changes nothing"
+            f"augment: {len(names)} names for {views} views; give one for each, or 'same'"
         )
     return names
 
 
 def augment(batch: Batch, names: tuple[str, ...], tokens: Tokens) -> Batch:
-    """Apply a view function to each view of a view-major batch; pads to the widest result.
+    """Apply a view of VIEWS to each view of a view-major batch; pads to the widest result.
 
-    Args:
-        batch: `input_ids` and `attention_mask`, (views * N, L) each; other columns stay.
-        names: A name of VIEWS for each view.
-        tokens: The ids that views need.
+    `input_ids` and `attention_mask`, (views * N, L) each, change; other columns stay.
     """
     texts = {key: batch[key] for key in ("input_ids", "attention_mask")}
     views = zip(names, *(rows.chunk(len(names)) for rows in texts.values()), strict=True)

@@ -24,14 +24,11 @@ class BucketedBatchSampler(Sampler[list[int]]):
 
     Args:
         lengths: Tokens per row, (n,).
-        batch_size: Rows per batch.
-        seed: Seed of the shuffles.
         part: (rank, processes); yields the rows of one process. The batches do not depend on the
             number of processes.
 
     Raises:
-        DataError: For a batch size below 2, below the number of processes, or above the number of
-            rows.
+        DataError: For a batch size below 2 or the number of processes, or above that of rows.
 
     Examples:
         >>> from cselab.data import BucketedBatchSampler
@@ -92,25 +89,8 @@ class ViewCollator:
     """Collate N rows into a view-major batch of views * N: all first views, then all second, ….
 
     Args:
-        tokenizer: The tokenizer whose padding token is used.
-        views: Number of views. The first is `input_ids`; the second is `input_ids_b`, or the same
-            text where the row has none (dropout makes it differ); the third, a hard negative, is
-            `input_ids_c`.
-
-    Raises:
-        DataError: If the tokenizer has no padding token, and for three views of rows that have no
-            `input_ids_c`.
-
-    Examples:
-        >>> from cselab.data import ViewCollator
-        >>> from cselab.data.hub import model_folder
-        >>> from cselab.models import load_tokenizer
-        >>> collate = ViewCollator(load_tokenizer(model_folder("tiny-bert")))
-        >>> collate([{"input_ids": [2, 38, 3]}, {"input_ids": [2, 38, 599, 3]}])["input_ids"]
-        tensor([[  2,  38,   3,   0],
-                [  2,  38, 599,   3],
-                [  2,  38,   3,   0],
-                [  2,  38, 599,   3]])
+        views: The first is `input_ids`; the second is `input_ids_b`, or the same text where the row
+            has none (dropout makes it differ); the third, a hard negative, is `input_ids_c`.
     """
 
     def __init__(self, tokenizer: PreTrainedTokenizerBase, *, views: int = 2):

@@ -3,7 +3,7 @@
 import os
 from pathlib import Path
 
-from cselab.data.sources import files_in, name_of, read_lines, suffix_of
+from cselab.data.sources import file_suffix, list_files, parse_name, read_lines
 from cselab.errors import DataError
 from cselab.paths import expanded
 
@@ -17,12 +17,8 @@ def load_captions(path: str | Path, *, of_each: int = 5) -> list[tuple[str, ...]
             the scene's name, `#0` as in Flickr's files, is removed.
         of_each: Captions per scene.
 
-    Returns:
-        The captions of each scene, in the order of the scenes.
-
     Raises:
-        DataError: For a folder without files, a line without a tab, and no scene with `of_each`
-            captions.
+        DataError: For no files, a line without a tab, and no scene with `of_each` captions.
 
     Examples:
         >>> from pathlib import Path
@@ -32,16 +28,13 @@ def load_captions(path: str | Path, *, of_each: int = 5) -> list[tuple[str, ...]
         >>> load_captions("captions.token", of_each=2)
         [('A dog runs.', 'A wet dog.')]
     """
-    path = expanded(name_of(path))
+    path = expanded(parse_name(path))
     kinds = (".tsv", ".txt", ".token")
     files = [path]
     if os.path.isdir(path):
-        files = [file for file in files_in(path / "*") if suffix_of(file) in kinds]
+        files = [file for file in list_files(path / "*") if file_suffix(file) in kinds]
     if not files:
-        raise DataError(
-            f"{path} has no files of captions; expected some that end in {', '.join(kinds)} or "
-            "with .gz"
-        )
+        raise DataError(f"{path} has no captions; expected files in {', '.join(kinds)} or .gz")
     scenes: dict[str, list[str]] = {}
     for file in files:
         for number, line in enumerate(read_lines(file), 1):

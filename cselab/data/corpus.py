@@ -22,12 +22,12 @@ from cselab.data.sources import (
     TABLES,
     Source,
     data_folder,
+    file_suffix,
     files_by_name,
     find_file,
-    names_of,
+    parse_names,
     read_lines,
     read_table,
-    suffix_of,
 )
 from cselab.errors import DataError
 from cselab.paths import replacing
@@ -54,31 +54,17 @@ logger = logging.getLogger(__name__)
 class Corpus:
     """Sentences that can be iterated over repeatedly; each pass reads them again from disk.
 
-    Only synthetic sentences are kept in memory.
-
-    Attributes:
-        source: Where the sentences come from.
-        fingerprint: Sixteen hex digits of SHA-256 over the text, and over the sample if it is one.
-
-    Examples:
-        >>> from cselab.data import load_corpus
-        >>> corpus = load_corpus("synthetic", limit=3)
-        >>> print(corpus.source)
-        embedded (synthetic text)
-        >>> for sentence in corpus:
-        ...     print(sentence)
-        A man is dancing on the farm.
-        A physician is opening four green boxes in Tokyo.
-        At the market, three attorneys ran.
+    Only synthetic sentences are kept in memory. `fingerprint` is sixteen hex digits of SHA-256 over
+    the text, and over the sample if it is one.
     """
 
     source: Source
     fingerprint: str
     _length: int = field(repr=False)
-    _lines: Callable[[], Iterator[str]] = field(repr=False, compare=False)
+    _lines: Callable[[], Iterable[str]] = field(repr=False, compare=False)
 
     def __iter__(self) -> Iterator[str]:
-        return self._lines()
+        return iter(self._lines())
 
     def __len__(self) -> int:
         return self._length
@@ -94,8 +80,6 @@ def load_corpus(
 ) -> Corpus:
     """Load unlabelled sentences, one per line; reads the text once, to check and count it.
 
-    Blank lines are skipped.
-
     Args:
         names: Stems of files in the folder's corpus/ or corpus-large/; paths of text files, also
             compressed with gzip; "sickr-train" or another STS train split of the folder, whose
@@ -103,13 +87,9 @@ def load_corpus(
             alone. None: the folder's Wikipedia sentences; without a folder, Wiki1M from the hub if
             `hub`, else synthetic text.
         folder: A data folder (data/README.md); None: the variable CSELAB_DATA.
-        hub: Whether to fetch text from the hub.
         limit: Size of a random sample, in the order of the text; a larger sample contains a smaller
             one. Of synthetic text, the number of sentences; None: 100,000.
         seed: Seed of the sample, or of the synthetic sentences.
-
-    Returns:
-        The corpus; nothing of it is in memory unless it is synthetic.
 
     Raises:
         DataError: For an unknown name, an unreadable file, a line of more than 1,000 words, or an
@@ -121,32 +101,39 @@ def load_corpus(
         >>> len(corpus), next(iter(corpus))
         (100, 'A man is dancing on the farm.')
     """
-    return sampled(
-        *_locate(None if names is None else names_of(names), folder, hub, limit, seed),
-        limit=limit,
-        seed=seed,
-    )
+    sample = partial(sample_corpus, limit=limit, seed=seed)
+    if names is None:
+        root = data_folder(folder)
+        if hub and not (root and set(DEFAULT_FILES) <= files_by_name(root, *FILES).keys()):
+            return sample(Source("hub", "/".join(WIKI1M)), partial(_sentences, [hub_file(*WIKI1M)]))
+        names = DEFAULT_FILES if root else ("synthetic",)
+    names = parse_names(names)
+    if names == ("synthetic",):
+        lines = partial(_synthetic, limit or SYNTHETIC_SENTENCES, seed)
+        return sample(Source("embedded", "synthetic text"), lines)
+    if "synthetic" in names:
+        raise DataError(f"'synthetic' cannot be mixed, got {', '.join(names)}; name it alone")
+    for name in names:
+        if file_suffix(name) in TABLES:
+            raise DataError(f"{name} is not a text but a table; save its sentences as a .txt file")
+    paths = [find_file(name, folder, *FILES, also=("synthetic",)) for name in names]
+    return sample(Source("folder", ", ".join(map(str, paths))), partial(_sentences, paths))
 
 
-def sampled(
-    source: Source, lines: Callable[[], Iterator[str]], *, limit: int | None = None, seed: int = 0
+def sample_corpus(
+    source: Source, lines: Callable[[], Iterable[str]], *, limit: int | None = None, seed: int = 0
 ) -> Corpus:
-    """The corpus of the sentences that `lines()` reads, or a random sample of `limit` of them.
-
-    Raises:
-        DataError: For a limit below 1, and if there is no sentence.
-    """
+    """The corpus of the sentences that `lines()` reads, or a random sample of `limit` of them."""
     if limit is not None and limit < 1:
-        raise DataError(
-            f"limit={limit} leaves no sentences; give a positive number, or None for all"
-        )
+        raise DataError(f"limit={limit} leaves no sentences; give 1 or more, or None for all")
     digest, count = hashlib.sha256(), 0
     for count, sentence in enumerate(lines(), 1):  # noqa: B007
         digest.update(sentence.encode() + b"\n")
     if not count:
         raise DataError(f"no sentence in {source.detail}; expected one sentence per line")
     if limit is not None and limit < count:
-        kept = np.sort(np.random.default_rng(seed).permutation(count)[:limit])
+        kept = np.zeros(count, dtype=bool)
+        kept[np.random.default_rng(seed).permutation(count)[:limit]] = True
         digest.update(f"{limit} of seed {seed}".encode())
         count, lines = limit, partial(_select, lines, kept)
     return Corpus(source, digest.hexdigest()[:16], count, lines)
@@ -161,38 +148,20 @@ def tokenize_corpus(
     processes may call this at once. The log (level INFO) says whether tokens were reused.
 
     Args:
-        corpus: The sentences.
+        corpus: n sentences; so many rows are returned.
         tokenizer: A fast tokenizer, with a tokenizer.json.
-        max_length: Maximum number of tokens; longer sentences are truncated.
+        max_length: In tokens; longer sentences are truncated.
         cache_dir: The folder of the Arrow files. Their names depend on the text, on the tokenizer's
             content and on `max_length`, not on file names.
 
-    Returns:
-        The rows, one per sentence.
-
     Raises:
         DataError: For a tokenizer that is not fast, and for a full disk; leaves no incomplete file.
-
-    Examples:
-        >>> from cselab.data import load_corpus, tokenize_corpus
-        >>> from cselab.data.hub import model_folder
-        >>> from cselab.models import load_tokenizer
-        >>> tokenizer = load_tokenizer(model_folder("tiny-bert"))
-        >>> corpus = load_corpus("synthetic", limit=100)
-        >>> rows = tokenize_corpus(corpus, tokenizer, max_length=32, cache_dir="tokens")
-        >>> len(rows), rows[0]["length"], tokenizer.decode(rows[0]["input_ids"])
-        (100, 10, '[CLS] a man is dancing on the farm. [SEP]')
     """
     key = _key(corpus, tokenizer, max_length)
     final = Path(cache_dir) / f"{key}.arrow"
-    reused = kept_arrow(final, lambda: _write(corpus, tokenizer, max_length, final))
-    logger.info(
-        "%s: %d sentences %s %s",
-        corpus.source,
-        len(corpus),
-        "reused from" if reused else "tokenised into",
-        final,
-    )
+    reused = reuse_arrow(final, lambda: _write(corpus, tokenizer, max_length, final))
+    verb = "reused from" if reused else "tokenised into"
+    logger.info("%s: %d sentences %s %s", corpus.source, len(corpus), verb, final)
     return datasets.Dataset.from_file(str(final))
 
 
@@ -223,16 +192,8 @@ def _write(
     write_arrow(final, schema, corpus, columns)
 
 
-def kept_arrow(final: Path, write: Callable[[], None]) -> bool:
-    """Whether `final` is kept from before; else `write()` writes it, while others wait.
-
-    Args:
-        final: The file.
-        write: Calls `write_arrow`.
-
-    Raises:
-        DataError: For a full disk, and a file that this user cannot read or write.
-    """
+def reuse_arrow(final: Path, write: Callable[[], None]) -> bool:
+    """Whether `final` can be reused; else `write()` writes it, while other processes wait."""
     with clear_access(final.parent):
         if not damage(final):  # without the lock, which may be another user's
             return True
@@ -250,16 +211,7 @@ def write_arrow(
     sentences: Iterable[Item],
     columns: Callable[[list[Item]], list[list]],
 ) -> None:
-    """Write `columns(chunk)` of all sentences into one sealed Arrow file, atomically.
-
-    In chunks, so that a million sentences need the memory of ten thousand.
-
-    Args:
-        final: The file.
-        schema: Names and types of its columns.
-        sentences: Sentences, or other items.
-        columns: Makes the columns, in the schema's order, from a chunk of sentences.
-    """
+    """Write `columns(chunk)` of all sentences into one sealed Arrow file, atomically."""
     lines = iter(sentences)
     with replacing(final) as work:
         with pa.OSFile(str(work), "wb") as sink, pa.ipc.new_stream(sink, schema) as writer:
@@ -274,70 +226,31 @@ def _text_hash(text: str) -> int:
     return int.from_bytes(digest, "little", signed=True)
 
 
-def _synthetic(n: int, seed: int) -> Iterator[str]:
-    return iter(_synthetic_sentences(n, seed))
-
-
 @functools.lru_cache(maxsize=2)
-def _synthetic_sentences(n: int, seed: int) -> tuple[str, ...]:
+def _synthetic(n: int, seed: int) -> tuple[str, ...]:
     """Generated once: every cached step reads them several times."""
     from cselab.data.synthetic import sentences
 
     return tuple(sentences(n, seed))
 
 
-def _locate(
-    names: Sequence[str] | None, folder: str | Path | None, hub: bool, limit: int | None, seed: int
-) -> tuple[Source, Callable[[], Iterator[str]]]:
-    if names is None:
-        where = data_folder(folder)
-        if hub and not (where and set(DEFAULT_FILES) <= files_by_name(where, *FILES).keys()):
-            return Source("hub", "/".join(WIKI1M)), partial(_sentences, (hub_file(*WIKI1M),))
-        names = DEFAULT_FILES if where else ("synthetic",)
-    if "synthetic" in names:
-        if len(names) > 1:
-            raise DataError(
-                f"'synthetic' cannot be mixed with other corpora, got {', '.join(names)}; name it "
-                "alone"
-            )
-        lines = partial(_synthetic, limit or SYNTHETIC_SENTENCES, seed)
-        return Source("embedded", "synthetic text"), lines
-    paths = tuple(_path(name, folder) for name in names)
-    return Source("folder", ", ".join(map(str, paths))), partial(_sentences, paths)
-
-
-def _path(name: str, folder: str | Path | None) -> Path:
-    if suffix_of(name) in TABLES:
-        raise DataError(
-            f"{name} is not a text with one sentence per line, but a table; save its sentences as "
-            "a .txt or .txt.gz file"
-        )
-    return find_file(name, folder, *FILES, also=("synthetic",))
-
-
 def _sentences(paths: Sequence[Path]) -> Iterator[str]:
     for path in paths:
-        lines = _sentences_of_pairs(path) if path.name.endswith(".tsv.gz") else read_lines(path)
+        lines = _pair_sentences(path) if path.name.endswith(".tsv.gz") else read_lines(path)
         for number, line in enumerate(lines, 1):
             if len(line) > 2 * MAX_WORDS and (words := len(line.split())) > MAX_WORDS:
                 raise DataError(
-                    f"{path}, line {number}: {words:,} words; expected one sentence per line, so "
-                    "split the text"
+                    f"{path}, line {number}: {words:,} words; expected one sentence, split the text"
                 )
             if sentence := line.strip():
                 yield sentence
 
 
-def _sentences_of_pairs(path: Path) -> Iterator[str]:
+def _pair_sentences(path: Path) -> Iterable[str]:
     """The distinct sentences of a file of pairs."""
     sides = ("sentence1", "sentence2")
-    rows = read_table(path, sides)
-    return iter(dict.fromkeys(row[side] for _, row in rows for side in sides))
+    return dict.fromkeys(row[side] for _, row in read_table(path, sides) for side in sides)
 
 
-def _select(lines: Callable[[], Iterator[str]], kept: np.ndarray) -> Iterator[str]:
-    """The sentences at the sorted positions `kept`."""
-    sentences, start = lines(), 0
-    for position in kept.tolist():
-        yield next(itertools.islice(sentences, position - start, None))
-        start = position + 1
+def _select(lines: Callable[[], Iterable[str]], kept: np.ndarray) -> Iterator[str]:
+    return itertools.compress(lines(), kept)

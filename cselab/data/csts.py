@@ -5,16 +5,13 @@ request, at https://github.com/princeton-nlp/c-sts, and ask not to share it othe
 found in a data folder alone, not on the hub. A synthetic counterpart stands in for it.
 """
 
-import csv
 import hashlib
-from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
-from cselab.data.sources import Source, data_folder, name_of, read_lines
+from cselab.data.sources import Source, check_count, data_folder, parse_name, read_table
 from cselab.data.sts import StsData
 from cselab.errors import DataError, suggest
 
@@ -29,13 +26,7 @@ HIDDEN = -1
 
 @dataclass(frozen=True)
 class ConditionalData(StsData):
-    """Pairs of sentences with a condition each.
-
-    Attributes:
-        conditions: n strings.
-        scores: Similarity under the condition, (n,) float64, 1..5; NaN where it is not public
-            (test).
-    """
+    """Pairs with a condition each; scores are 1..5 under it, NaN where not public (test)."""
 
     conditions: list[str]
 
@@ -51,19 +42,13 @@ class ConditionalData(StsData):
 
 
 def load_csts(split: str | Path = "dev", *, folder: str | Path | None = None) -> ConditionalData:
-    """Load conditional STS: the folder's, else synthetic.
-
-    Deshpande et al. 2023, https://arxiv.org/abs/2305.15093. Which of them it is, `.task` ("C-STS"
-    or "Synthetic C-STS") and `.source` say.
+    """Load conditional STS: the folder's, else synthetic, as `.task` and `.source` say.
 
     Args:
         split: "train", "dev" (the authors' validation) or "test", whose ratings are not public. The
             synthetic pairs have "dev" and "test", both with ratings.
         folder: A data folder; it holds C-STS if it has `csts/` with the authors' files,
             csts_train.csv, csts_validation.csv and csts_test.csv, as they are.
-
-    Returns:
-        The pairs with their conditions.
 
     Raises:
         DataError: For an unknown split, a missing or malformed file, and a wrong number of rows.
@@ -74,62 +59,32 @@ def load_csts(split: str | Path = "dev", *, folder: str | Path | None = None) ->
         >>> data.task, len(data), data.conditions[0]
         ('Synthetic C-STS', 600, 'the action')
     """
-    split = name_of(split)
+    split = parse_name(split)
     if split not in COUNTS:
         raise DataError(f"C-STS has no split {split!r}; {suggest(split, COUNTS)}")
-    where = data_folder(folder)
-    if where and (where / "csts").is_dir():
-        path = where / "csts" / f"csts_{FILES[split]}.csv"
-        return _checked(_csv_rows(path), split, path, Source("folder", str(path)))
-    return _synthetic(split)
-
-
-def _csv_rows(path: Path) -> list[dict[str, str]]:
-    reader = csv.DictReader((line + "\n" for line in read_lines(path)), strict=True)
-    if missing := [name for name in COLUMNS if name not in (reader.fieldnames or [])]:
-        raise DataError(
-            f"{path}: no column {missing[0]!r}; its first line must name {', '.join(COLUMNS)}"
-        )
-    try:
-        return list(reader)
-    except csv.Error as error:
-        raise DataError(
-            f"{path}, line {reader.line_num + 1}: {error}; get the authors' file again"
-        ) from None
-
-
-def _checked(
-    rows: Iterable[Mapping[str, Any]], split: str, where: str | Path, source: Source
-) -> ConditionalData:
-    """The data of the rows. Raises DataError for a bad label, and a wrong number of rows."""
-    rows = list(rows)
-    for number, row in enumerate(rows, 1):
-        if any(row.get(name) is None for name in COLUMNS[:3]):
-            raise DataError(
-                f"{where}, row {number}: a cell is missing; expected {', '.join(COLUMNS)}"
-            )
-    scores = [_rating(row.get("label"), where, number) for number, row in enumerate(rows, 1)]
-    if len(rows) != COUNTS[split]:
-        raise DataError(
-            f"{where} has {len(rows)} rows, C-STS {split} officially has {COUNTS[split]}; get the "
-            "official file"
-        )
-    one, two, conditions = ([row[name] for row in rows] for name in COLUMNS[:3])
+    root = data_folder(folder)
+    if not (root and (root / "csts").is_dir()):
+        return _synthetic(split)
+    path = root / "csts" / f"csts_{FILES[split]}.csv"
+    rows = list(read_table(path, COLUMNS))
+    scores = [_rating(row["label"], path, number) for number, row in rows]
+    check_count(path, len(rows), COUNTS[split])
+    one, two, conditions = ([row[name] for _, row in rows] for name in COLUMNS[:3])
+    source = Source("folder", str(path))
     return ConditionalData("C-STS", split, one, two, np.array(scores), None, source, conditions)
 
 
-def _rating(label: Any, where: str | Path, number: int) -> float:
+def _rating(label: str, path: Path, number: int) -> float:
     """The rating of a row, NaN where it is hidden."""
     try:
-        rating = HIDDEN if label in ("", None) else float(label)
-    except (TypeError, ValueError):
-        rating = float("nan")
+        rating = float(label or HIDDEN)
+    except ValueError:
+        rating = 0.0
     if rating == HIDDEN:
         return float("nan")
     if not 1 <= rating <= 5:
         raise DataError(
-            f"{where}, row {number}: label {label!r} is not a number from 1 to 5, nor {HIDDEN} for "
-            "a hidden one"
+            f"{path}, line {number}: label {label!r} is not a number from 1 to 5, nor {HIDDEN}"
         )
     return rating
 
@@ -137,15 +92,11 @@ def _rating(label: Any, where: str | Path, number: int) -> float:
 def _synthetic(split: str) -> ConditionalData:
     if split == "train":
         raise DataError(
-            "synthetic C-STS has no split 'train'; valid: dev, test; or set data_dir to a folder "
-            "with csts/csts_train.csv"
+            "synthetic C-STS has no split 'train'; valid: dev, test; or give csts/csts_train.csv"
         )
     from cselab.data.synthetic.conditional import conditional_pairs
 
-    pairs = conditional_pairs(split)
-    one, two, conditions, slots = (
-        [getattr(pair, name) for pair in pairs]
-        for name in ("sentence1", "sentence2", "condition", "slot")
-    )
-    scores, source = np.array([pair.score for pair in pairs]), Source("embedded", "synthetic C-STS")
-    return ConditionalData("Synthetic C-STS", split, one, two, scores, slots, source, conditions)
+    columns = map(list, zip(*conditional_pairs(split), strict=True))
+    one, two, conditions, scores, slots = columns
+    data = ("Synthetic C-STS", split, one, two, np.array(scores), slots)
+    return ConditionalData(*data, Source("embedded", "synthetic C-STS"), conditions)

@@ -8,17 +8,17 @@ import functools
 import os
 from collections.abc import Callable
 from pathlib import Path
-from typing import Literal
+from typing import Any
 
 from cselab.data.sources import embedded_dir
 from cselab.errors import DataError, SettingsError, suggest
 from cselab.paths import check_readable, expanded
 
-MODEL_FILES = ("*.json", "*.txt", "*.model", "*.spm", "model*.safetensors")
+MODEL_FILES = ["*.json", "*.txt", "*.model", "*.spm", "model*.safetensors"]
 """Configuration, tokenizer and weights of a model's repository, without copies in other formats."""
-PICKLED = ("pytorch_model*.bin",)
+PICKLED = ["pytorch_model*.bin"]
 """Weights of repositories without safetensors (the translators, checkpoints of the papers)."""
-MODULES = ("[0-9]_*/*",)
+MODULES = ["[0-9]_*/*"]
 """Modules of a sentence-transformers model (modules.json), each in a folder."""
 
 
@@ -28,28 +28,16 @@ def is_offline() -> bool:
 
 
 def model_folder(name: str, *, hub: bool = False, setting: str = "model") -> Path:
-    """Local folder of a model: a shipped one by its name, a folder, or what the hub has of it.
+    """Local folder of a model: shipped, such as "tiny-bert", a path, or what the hub has of it.
 
-    Args:
-        name: "tiny-bert", a path, or a name on the hub.
-        hub: Whether to fetch it from the hub, or offline from its cache, where it is neither of
-            the others.
-        setting: What has the name, for the message.
-
-    Returns:
-        The folder.
+    `hub`: fetch what is neither shipped nor a folder, or take it from the hub's cache. `setting` is
+    the name's setting, for the message.
 
     Raises:
         SettingsError: With the nearest shipped name, for anything else.
         DataError: For what the hub does not have, and as `check_readable`.
-
-    Examples:
-        >>> from cselab.data.hub import model_folder
-        >>> model_folder("tiny-bert").name
-        'tiny-bert'
     """
-    folders = sorted((embedded_dir() / "backbones").iterdir())
-    shipped = {path.name: path for path in folders if path.is_dir()}
+    shipped = {path.name: path for path in (embedded_dir() / "backbones").glob("*/")}
     if name in shipped:
         return shipped[name]
     check_readable(folder := expanded(name))
@@ -78,59 +66,37 @@ def hub_model(name: str) -> Path:
     weights = [*folder.glob("model*.safetensors"), *folder.glob("pytorch_model*.bin")]
     if not ((folder / "config.json").is_file() and weights):  # left by an interrupted download
         raise DataError(
-            f"{name} lacks its configuration or weights in the hub's cache; "
-            f"{_download_hint(name, 'model')}"
+            f"the hub's cache lacks config or weights of {name}; {_download_hint(name, 'model')}"
         )
     return folder
 
 
 @functools.cache
 def hub_dataset(name: str) -> Path:
-    """Local folder with all files of the hub's data set `name`.
-
-    Raises:
-        DataError: As `hub_model`.
-    """
+    """Local folder with all files of the hub's data set `name`; errors as `hub_model`."""
     return _snapshot(name, "dataset", None)
 
 
 @functools.cache
 def hub_file(name: str, file: str) -> Path:
-    """One file of the hub's data set `name`.
-
-    Raises:
-        DataError: As `hub_model`.
-    """
+    """One file of the hub's data set `name`; errors as `hub_model`."""
     from huggingface_hub import hf_hub_download
 
-    path = _download(name, "dataset", lambda: hf_hub_download(name, file, repo_type="dataset"))
-    return Path(path)
+    return _download(hf_hub_download, name, "dataset", filename=file)
 
 
-def _snapshot(
-    name: str,
-    kind: Literal["model", "dataset"],
-    files: tuple[str, ...] | None,
-    *,
-    subfolders: bool = False,
-) -> Path:
+def _snapshot(name: str, kind: str, files: list[str] | None, *, subfolders: bool = False) -> Path:
     from huggingface_hub import snapshot_download
 
-    fetch = functools.partial(
-        snapshot_download,
-        name,
-        repo_type=kind,
-        allow_patterns=list(files) if files else None,
-        ignore_patterns=["*/*"] if files and not subfolders else None,
-    )
-    return Path(_download(name, kind, fetch))
+    ignored = ["*/*"] if files and not subfolders else None
+    return _download(snapshot_download, name, kind, allow_patterns=files, ignore_patterns=ignored)
 
 
-def _download(name: str, kind: str, fetch: Callable[[], str]) -> str:
+def _download(fetch: Callable[..., str], name: str, kind: str, **options: Any) -> Path:
     from huggingface_hub import errors
 
     try:
-        return fetch()
+        return Path(fetch(name, repo_type=kind, **options))
     except errors.GatedRepoError:
         raise DataError(
             f"{name} is gated: accept its licence on the hub, then log in with `hf auth login`"
@@ -142,8 +108,7 @@ def _download(name: str, kind: str, fetch: Callable[[], str]) -> str:
         raise DataError(
             f"{name} is not in the hub's cache, and {why}; {_download_hint(name, kind)}"
         ) from None
-    except Exception as error:
-        # the errors of the network library differ by version
+    except Exception as error:  # those of the network library differ by version
         reason = " ".join(str(error).split())[:160] or type(error).__name__
         raise DataError(
             f"{name} could not be fetched from the hub ({reason}); {_download_hint(name, kind)}"

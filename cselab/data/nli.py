@@ -13,21 +13,17 @@ import datasets
 import pyarrow as pa
 from transformers import PreTrainedTokenizerBase
 
-from cselab.data.corpus import Corpus, sampled, write_arrow
+from cselab.data.corpus import Corpus, sample_corpus, write_arrow
 from cselab.data.hub import hub_file
-from cselab.data.sources import Source, data_folder, find_file, names_of, read_lines, read_table
+from cselab.data.sources import Source, data_folder, find_file, parse_names, read_lines, read_table
 from cselab.data.synthetic.sets import Triplet
 from cselab.data.synthetic.sets import triplets as synthetic_triplets
 from cselab.errors import DataError
 
 COLUMNS = ("premise", "hypothesis", "label")
 DEFAULT_FILES = (
-    "snli-dev",
-    "snli-test",
-    "mnli-dev-matched",
-    "xnli-en-dev",
-    "xnli-en-test",
-    "mnli-train-10k",
+    *("snli-dev", "snli-test", "mnli-dev-matched"),
+    *("xnli-en-dev", "xnli-en-test", "mnli-train-10k"),
 )
 """Small parts of SNLI and MultiNLI, on which SimCSE and BeLLM train. SICK is left out: SICK-R is a
 test."""
@@ -40,33 +36,26 @@ SYNTHETIC_TRIPLETS = 20_000
 
 @functools.cache
 def load_simcse_triplets(path: str | Path | None = None) -> list[Triplet]:
-    """Load SimCSE's 275,601 supervised triplets.
+    """Load SimCSE's 275,601 supervised triplets from a CSV file; None: from the hub.
 
     https://arxiv.org/abs/2104.08821, section 4.
 
-    Args:
-        path: The CSV file; None: from the hub.
-
     Raises:
-        DataError: For other columns or another number of rows, and if the file is neither on the
-            hub nor in its cache.
+        DataError: For other columns or another number of rows, and for what the hub lacks.
     """
     path = Path(path) if path else hub_file(*SIMCSE)
     rows = csv.reader(line + "\n" for line in read_lines(path))
     try:
-        header = tuple(next(rows, ()))
-        if header != SIMCSE_COLUMNS:
-            raise DataError(
-                f"{path}: columns {', '.join(header) or 'none'}; expected "
-                f"{', '.join(SIMCSE_COLUMNS)}; get the official file"
-            )
+        header = ", ".join(next(rows, ()))
         triplets = [Triplet(*row) for row in rows if len(row) == len(SIMCSE_COLUMNS)]
     except csv.Error as error:
         raise DataError(f"{path}, line {rows.line_num}: {error}; get the official file") from None
+    expected = f"{', '.join(SIMCSE_COLUMNS)}; get the official file"
+    if header != ", ".join(SIMCSE_COLUMNS):
+        raise DataError(f"{path}: columns {header or 'none'}; expected {expected}")
     if len(triplets) != SIMCSE_ROWS:
         raise DataError(
-            f"{path} has {len(triplets):,} triplets, officially it has {SIMCSE_ROWS:,}; get the "
-            "official file"
+            f"{path} has {len(triplets):,} triplets, not {SIMCSE_ROWS:,}; get the official file"
         )
     return triplets
 
@@ -76,18 +65,13 @@ def load_nli_triplets(
 ) -> list[Triplet]:
     """Load triplets from the files `nli/<name>.tsv.gz` of the data folder, taken together.
 
-    A premise that has both kinds gives one triplet: with its first entailed and its first
-    contradicted hypothesis.
-
-    Args:
-        names: Names of the files, or paths of such files; DEFAULT_FILES has the usual ones.
-        folder: A data folder (data/README.md); None: the variable CSELAB_DATA.
+    `names`, such as DEFAULT_FILES, may also be paths. A premise that has both kinds gives one
+    triplet: with its first entailed and its first contradicted hypothesis.
 
     Raises:
-        DataError: Without a data folder, for an unknown name, a malformed file, and files without a
-            triplet.
+        DataError: For an unknown name, a malformed file, and files without a triplet.
     """
-    names = names_of(names)
+    names = parse_names(names)
     hypotheses: dict[str, dict[str, str]] = {}
     for premise, hypothesis, label in _labelled(names, folder):
         hypotheses.setdefault(premise, {}).setdefault(label, hypothesis)
@@ -98,8 +82,7 @@ def load_nli_triplets(
     ]
     if not triplets:
         raise DataError(
-            f"no premise in {', '.join(names) or 'no files'} has both an entailed and a "
-            "contradicted hypothesis"
+            f"no premise in {', '.join(names) or 'no files'} has both kinds of hypotheses"
         )
     return triplets
 
@@ -120,34 +103,24 @@ def load_nli_text(
         names: Files `nli/<name>.tsv.gz` of the data folder. Without names: SimCSE's triplets from
             the hub if `hub`; else the folder's parts of SNLI and MultiNLI; else synthetic triplets.
         folder: A data folder (data/README.md); None: the variable CSELAB_DATA.
-        hub: Whether to fetch text from the hub.
         limit: Size of a random sample, as in `load_corpus`.
         seed: Seed of the sample, or of the synthetic triplets.
 
     Raises:
         DataError: As `load_nli_triplets`, and for a limit below 1.
-
-    Examples:
-        >>> from cselab.data.nli import load_nli_text
-        >>> text = load_nli_text(limit=100)
-        >>> len(text), len(set(text))
-        (100, 100)
     """
-    where, names = data_folder(folder), names_of(names)
+    root, names = data_folder(folder), parse_names(names)
+    rows: Callable[[], Iterable[Sequence[str]]]
     if hub and not names:
-        source, rows = Source("hub", "/".join(SIMCSE)), partial(_sides, load_simcse_triplets)
-    elif names or where:
+        source, rows = Source("hub", "/".join(SIMCSE)), load_simcse_triplets
+    elif names or root:
         files = names or DEFAULT_FILES
-        source = Source("folder", f"NLI of {', '.join(files)} in {where}")
-        rows = partial(_pairs, files, where)
+        source = Source("folder", f"NLI of {', '.join(files)} in {root}")
+        rows = partial(_pairs, files, root)
     else:
         source = Source("embedded", "synthetic NLI text")
-        rows = partial(_sides, partial(_synthetic, limit or SYNTHETIC_TRIPLETS, seed))
-    return sampled(source, partial(_distinct, rows), limit=limit, seed=seed)
-
-
-def _sides(triplets: Callable[[], Iterable[Triplet]]) -> Iterator[tuple[str, ...]]:
-    return ((t.anchor, t.entailed, t.contradicted) for t in triplets())
+        rows = partial(_synthetic, limit or SYNTHETIC_TRIPLETS, seed)
+    return sample_corpus(source, partial(_distinct, rows), limit=limit, seed=seed)
 
 
 @functools.lru_cache(maxsize=2)
@@ -156,21 +129,20 @@ def _synthetic(count: int, seed: int) -> tuple[Triplet, ...]:
     return tuple(synthetic_triplets(count, seed))
 
 
-def _pairs(names: Sequence[str], folder: Path | None) -> Iterator[tuple[str, ...]]:
+def _pairs(names: Sequence[str], folder: Path | None) -> Iterator[Sequence[str]]:
     return (row[:2] for row in _labelled(names, folder))
 
 
-def _distinct(rows: Callable[[], Iterator[tuple[str, ...]]]) -> Iterator[str]:
-    """Each sentence once, where it stands first; an empty one is none."""
-    sentences = (side.strip() for row in rows() for side in row)
-    return iter(dict.fromkeys(sentence for sentence in sentences if sentence))
+def _distinct(rows: Callable[[], Iterable[Sequence[str]]]) -> Iterable[str]:
+    """Each sentence once, where it first occurs; an empty one is none."""
+    sentences = (sentence.strip() for row in rows() for sentence in row)
+    return dict.fromkeys(sentence for sentence in sentences if sentence)
 
 
 def _labelled(names: Sequence[str], folder: str | Path | None) -> Iterator[tuple[str, ...]]:
-    """Premise, hypothesis and label of each row of the files; raises what `load_nli_triplets`
-    does."""
+    """Premise, hypothesis and label of each row of the files."""
     for name in names:
-        path = find_file(name, folder, "nli/*.tsv.gz", what="NLI file")
+        path = find_file(name, folder, "nli/*.tsv.gz", kind="NLI file")
         for _, row in read_table(path, COLUMNS):
             yield tuple(row[column] for column in COLUMNS)
 
@@ -183,25 +155,18 @@ def tokenize_triplets(
     max_length: int,
     add_prompt: Callable[[Sequence[str]], list[str]] = list,
 ) -> datasets.Dataset:
-    """Tokenise triplets into an Arrow file.
+    """Tokenise triplets into the Arrow file `path`, memory-mapped.
 
-    Args:
-        triplets: n triplets.
-        tokenizer: The encoder's.
-        path: The Arrow file to write and to memory-map.
-        max_length: Tokens; longer sentences are truncated.
-        add_prompt: Puts sentences into a prompt, see `cselab.models.prompts`.
-
-    Returns:
-        Rows with `input_ids`, `input_ids_b` (entailed), `input_ids_c` (contradicted) and `length`,
-        that of the longest of the three.
+    The rows have `input_ids`, `input_ids_b` (entailed), `input_ids_c` (contradicted) and `length`,
+    that of the longest of the three, in tokens. `add_prompt` puts sentences into a prompt, see
+    `cselab.models.prompts`.
     """
     names = ("input_ids", "input_ids_b", "input_ids_c")
     schema = pa.schema([*((name, pa.list_(pa.int32())) for name in names), ("length", pa.int32())])
 
     def columns(chunk: list[Triplet]) -> list[list]:
-        sides = zip(*((t.anchor, t.entailed, t.contradicted) for t in chunk), strict=True)
         options = dict(truncation=True, max_length=max_length, return_attention_mask=False)
+        sides = zip(*chunk, strict=True)
         ids = [tokenizer(add_prompt(side), **options)["input_ids"] for side in sides]
         return [*ids, [max(map(len, row)) for row in zip(*ids, strict=True)]]
 

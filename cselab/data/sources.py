@@ -19,45 +19,29 @@ LAYOUT = "a data folder holds sts/<task>-<split>.tsv.gz and corpus/<name>.txt.gz
 TABLES = (".tsv", ".csv")
 """Suffixes of tables that are read."""
 READERS = {
-    ".json": "read_json",
-    ".jsonl": "read_json",
+    **dict.fromkeys((".json", ".jsonl"), "read_json"),
+    **dict.fromkeys((".arrow", ".feather"), "read_feather"),
+    **dict.fromkeys((".xlsx", ".xls", ".ods"), "read_excel"),
     ".parquet": "read_parquet",
-    ".arrow": "read_feather",
-    ".feather": "read_feather",
-    ".xlsx": "read_excel",
-    ".xls": "read_excel",
-    ".ods": "read_excel",
 }
 """Suffixes of tables that are not read, and the function of pandas that reads them."""
 KINDS = {
     b"%PDF-": "a PDF",
     b"{\\rtf": "an RTF document",
     b"PK\x03\x04": "a zip archive or an Office document",
-    b"\xd0\xcf\x11\xe0": "an Office document",
-    b"PAR1\x15": "a Parquet file",
-    b"BZh91AY": "compressed with bzip2",
-    b"\xfd7zXZ": "compressed with xz",
-    b"\x28\xb5\x2f\xfd": "compressed with zstd",
-    b"7z\xbc\xaf": "a 7z archive",
-    b"\x93NUMPY": "a NumPy array",
     b"<!doctype html": "a web page",
     b"<html": "a web page",
     b"<?xml": "XML",
 }
-"""First bytes, those of HTML in lower case, of files that are often given for a text."""
+"""First bytes, those of HTML in lower case, of files that are often given for a text; other binary
+files are refused as not UTF-8."""
 LFS = b"version https://git-lfs."
 """First bytes of the file that stands for another one where Git LFS has not fetched it."""
 
 
 @dataclass(frozen=True)
 class Source:
-    """Where data comes from: its kind, and the path or hub repository.
-
-    Examples:
-        >>> from cselab.data import load_sts
-        >>> print(load_sts("Synthetic").source)
-        embedded (synthetic STS)
-    """
+    """Where data comes from: its kind, and the path or hub repository."""
 
     kind: Literal["folder", "hub", "embedded"]
     detail: str
@@ -67,9 +51,7 @@ class Source:
 
 
 def data_folder(folder: str | Path | None = None) -> Path | None:
-    """The data folder: the argument, else the variable CSELAB_DATA, else None.
-
-    Its layout is in data/README.md.
+    """The data folder (data/README.md): the argument, else the variable CSELAB_DATA, else None.
 
     Raises:
         DataError: If the folder does not exist or may not be read.
@@ -83,93 +65,63 @@ def data_folder(folder: str | Path | None = None) -> Path | None:
     if not name:
         return None
     path = absolute(name)
-    setting = "data_dir" if folder else "CSELAB_DATA"
-    if _listed(path) is None:
+    if _list_folder(path) is None:
+        setting = "data_dir" if folder else "CSELAB_DATA"
         raise DataError(f"{setting}: no folder {path}; {LAYOUT}")
     return path
 
 
 def embedded_dir() -> Path:
-    """The data that ships with the project: in an installed package, or `data/` of a checkout.
-
-    Raises:
-        DataError: If it is missing.
-
-    Examples:
-        >>> from cselab.data import embedded_dir
-        >>> sorted(path.name for path in (embedded_dir() / "backbones").iterdir())
-        ['plain-bert', 'tiny-bert', 'tiny-llama']
-    """
+    """The data that ships with the project: in an installed package, or `data/` of a checkout."""
     return shipped("data")
 
 
-def names_of(given: Any) -> tuple[str, ...]:
-    """The names and paths of data that a user gives, one or several, as text.
-
-    Raises:
-        DataError: For anything that is neither.
-    """
-    one = isinstance(given, (str, os.PathLike, int, float)) or not isinstance(given, Iterable)
-    values = [given] if one or isinstance(given, (bytes, Mapping)) else list(given)
+def parse_names(names: Any) -> tuple[str, ...]:
+    """One or several names or paths of data, as text; anything else is a DataError."""
+    atoms = (str, os.PathLike, int, float)  # `-p corpus=2024` is read as a number
+    is_list = isinstance(names, Iterable) and not isinstance(names, (*atoms, bytes, Mapping))
+    values = list(names) if is_list else [names]
     for value in values:
-        usual = isinstance(value, (str, os.PathLike, int, float)) and not isinstance(value, bool)
-        if not usual or "\0" in str(value):
+        if not isinstance(value, atoms) or isinstance(value, bool) or "\0" in str(value):
             raise DataError(f"expected the name or path of data, got {value!r}")
-    return tuple(map(str, values))  # `-p corpus=2024` is read as a number
+    return tuple(map(str, values))
 
 
-def name_of(given: Any) -> str:
-    """As `names_of`, of one.
-
-    Raises:
-        DataError: As `names_of`, and for several.
-    """
-    return names_of([given])[0]
+def parse_name(name: Any) -> str:
+    """As `parse_names`, of one; several are an error."""
+    return parse_names([name])[0]
 
 
-def suffix_of(name: str | Path) -> str:
+def file_suffix(name: str | Path) -> str:
     """The suffix in lower case, before ".gz": ".tsv" of "pairs.TSV.gz"."""
     return os.path.splitext(os.fspath(name).lower().removesuffix(".gz"))[1]
 
 
 def user_path(name: str) -> Path | None:
-    """The path that `name` is; None for a name of data, which has no folder and no usual suffix."""
+    """The path that `name` is; None for a name of data, which has no folder and no known suffix."""
     suffixes = (".txt", ".gz", ".zip", ".pdf", *TABLES, *READERS)
     is_path = os.sep in name or name.lower().endswith(suffixes)
     return Path(os.path.expanduser(name)) if is_path else None
 
 
 def existing_path(name: str) -> Path | None:
-    """The file or folder `name`, if there is one; after the data's names, for it may be another's
-    of the same name."""
+    """The file or folder `name`, if it exists; asked last, for data may have the same name."""
     return Path(name) if os.path.exists(name) else None
 
 
 def files_by_name(folder: Path, *patterns: str) -> dict[str, Path]:
-    """Files by their names without .gz and suffix.
-
-    Args:
-        folder: The data folder.
-        *patterns: Such as "corpus/*.txt.gz"; later ones come before earlier ones.
-
-    Raises:
-        DataError: For a folder that may not be read.
-    """
-    paths = [path for pattern in patterns for path in files_in(folder / pattern)]
+    """Files by their names without .gz and suffix; those of later patterns come first."""
+    paths = [path for pattern in patterns for path in list_files(folder / pattern)]
     return {path.name.removesuffix(".gz").rpartition(".")[0]: path for path in paths}
 
 
-def files_in(pattern: Path) -> list[Path]:
-    """Files of a folder, such as `corpus/*.txt.gz`, sorted; none where there is no folder.
-
-    Raises:
-        DataError: For a folder that may not be read.
-    """
-    names = _listed(pattern.parent) or []
+def list_files(pattern: Path) -> list[Path]:
+    """Files of a folder, such as `corpus/*.txt.gz`, sorted; none where there is no folder."""
+    names = _list_folder(pattern.parent) or []
     return [pattern.parent / name for name in sorted(fnmatch.filter(names, pattern.name))]
 
 
-def _listed(folder: Path) -> list[str] | None:
+def _list_folder(folder: Path) -> list[str] | None:
     """Names of a folder's files; None where there is no folder."""
     try:
         return os.listdir(folder)
@@ -183,34 +135,26 @@ def find_file(
     name: str,
     folder: str | Path | None,
     *patterns: str,
-    what: str = "corpus",
+    kind: str = "corpus",
     also: Sequence[str] = (),
 ) -> Path:
-    """The file that a user's name stands for: a path, or a file of the data folder.
+    """Find the file that a user's name stands for: a path, or a file of the data folder.
 
-    Args:
-        name: A path, or a name as in `files_by_name`.
-        folder: A data folder; None: the variable CSELAB_DATA.
-        *patterns: As in `files_by_name`.
-        what: What the file is, for the message.
-        also: Other valid names, for the message.
-
-    Raises:
-        DataError: With the nearest name, for an unknown one.
+    `kind` of file and `also`, other valid names, are for the error's message.
     """
     if path := user_path(name):
         return path
-    where = data_folder(folder)
-    files = files_by_name(where, *patterns) if where else {}
+    root = data_folder(folder)
+    files = files_by_name(root, *patterns) if root else {}
     if path := files.get(name) or existing_path(name):
         return path
-    if where is None:
+    if root is None:
         raise DataError(
-            f"{what} {name!r} is looked for in the data folder; set data_dir or CSELAB_DATA to one "
+            f"{kind} {name!r} is looked for in the data folder; set data_dir or CSELAB_DATA to one "
             f"with {patterns[0].replace('*', '<name>')}, or give "
-            f"{''.join(f'{x!r} or ' for x in also)}the path of a file"
+            f"{' or '.join([*map(repr, also), 'the path of a file'])}"
         )
-    raise DataError(f"no {what} {name!r} in {where}; {suggest(name, [*files, *also])}")
+    raise DataError(f"no {kind} {name!r} in {root}; {suggest(name, [*files, *also])}")
 
 
 def read_lines(path: str | Path) -> Iterator[str]:
@@ -224,32 +168,29 @@ def read_lines(path: str | Path) -> Iterator[str]:
     """
     path, number = Path(path), 0
     try:
-        with _opened(path) as file:
+        with _open_lines(path) as file:
             for number, line in enumerate(file, 1):
                 if b"\0" in line:
                     raise DataError(
-                        f"{path}, line {number}: a NUL byte, so this is no UTF-8 text; convert "
-                        "UTF-16 or UTF-32 with iconv, or give another file"
+                        f"{path}, line {number}: a NUL byte, so no UTF-8; convert UTF-16 with iconv"
                     )
                 if number == 1 and b"\r" in line.rstrip() and not line.endswith(b"\n"):
                     raise DataError(
-                        f"{path}: lines end with a carriage return alone; save it with line feeds, "
-                        "e.g. with mac2unix"
+                        f"{path}: lines end with a carriage return alone; save it with line feeds"
                     )
                 # Excel begins a UTF-8 file with a byte order mark
                 yield line.decode("utf-8-sig" if number == 1 else "utf-8").rstrip("\r\n")
-    except FileNotFoundError:
-        raise DataError(f"no file {path}; {LAYOUT}") from None
     except UnicodeDecodeError as error:
         byte = error.object[error.start]
         raise DataError(
-            f"{path}, line {number}: not UTF-8 (byte 0x{byte:02x}); convert the file, e.g. with "
-            "iconv"
+            f"{path}, line {number}: not UTF-8 (byte 0x{byte:02x}); convert it, e.g. with iconv"
         ) from None
     except (EOFError, gzip.BadGzipFile, zlib.error) as error:
         raise DataError(
             f"{path} is truncated or damaged after line {number} ({error}); copy it again"
         ) from None
+    except FileNotFoundError:
+        raise DataError(f"no file {path}; {LAYOUT}") from None
     except IsADirectoryError:
         raise DataError(f"{path} is a folder; give the path of a file in it") from None
     except PermissionError:
@@ -263,12 +204,8 @@ def _no_permission(path: Path) -> str:
 
 
 @contextmanager
-def _opened(path: Path) -> Iterator[Iterable[bytes]]:
-    """The file's lines, decompressed.
-
-    Raises:
-        DataError: For a file that is no text, with what it is and how it becomes one.
-    """
+def _open_lines(path: Path) -> Iterator[Iterable[bytes]]:
+    """The file's lines, decompressed."""
     with path.open("rb") as file:
         _refuse_other_formats(path, file.peek(64))
         if path.suffix.lower() == ".gz" or file.peek(2).startswith(b"\x1f\x8b"):
@@ -286,7 +223,7 @@ def _refuse_other_formats(path: Path, head: bytes) -> None:
         )
     starts = head, head[:64].lower()
     kinds = [kind for start, kind in KINDS.items() if any(x.startswith(start) for x in starts)]
-    suffix = suffix_of(path)
+    suffix = file_suffix(path)
     if kinds or suffix in READERS:
         reader = f" (pandas.{READERS[suffix]} and to_csv)" if suffix in READERS else ""
         raise DataError(
@@ -301,52 +238,51 @@ def read_table(path: str | Path, columns: Sequence[str]) -> Iterator[tuple[int, 
     The first line names the columns and shows what separates them: a tab, without quoting (quote
     marks are part of the text), or a comma or semicolon, quoted as the csv module does.
 
-    Args:
-        path: The file.
-        columns: Columns that it must have.
-
     Raises:
         DataError: For a missing or doubled column, and a row with other cells than the header.
     """
     lines = read_lines(path)
     first = next(lines, "")
     mark = next((mark for mark in "\t,;" if mark in first), "\t")
-    whole = itertools.chain([first], lines)
-    reader = None
+    whole, reader = itertools.chain([first], lines), None
     if mark != "\t":
         reader = csv.reader((line + "\n" for line in whole), delimiter=mark, strict=True)
     rows = reader or (line.split("\t") for line in whole)
     try:
         header = [name.strip() for name in next(rows)]
-        _check_header(path, header, columns)
+        for name in columns:
+            if name not in header:
+                raise DataError(
+                    f"{path}: no column {name!r}; its first line must name {', '.join(columns)}, "
+                    "with tabs or commas between"
+                )
+        if len(set(header)) < len(header):
+            name = max(header, key=header.count)
+            raise DataError(f"{path}: the column {name!r} is named twice; name each column once")
         for number, row in enumerate(rows, 2):
             if not "".join(row).strip():
                 continue
             number = reader.line_num if reader else number
             if len(row) != len(header):
-                way = "write all of them, with nothing in those that are empty"
+                hint = "write all of them, with nothing in those that are empty"
                 if len(row) > len(header):
-                    way = "a tab inside a text must become a space"
-                    way = f"a text with {mark!r} inside needs quote marks" if reader else way
+                    hint = "a tab inside a text must become a space"
+                    hint = f"a text with {mark!r} inside needs quote marks" if reader else hint
                 raise DataError(
                     f"{path}, line {number}: {len(row)} cells, expected {len(header)} as in the "
-                    f"header; {way}"
+                    f"header; {hint}"
                 )
             yield number, dict(zip(header, row, strict=True))
     except csv.Error as error:
-        line = reader.line_num if reader else 0
         raise DataError(
-            f"{path}, line {line}: {error}; a text with quote marks needs them around it, too, and "
-            "those inside doubled"
+            f"{path}, line {reader.line_num if reader else 0}: {error}; put quote marks around a "
+            "text with quote marks, and double those inside"
         ) from None
 
 
-def _check_header(path: str | Path, header: list[str], columns: Sequence[str]) -> None:
-    for name in columns:
-        if name not in header:
-            raise DataError(
-                f"{path}: no column {name!r}; its first line must name {', '.join(columns)}, with "
-                "tabs or commas between"
-            )
-    if doubled := [name for name in header if header.count(name) > 1]:
-        raise DataError(f"{path}: the column {doubled[0]!r} is named twice; name each column once")
+def check_count(path: str | Path, rows: int, official: int, unit: str = "rows") -> None:
+    """Raise DataError for other than the official number of rows."""
+    if rows != official:
+        raise DataError(
+            f"{path} has {rows} {unit}, officially it has {official}; get the official file"
+        )

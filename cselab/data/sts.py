@@ -16,9 +16,10 @@ from cselab.data.hub import hub_dataset, hub_file
 from cselab.data.sources import (
     LAYOUT,
     Source,
+    check_count,
     data_folder,
     existing_path,
-    name_of,
+    parse_name,
     read_table,
     user_path,
 )
@@ -30,28 +31,18 @@ STS7 = (*YEARLY, "STSBenchmark", "SICK-R")
 
 STSB_LANGUAGES = ("de", "es", "fr", "it", "ja", "nl", "pl", "pt", "ru", "zh")
 STS17_PAIRS = (
-    "ar-ar",
-    "en-ar",
-    "es-es",
-    "es-en",
-    "en-en",
-    "en-tr",
-    "en-de",
-    "fr-en",
-    "it-en",
-    "nl-en",
-    "es-en-wmt",
+    *("ar-ar", "en-ar", "es-es", "es-en", "en-en", "en-tr"),
+    *("en-de", "fr-en", "it-en", "nl-en", "es-en-wmt"),
 )
-MULTILINGUAL = (
-    *(f"STSBenchmark-{x}" for x in STSB_LANGUAGES),
-    *(f"STS17-{x}" for x in STS17_PAIRS),
-)
+_TRANSLATED = {f"STSBenchmark-{x}": f"stsb-{x}" for x in STSB_LANGUAGES}
+_SEMEVAL17 = {f"STS17-{x}": f"sts17-{x}" for x in STS17_PAIRS}
+MULTILINGUAL = (*_TRANSLATED, *_SEMEVAL17)
 """STS-B translated into ten languages, and the language pairs of SemEval 2017; files in
 `sts-multilingual/` of a data folder."""
 
 STEMS = {
-    **{f"STSBenchmark-{x}": f"stsb-{x}" for x in STSB_LANGUAGES},
-    **{f"STS17-{x}": f"sts17-{x}" for x in STS17_PAIRS},
+    **_TRANSLATED,
+    **_SEMEVAL17,
     **{task: task.lower() for task in YEARLY},
     "STSBenchmark": "stsb",
     "SICK-R": "sickr",
@@ -64,8 +55,8 @@ _COUNTS = {
     "STS16": {"test": 1186},
     "STSBenchmark": {"train": 5749, "dev": 1500, "test": 1379},
     "SICK-R": {"train": 4500, "dev": 500, "test": 4927, "all": 9927},
-    **{f"STSBenchmark-{x}": {"test": 1379} for x in STSB_LANGUAGES},
-    **{f"STS17-{x}": {"test": 250} for x in STS17_PAIRS},
+    **{task: {"test": 1379} for task in _TRANSLATED},
+    **{task: {"test": 250} for task in _SEMEVAL17},
 }
 """Official numbers of pairs."""
 
@@ -85,13 +76,9 @@ class StsData:
     r"""Pairs of one task and split.
 
     Attributes:
-        task: Name of the task.
         split: "train", "dev", "test" or "all".
-        sentences1: n strings.
-        sentences2: n strings.
         scores: Gold ratings, (n,) float64, 0..5 (SICK-R 1..5), or 0..1 in a user's file.
         subsets: The part of the task that each pair comes from; None if it has no parts.
-        source: Where the pairs come from.
 
     Examples:
         >>> from cselab.data import load_sts
@@ -117,8 +104,8 @@ class StsData:
 
     def subsample(self: Data, most: int) -> Data:
         """At most `most` pairs, evenly spread over the split, in their order."""
-        places = np.linspace(0, len(self) - 1, min(most, len(self)))
-        return self.rows(np.unique(places.round().astype(int)))
+        kept = np.linspace(0, len(self) - 1, min(most, len(self)))
+        return self.rows(np.unique(kept.round().astype(int)))
 
     def rows(self: Data, kept: np.ndarray) -> Data:
         """The pairs with these row numbers."""
@@ -158,17 +145,7 @@ class StsData:
 
 
 def rating_scale(ratings: Any) -> float:
-    """The highest possible rating: 1 where none of `ratings` is above it, else 5.
-
-    Args:
-        ratings: An array or tensor, (n,).
-
-    Examples:
-        >>> import numpy as np
-        >>> from cselab.data.sts import rating_scale
-        >>> rating_scale(np.array([0.0, 0.4, 1.0])), rating_scale(np.array([1.0, 4.2]))
-        (1.0, 5.0)
-    """
+    """The highest possible rating: 1 if none of `ratings`, (n,), is above it, else 5."""
     return 1.0 if len(ratings) and ratings.max() <= 1 else 5.0
 
 
@@ -194,9 +171,6 @@ def load_sts(
             SICK-R as "all"; for SICK-R "test", the SentEval archive of SimCSE's authors, which the
             papers use.
 
-    Returns:
-        The pairs.
-
     Raises:
         DataError: For an unknown task, split or text, a file that is missing, damaged or malformed,
             a wrong number of pairs, and a task that neither the hub nor its cache has.
@@ -207,7 +181,7 @@ def load_sts(
         >>> len(data), float(data.scores.min()), float(data.scores.max())
         (1500, 0.0, 5.0)
     """
-    task, split = name_of(task), name_of(split)
+    task, split = parse_name(task), parse_name(split)
     if task == "Synthetic":
         return _synthetic(split)
     if task not in _COUNTS and (path := user_path(task) or existing_path(task)):
@@ -228,8 +202,7 @@ def _user_pairs(path: Path, split: str) -> StsData:
         raise DataError(f"{path} has {len(columns.scores)} pairs; a correlation needs at least 3")
     if len(set(columns.scores)) < 2:
         raise DataError(
-            f"{path}: all {len(columns.scores)} pairs have the score {columns.scores[0]:g}; a "
-            "correlation needs at least 2 different scores"
+            f"{path}: all pairs have the score {columns.scores[0]:g}; a correlation needs several"
         )
     return _sts_data(path.name.split(".")[0], split, columns, Source("folder", str(path)))
 
@@ -242,12 +215,12 @@ class _Columns(NamedTuple):
 
 
 def _find(
-    task: str, split: str, text: str, where: Path | None, hub: bool
+    task: str, split: str, text: str, root: Path | None, hub: bool
 ) -> tuple[_Columns, Source]:
     """Read the folder if it has the files, else the hub; raise DataError without either."""
     parts = ("train", "dev", "test") if split == "all" else (split,)
     raw = "sts-multilingual" if task in MULTILINGUAL else "sts"
-    base = where / (raw if text == "raw" else "sts-senteval") if where else None
+    base = root / (raw if text == "raw" else "sts-senteval") if root else None
     files = {part: base / f"{STEMS[task]}-{part}.tsv.gz" for part in parts} if base else {}
     sick_on_hub = task != "SICK-R" or split in ("test", "all")
     on_hub = text == "raw" and task not in MULTILINGUAL and sick_on_hub
@@ -257,26 +230,20 @@ def _find(
         else:
             name = f"mteb/{'stsbenchmark' if task == 'STSBenchmark' else STEMS[task]}-sts"
             fetched = _fetch(name, {"dev": "validation", "all": "test"}.get(split, split))
-        return _check_count(fetched, task, split, name), Source("hub", name)
+        return _checked(fetched, task, split, name), Source("hub", name)
     if base is None:
         hint = "" if on_hub else " (the hub has no such copy)"
         raise DataError(
             f"no source for {task} {split}{hint}; set data_dir or CSELAB_DATA ({LAYOUT}), or use "
             "task 'Synthetic'"
         )
-    read = [_check_count(_read(path), task, part, path) for part, path in files.items()]
+    read = [_checked(_read(path), task, part, path) for part, path in files.items()]
     joined = _Columns(*(list(itertools.chain(*column)) for column in zip(*read, strict=True)))
     return joined, Source("folder", str(base))
 
 
-def _check_count(columns: _Columns, task: str, split: str, where: str | Path) -> _Columns:
-    """Return the columns if they have the official number of pairs; else raise DataError."""
-    pairs, official = len(columns.scores), _COUNTS[task][split]
-    if pairs != official:
-        raise DataError(
-            f"{where} has {pairs} pairs, {task} {split} officially has {official}; get the "
-            "official file"
-        )
+def _checked(columns: _Columns, task: str, split: str, path: str | Path) -> _Columns:
+    check_count(path, len(columns.scores), _COUNTS[task][split], "pairs")
     return columns
 
 
@@ -315,11 +282,8 @@ def _fetch(name: str, split: str) -> _Columns:
 
 @functools.cache
 def _sick_test() -> _Columns:
-    """SICK's 4,927 test pairs, from SimCSE's archive of SentEval's data.
-
-    https://github.com/princeton-nlp/SimCSE
-    """
-    archive, where = hub_file(*SENTEVAL), "/".join(SENTEVAL)
+    """SICK's 4,927 test pairs, of https://github.com/princeton-nlp/SimCSE's archive of SentEval."""
+    archive = hub_file(*SENTEVAL)
     try:
         with tarfile.open(archive) as tar:
             names = (name for name in tar.getnames() if name.endswith(SICK_TEST))
@@ -332,7 +296,7 @@ def _sick_test() -> _Columns:
         columns = [(row[a], row[b], float(row[score]), "") for row in rows]
     except (tarfile.TarError, OSError, EOFError, StopIteration, ValueError, IndexError) as error:
         raise DataError(
-            f"{where} holds no readable {SICK_TEST} ({error}); fetch it again"
+            f"{archive} has no readable {SICK_TEST} ({error}); fetch it again"
         ) from None
     return _Columns(*map(list, zip(*columns, strict=True)))
 
@@ -342,9 +306,7 @@ def _synthetic(split: str) -> StsData:
         raise DataError(f"Synthetic has no split {split!r}; valid: dev, test")
     from cselab.data.synthetic import sts_pairs
 
-    pairs = sts_pairs(split)
-    names = ("sentence1", "sentence2", "score", "tag")
-    columns = _Columns(*([getattr(pair, name) for pair in pairs] for name in names))
+    columns = _Columns(*map(list, zip(*sts_pairs(split), strict=True)))
     return _sts_data("Synthetic", split, columns, Source("embedded", "synthetic STS"))
 
 

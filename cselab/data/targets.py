@@ -8,46 +8,35 @@ import datasets
 import numpy as np
 import pyarrow as pa
 
-from cselab.data.corpus import Corpus, kept_arrow, write_arrow
+from cselab.data.corpus import Corpus, reuse_arrow, write_arrow
 from cselab.errors import DataError
 
 
 def with_targets(
     rows: datasets.Dataset, corpus: Corpus, encode: Callable[[list[str]], Any], path: str | Path
 ) -> datasets.Dataset:
-    """Add a column `target` to the rows: the (d,) float32 vector that `encode` returns.
-
-    The vectors are written in chunks, so that the memory does not depend on the number of
-    sentences.
+    """Add a column `target` to the tokens of a corpus: (d,) float32 per sentence, memory-mapped.
 
     Args:
-        rows: The tokens of the sentences of `corpus`.
-        corpus: The sentences.
-        encode: The teacher, a function from n sentences to (n, d).
-        path: The Arrow file of the vectors, 4 d bytes per sentence; written if it does not exist
-            or is damaged.
-
-    Returns:
-        The rows with the column, memory-mapped.
+        encode: The teacher, a function from n sentences to (n, d); it is called on chunks.
+        path: The Arrow file of the vectors, 4 d bytes per sentence; written unless it is whole.
 
     Raises:
         DataError: If there are not as many rows as sentences, or as vectors in an existing file.
     """
     if len(rows) != len(corpus):
         raise DataError(
-            f"{len(rows)} rows are not the tokens of {len(corpus)} sentences; tokenize the same "
-            "corpus"
+            f"{len(rows)} rows are not the tokens of {len(corpus)} sentences; tokenize them again"
         )
     path, schema = Path(path), pa.schema([("target", pa.list_(pa.float32()))])
 
     def vectors(chunk: list[str]) -> list[list]:
         return [list(np.asarray(encode(chunk), dtype=np.float32))]
 
-    kept_arrow(path, lambda: write_arrow(path, schema, corpus, vectors))
+    reuse_arrow(path, lambda: write_arrow(path, schema, corpus, vectors))
     targets = datasets.Dataset.from_file(str(path))
     if len(targets) != len(rows):
         raise DataError(
-            f"{path} has {len(targets)} vectors for {len(rows)} sentences; remove it to compute "
-            "them anew"
+            f"{path} has {len(targets)} vectors for {len(rows)} sentences; remove it to try again"
         )
     return datasets.concatenate_datasets([rows, targets], axis=1)

@@ -69,12 +69,6 @@ def next_sentence_pairs(
     Devlin et al. 2019, https://arxiv.org/abs/1810.04805, section 3.1, task 2. In every second pair,
     the second sentence is a random one of the text.
 
-    Args:
-        rows: The tokenised text, in its order.
-        pairs: Number of pairs, B.
-        pad: Id of the padding token.
-        random: What the sentences are drawn from.
-
     Returns:
         Ids `[CLS] a [SEP] b [SEP]`, (B, L); segments, 0 for a and 1 for b, (B, L); and labels, 0 if
         b follows a, (B,).

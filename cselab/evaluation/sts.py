@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import scipy
 
-from cselab.data.sources import names_of
+from cselab.data.sources import parse_names
 from cselab.data.sts import STS7, YEARLY, StsData, load_sts
 from cselab.errors import DataError
 
@@ -169,7 +169,7 @@ def evaluate_sts(
         >>> len(report.tasks["Synthetic"].data), sorted(report.scores)
         (1500, ['Synthetic'])
     """
-    tasks = names_of(tasks)
+    tasks = parse_names(tasks)
     splits = dict.fromkeys(tasks, split if isinstance(split, str) else "test")
     if not isinstance(split, str):
         splits |= {str(task): name for task, name in split.items()}

@@ -19,9 +19,8 @@ import torch
 from filelock import FileLock, Timeout
 from transformers.utils import logging as transformers_logging
 
-from cselab.data.config import DataConfig
+from cselab.data.settings import DataConfig, RoundTrips
 from cselab.data.sources import read_lines
-from cselab.data.translation.config import RoundTrips
 from cselab.data.translation.pivot import LexicalPivot
 from cselab.data.translation.round_trip import SAMPLE, RoundTrip
 from cselab.data.translation.translators import PreparedTrips, RoundTripTranslator, open_translator

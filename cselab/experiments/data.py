@@ -9,7 +9,6 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from cselab.data.config import DataConfig
 from cselab.data.corpus import Corpus, load_corpus
 from cselab.data.fingerprints import folder_hash
 from cselab.data.hub import model_folder
@@ -19,6 +18,7 @@ from cselab.data.nli import (
     load_nli_triplets,
     load_simcse_triplets,
 )
+from cselab.data.settings import DataConfig
 from cselab.data.sources import data_folder
 from cselab.data.sts import STS7, StsData, load_sts
 from cselab.data.synthetic.sets import Triplet, triplets

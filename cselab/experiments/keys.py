@@ -4,7 +4,7 @@ import hashlib
 import json
 from typing import Any
 
-from cselab.data.translation.config import RoundTrips
+from cselab.data.settings import RoundTrips
 from cselab.data.translation.round_trip import RoundTrip
 from cselab.experiments.cache import Cache
 from cselab.experiments.code import code_of, code_of_modules

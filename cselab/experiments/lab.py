@@ -14,8 +14,8 @@ import torch
 from filelock import FileLock
 
 from cselab.data.batching import BucketedBatchSampler, ViewCollator
-from cselab.data.progress import progress_bar
-from cselab.data.translation.config import RoundTrips
+from cselab.data.progress_bar import progress_bar
+from cselab.data.settings import RoundTrips
 from cselab.errors import SettingsError
 from cselab.evaluation import StsReport
 from cselab.experiments.cache import Cache, quiet_libraries

@@ -10,8 +10,7 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from cselab.config import PROFILE_NAMES
-from cselab.data.config import DataConfig
-from cselab.data.translation.config import RoundTrips
+from cselab.data.settings import DataConfig, RoundTrips
 from cselab.methods import MethodConfig
 
 

@@ -9,7 +9,7 @@ from transformers import PreTrainedTokenizerBase
 
 from cselab.data.corpus import Corpus, load_corpus, tokenize_corpus
 from cselab.data.nli import Triplet, tokenize_triplets
-from cselab.data.translation.config import Mode
+from cselab.data.settings import Mode
 from cselab.models.prompts import fill_prompt
 
 Widen = Callable[[datasets.Dataset, Corpus], datasets.Dataset]

@@ -11,7 +11,7 @@ from pydantic import Field, ValidationError
 
 from cselab import config
 from cselab.config import Config, explained
-from cselab.data.config import DataConfig
+from cselab.data.settings import DataConfig
 from cselab.data.sources import embedded_dir
 from cselab.errors import SettingsError, nearest, suggest
 from cselab.experiments.profiles import PROFILES, Profile

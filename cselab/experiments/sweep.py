@@ -19,8 +19,8 @@ from typing import NamedTuple
 from distributed import Client, Future, as_completed
 
 from cselab.config import read_value
-from cselab.data.config import DataConfig
 from cselab.data.fingerprints import folder_hash
+from cselab.data.settings import DataConfig
 from cselab.data.sources import data_folder
 from cselab.data.transfer import TRANSFER7, load_transfer
 from cselab.errors import CselabError

@@ -14,7 +14,7 @@ from pydantic import (
 )
 
 from cselab.config import Config, Path, shared
-from cselab.data.translation.config import RoundTrips
+from cselab.data.settings import RoundTrips
 from cselab.errors import SettingsError, suggest
 from cselab.methods import registry
 from cselab.methods.terms import TermConfig, Terms, read_terms, with_hyperparameters

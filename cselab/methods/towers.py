@@ -1,6 +1,6 @@
 """Stage 1 of the twins: the two towers that TNCSE, JTCSE and their ensembles start from."""
 
-from cselab.data.translation.config import RoundTrips
+from cselab.data.settings import RoundTrips
 from cselab.methods.config import Schedule
 from cselab.methods.simcse import SimCSE
 

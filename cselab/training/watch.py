@@ -16,7 +16,7 @@ from torch.utils.flop_counter import FlopCounterMode, sdpa_flop_count
 from transformers import TrainerCallback
 
 from cselab.data.batching import ViewCollator
-from cselab.data.progress import progress_bar
+from cselab.data.progress_bar import progress_bar
 from cselab.errors import DivergenceError
 from cselab.evaluation import alignment, uniformity
 from cselab.methods import Batch, Method

@@ -40,16 +40,13 @@ def batch(word_tokenizer):
 
 
 def rows(batch):
-    return [
-        ids[seen.bool()].tolist()
-        for ids, seen in zip(batch["input_ids"], batch["attention_mask"], strict=True)
-    ]
+    pairs = zip(batch["input_ids"], batch["attention_mask"], strict=True)
+    return [ids[seen.bool()].tolist() for ids, seen in pairs]
 
 
 @pytest.mark.parametrize("name", sorted(VIEWS))
 def test_a_view_keeps_the_frame_of_its_texts(name, batch, tokens, word_tokenizer):
-    """Prevents a moved [CLS], a lost [SEP], words in the padding, a text that is gone, and a batch
-    changed under its owner."""
+    """Prevents a moved [CLS], words in the padding, and a batch changed under its owner."""
     before = {key: value.clone() for key, value in batch.items()}
     torch.manual_seed(0)
     for _ in range(20):
@@ -77,8 +74,7 @@ def test_shuffling_keeps_the_words_and_moves_them(batch, tokens):
 
 
 def test_repetition_is_of_words_in_place_and_uniform_in_number(batch, tokens):
-    """Prevents repeated frames, words that move, and a count that always is the largest
-    (ESimCSE)."""
+    """Prevents words that move, and a count that always is the largest (ESimCSE)."""
     torch.manual_seed(0)
     plain, counts = rows(batch)[2], Counter()
     for _ in range(600):
@@ -118,21 +114,17 @@ def test_a_span_is_one_run_and_may_be_anywhere(batch, tokens):
 
 def test_negation_follows_the_verb_or_comes_first(batch, tokens, word_tokenizer):
     """Prevents a soft negative that says the same, and "not" in the middle of a phrase."""
-    said = [
-        word_tokenizer.decode(row, skip_special_tokens=False)
-        for row in rows(VIEWS["negate"](batch, tokens))
-    ]
-    assert said[0] == "[CLS] a man is not playing guitar . [SEP]"
-    assert said[2].startswith("[CLS] the big red ball was not under")
-    assert said[1].endswith("the dog [SEP]")
-    assert " not " in said[1]
+    texts = word_tokenizer.batch_decode(rows(VIEWS["negate"](batch, tokens)))
+    assert texts[0] == "[CLS] a man is not playing guitar . [SEP]"
+    assert texts[2].startswith("[CLS] the big red ball was not under")
+    assert texts[1].endswith("the dog [SEP]")
+    assert " not " in texts[1]
 
 
 def test_a_prompt_stands_inside_cls_and_sep(batch, tokens):
     """Prevents a prompt before [CLS], after [SEP], or in the padding."""
-    for plain, framed in zip(
-        rows(batch), rows(wrap_in_prompt(batch, tokens, [9, 8], [7])), strict=True
-    ):
+    framed_rows = rows(wrap_in_prompt(batch, tokens, [9, 8], [7]))
+    for plain, framed in zip(rows(batch), framed_rows, strict=True):
         assert framed == [plain[0], 9, 8, *plain[1:-1], 7, plain[-1]]
 
 
@@ -147,22 +139,16 @@ def test_each_view_has_its_own_function(batch, tokens):
     assert torch.equal(seen["text_hash"], torch.arange(4))
 
 
-def test_a_wrong_view_is_named_before_anything_is_loaded():
-    """Prevents three functions on two views from cutting the batch at the wrong rows."""
+def test_wrong_views_are_refused_before_anything_is_loaded(word_tokenizer):
+    """Prevents a batch cut at the wrong rows, and masks that are None in the middle of training."""
     assert check_view_names((), 2) == ()
     with pytest.raises(SettingsError, match="unknown view 'shufle'.*'shuffle'"):
         check_view_names(("same", "shufle"), 2)
-    with pytest.raises(SettingsError, match="3 names .* for 2 views; give one for each"):
+    with pytest.raises(SettingsError, match="3 names for 2 views; give one for each"):
         check_view_names(("same", "same", "same"), 2)
-
-
-def test_a_tokenizer_without_a_mask_is_refused(word_tokenizer):
-    """Prevents masked words that are None, found in the middle of training."""
-    unmasked = PreTrainedTokenizerFast(
-        tokenizer_object=word_tokenizer.backend_tokenizer, pad_token="[PAD]"
-    )
+    backend = word_tokenizer.backend_tokenizer
     with pytest.raises(DataError, match="a padding and a mask token"):
-        Tokens.of(unmasked)
+        Tokens.of(PreTrainedTokenizerFast(tokenizer_object=backend, pad_token="[PAD]"))
 
 
 @settings(max_examples=60, deadline=None)
@@ -176,11 +162,8 @@ def test_views_take_texts_of_any_length(lengths, name, seed):
     tokens = Tokens(0, 4, frozenset({0, 1, 2, 3, 4}), frozenset({9}), (8,), (7, 7))
     width = max(lengths) + 2
     ids = torch.tensor([[2, *range(9, 9 + n), 3, *[0] * (width - n - 2)] for n in lengths])
-    batch = {
-        "input_ids": ids,
-        "attention_mask": (torch.arange(width) < torch.tensor(lengths)[:, None] + 2).long(),
-    }
+    mask = (torch.arange(width) < torch.tensor(lengths)[:, None] + 2).long()
     torch.manual_seed(seed)
-    view = VIEWS[name](batch, tokens)
+    view = VIEWS[name]({"input_ids": ids, "attention_mask": mask}, tokens)
     assert len(view["input_ids"]) == len(lengths)
     assert (view["input_ids"][:, 0] == 2).all()

@@ -45,11 +45,7 @@ def test_the_authors_files_are_read_as_they_are(folder):
     assert data.scores.tolist() == [5, 1, 2]
     assert data.source.kind == "folder"
     assert load_csts("train", folder=folder).scores.tolist() == [5, 1, 2]
-
-
-def test_hidden_ratings_are_no_ratings(folder):
-    """Prevents the -1 of the test file from being ranked below 1."""
-    assert np.isnan(load_csts("test", folder=folder).scores).all()
+    assert np.isnan(load_csts("test", folder=folder).scores).all()  # whose ratings are -1
 
 
 def test_rows_keep_their_conditions_and_the_fingerprint_reads_them(folder):
@@ -65,22 +61,19 @@ def test_rows_keep_their_conditions_and_the_fingerprint_reads_them(folder):
 
 def test_bad_files_are_refused_with_their_row(folder):
     """Prevents a truncated download, other columns, and a rating off the scale from scoring."""
-    path = folder / "csts" / NAMES["dev"]
-    for rows, message in [
-        (ROWS[:2], "has 2 rows, C-STS dev officially has 3"),
-        ([*ROWS[:2], (*ROWS[2][:3], "6")], "row 3: label '6' is not a number from 1 to 5"),
-        ([*ROWS[:2], (*ROWS[2][:3], "high")], "row 3: label 'high' is not a number"),
-        ([ROWS[0][:2], *ROWS[1:]], "row 1: a cell is missing"),
+    path, header = folder / "csts" / NAMES["dev"], ",".join(csts.COLUMNS)
+    good = f"{header}\na,b,c,1\n"
+    for text, message in [
+        (good, "has 1 rows, officially it has 3"),
+        (f"{good}a,b,c,6\n", "line 3: label '6' is not a number from 1 to 5"),
+        (f"{good}a,b,c,high\n", "line 3: label 'high' is not a number"),
+        (f"{good}a,b\n", "line 3: 2 cells, expected 4"),
+        (good.replace("condition", "aspect"), "no column 'condition'"),
+        (f'{good}"An open quote,b,c,1\n', "csts_validation.csv, line 3: "),
     ]:
-        write(path, rows)
+        path.write_text(text)
         with pytest.raises(DataError, match=message):
             load_csts("dev", folder=folder)
-    write(path, ROWS, header=("sentence1", "sentence2", "aspect", "label"))
-    with pytest.raises(DataError, match="no column 'condition'"):
-        load_csts("dev", folder=folder)
-    path.write_text('sentence1,sentence2,condition,label\n"An open quote,b,c,1\n')
-    with pytest.raises(DataError, match="csts_validation.csv, line 2: .*get the authors' file"):
-        load_csts("dev", folder=folder)
     path.unlink()
     with pytest.raises(DataError, match="no file .*csts_validation.csv"):
         load_csts("dev", folder=folder)
@@ -89,16 +82,14 @@ def test_bad_files_are_refused_with_their_row(folder):
 
 
 def test_without_a_source_the_pairs_are_synthetic_and_say_so(tmp_path):
-    """Prevents synthetic scores from being taken for C-STS, and a split that shares sentences with
-    another, with the synthetic STS."""
+    """Prevents synthetic scores taken for C-STS, and splits that share sentences."""
     texts = []
     for split in ("dev", "test"):
         data = load_csts(split, folder=tmp_path)
         assert (data.task, data.source.kind, len(data)) == ("Synthetic C-STS", "embedded", 600)
         texts.append({*data.sentences1, *data.sentences2})
-    texts += [
-        {*d.sentences1, *d.sentences2} for d in (load_sts("Synthetic", s) for s in ("dev", "test"))
-    ]
+    for data in (load_sts("Synthetic", split) for split in ("dev", "test")):
+        texts.append({*data.sentences1, *data.sentences2})
     assert len(set.union(*texts)) == sum(map(len, texts))
     with pytest.raises(DataError, match="synthetic C-STS has no split 'train'"):
         load_csts("train", folder=tmp_path)

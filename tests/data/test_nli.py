@@ -26,85 +26,67 @@ def write(folder, name, rows):
 
 
 def test_a_premise_needs_an_entailed_and_a_contradicted_sentence(tmp_path):
-    """Prevents a neutral hypothesis as a negative, and a premise whose halves stand in two files
-    from being lost."""
+    """Prevents a neutral hypothesis as a negative, and a lost premise of two files."""
     write(tmp_path, "one", ROWS)
     write(tmp_path, "two", [ROWS[0], "Two boys.\tNobody.\tcontradiction"])
     assert load_nli_triplets(["one"], folder=tmp_path) == [
         Triplet("A dog runs.", "An animal runs.", "A cat runs.")
     ]
     (tmp_path / "own.csv").write_text("\n".join(ROWS).replace("\t", ",") + "\n\n")
-    for own in ("one", tmp_path / "own.csv", [str(tmp_path / "own.csv")]):
-        assert load_nli_triplets(own, folder=tmp_path) == load_nli_triplets(
-            ["one"], folder=tmp_path
-        )
-    assert load_nli_triplets(["one", "two"], folder=tmp_path)[1] == Triplet(
-        "Two boys.", "Two people.", "Nobody."
-    )
+    one = load_nli_triplets(["one"], folder=tmp_path)
+    for name in ("one", tmp_path / "own.csv", [str(tmp_path / "own.csv")]):
+        assert load_nli_triplets(name, folder=tmp_path) == one
+    both = load_nli_triplets(["one", "two"], folder=tmp_path)
+    assert both[1] == Triplet("Two boys.", "Two people.", "Nobody.")
 
 
 @pytest.mark.parametrize(
-    ("names", "rows", "message"),
+    ("name", "rows", "message"),
     [
-        (["won"], ROWS, "no NLI file 'won' .* did you mean 'one'"),
-        (
-            ["one"],
-            [*ROWS, "only two\tcells"],
-            "line 8: 2 cells, expected 3 as in the header",
-        ),
-        (["one"], ROWS[1:], "no column 'premise'; its first line must name premise, hyp"),
-        (["one"], ROWS[:3], "no premise in one has both"),
+        ("won", ROWS, "no NLI file 'won' .* did you mean 'one'"),
+        ("one", [*ROWS, "only two\tcells"], "line 8: 2 cells, expected 3 as in the header"),
+        ("one", ROWS[1:], "no column 'premise'; its first line must name premise, hyp"),
+        ("one", ROWS[:3], "no premise in one has both"),
     ],
 )
-def test_files_that_give_no_triplets_are_refused(tmp_path, names, rows, message):
+def test_files_that_give_no_triplets_are_refused(tmp_path, name, rows, message):
     """Prevents a training on the triplets of half a file."""
     write(tmp_path, "one", rows)
     with pytest.raises(DataError, match=message):
-        load_nli_triplets(names, folder=tmp_path)
+        load_nli_triplets([name], folder=tmp_path)
 
 
 @pytest.mark.real_data
 def test_triplets_of_the_real_files(data_dir):
     """SNLI's dev set has 3,319 premises, most with both."""
-    found = load_nli_triplets(["snli-dev"], folder=data_dir)
-    assert 2900 < len(found) < 3000
+    triplets = load_nli_triplets(["snli-dev"], folder=data_dir)
+    assert 2900 < len(triplets) < 3000
     # a premise may entail itself, word for word
-    assert all(t.contradicted not in (t.anchor, t.entailed) for t in found)
+    assert all(t.contradicted not in (t.anchor, t.entailed) for t in triplets)
 
 
 def test_triplets_become_three_columns_of_tokens(tmp_path, word_tokenizer):
-    """Prevents entailed and contradicted from changing places, a prompt on one side only, and
-    lengths of the anchor alone."""
+    """Prevents exchanged hypotheses, a prompt on one side only, and lengths of the anchor alone."""
     triplets = [
         Triplet("the dog", "a big dog is running .", "the cat"),
         Triplet("a man", "the man", "a woman is not eating"),
     ]
-    rows = tokenize_triplets(
-        triplets,
-        word_tokenizer,
-        tmp_path / "rows.arrow",
-        max_length=16,
-        add_prompt=lambda texts: [f"a {text} ." for text in texts],
-    )
-
-    def said(ids):
-        return word_tokenizer.decode(ids, skip_special_tokens=True)
-
-    assert [said(ids) for ids in rows["input_ids"]] == ["a the dog .", "a a man ."]
-    assert [said(ids) for ids in rows["input_ids_b"]] == [
-        "a a big dog is running . .",
-        "a the man .",
+    options = {"max_length": 16, "add_prompt": lambda texts: [f"a {text} ." for text in texts]}
+    rows = tokenize_triplets(triplets, word_tokenizer, tmp_path / "rows.arrow", **options)
+    texts = [
+        word_tokenizer.batch_decode(rows[f"input_ids{side}"][:], skip_special_tokens=True)
+        for side in ("", "_b", "_c")
     ]
-    assert [said(ids) for ids in rows["input_ids_c"]] == [
-        "a the cat .",
-        "a a woman is not eating .",
+    assert texts == [
+        ["a the dog .", "a a man ."],
+        ["a a big dog is running . .", "a the man ."],
+        ["a the cat .", "a a woman is not eating ."],
     ]
     assert rows["length"][:] == [10, 9]
 
 
 def test_the_text_has_each_premise_and_hypothesis_once(tmp_path):
-    """Prevents labels in an unlabelled text, a premise once for each of its hypotheses, and a
-    neutral hypothesis that is lost."""
+    """Prevents labels in an unlabelled text, repeated premises, and lost neutral hypotheses."""
     write(tmp_path, "one", ROWS)
     text = load_nli_text(["one"], folder=tmp_path)
     sentences = {sentence for row in ROWS[1:] for sentence in row.split("\t")[:2]}

@@ -58,9 +58,8 @@ def test_columns_are_found_by_name(folder):
     assert data.subsets is None
 
 
-def test_the_fingerprint_follows_texts_and_ratings_alone(folder, tmp_path):
-    """Prevents a training that is found though its dev split was another, and one that is lost
-    because a file was moved."""
+def test_the_fingerprint_follows_texts_and_ratings_alone(folder):
+    """Prevents a training that is reused though its dev split was another, or lost after a move."""
     before = load_sts("STS12", folder=folder(GOOD)).fingerprint
     assert load_sts("STS12", folder=folder(GOOD.replace("\tx", "\tz"))).fingerprint == before
     assert load_sts("STS12", folder=folder(GOOD.replace("2.5", "2.6"))).fingerprint != before
@@ -70,31 +69,20 @@ def test_the_fingerprint_follows_texts_and_ratings_alone(folder, tmp_path):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        (
-            GOOD.replace("score", "gold"),
-            "no column 'score'; its first line must name sentence1, sentence2, score",
-        ),
+        (GOOD.replace("score", "gold"), "no column 'score'; its first line must name sentence1"),
         ("", "no column 'sentence1'"),
-        (GOOD.replace("2.5", "two"), "line 4: score 'two' is not a number from 0 to 5"),
         (GOOD.replace("2.5", "nan"), "line 4: score 'nan' is not a number from 0 to 5"),
         (GOOD.replace("2.5", "25"), "line 4: score '25' is not a number from 0 to 5"),
-        (
-            GOOD.replace("c\td", "c\tx\td"),
-            "line 3: 5 cells, expected 4 as in the header; a tab inside",
-        ),
+        (GOOD.replace("c\td", "c\tx\td"), "line 3: 5 cells, expected 4 .*; a tab inside"),
         (GOOD.replace("c\td", "c d"), "line 3: 3 cells, expected 4 as in the header"),
-        (
-            GOOD + "g\th\t1\ty\n",
-            "sts12-test.tsv.gz has 4 pairs, STS12 test officially has 3; get the official file",
-        ),
+        (GOOD + "g\th\t1\ty\n", "has 4 pairs, officially it has 3; get the official file"),
         (GOOD.encode().replace(b"e", b"\xe9"), "line 1: not UTF-8"),
     ],
 )
 def test_a_malformed_file_is_refused_in_one_line(folder, text, message):
     """Prevents scores on pairs that were read wrongly, or on a part of them."""
-    where = folder(text)
     with pytest.raises(DataError, match=message) as caught:
-        load_sts("STS12", folder=where)
+        load_sts("STS12", folder=folder(text))
     assert "\n" not in str(caught.value)
     assert "sts12-test.tsv.gz" in str(caught.value)
 
@@ -120,8 +108,7 @@ CSV = 'sentence1,sentence2,score\n"A dog, running.",B,0\nC,D,2.5\nE,F,5\n'
     ],
 )
 def test_pairs_are_read_in_every_clear_form(tmp_path, monkeypatch, name, content):
-    """Prevents "unknown task" for a file, a tab that is blamed for a blank line, and a traceback
-    for a `Path`."""
+    """Prevents "unknown task" for a file, and a traceback for a blank line or a `Path`."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / name).write_bytes(content.encode() if isinstance(content, str) else content)
     for given in (name, tmp_path / name):
@@ -139,31 +126,15 @@ def test_a_scale_is_known_by_its_maximum(tmp_path):
         assert load_sts(path).same_meaning.tolist() == [False, False, True, True]
 
 
-def test_a_truncated_file_is_not_a_shorter_task(folder):
-    """Prevents scores on the pairs that a broken copy still holds."""
-    where = folder(GOOD)
-    path = where / "sts/sts12-test.tsv.gz"
-    path.write_bytes(path.read_bytes()[:-12])
-    with pytest.raises(DataError, match="truncated or damaged"):
-        load_sts("STS12", folder=where)
-
-
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
         ({"task": "STS-12"}, "unknown task 'STS-12'; did you mean 'STS12'"),
-        ({"task": "STS12", "split": "dev"}, "STS12 has no split 'dev'; .*valid: test"),
         ({"task": "SICK-R", "split": "trial"}, "SICK-R has no split 'trial'; .*valid: all, test"),
-        (
-            {"task": "Synthetic", "split": "train"},
-            "Synthetic has no split 'train'; valid: dev, test",
-        ),
+        ({"task": "Synthetic", "split": "train"}, "no split 'train'; valid: dev, test"),
         ({"task": "SICK-R", "text": "senteval"}, "SICK-R has no 'senteval' text; use 'raw', or"),
         ({"task": "STS12", "text": "tokenised"}, "STS12 has no 'tokenised' text"),
-        (
-            {"task": "STS12"},
-            "no source for STS12 test; set data_dir or CSELAB_DATA .* or use task 'Synthetic'",
-        ),
+        ({"task": "STS12"}, "no source for STS12 test; set data_dir .* or use task 'Synthetic'"),
     ],
 )
 def test_a_task_split_or_text_that_is_not_there_is_refused(folder, arguments, message):
@@ -175,38 +146,25 @@ def test_a_task_split_or_text_that_is_not_there_is_refused(folder, arguments, me
 def test_a_missing_file_is_refused_by_name(folder, tmp_path):
     """Prevents the hub or the synthetic pairs from standing in for it."""
     with pytest.raises(
-        DataError, match=rf"no file {tmp_path}/sts/sts12-test.tsv.gz; a data folder holds sts/"
+        DataError, match=rf"no file {tmp_path}/sts/sts12-test.tsv.gz; a data folder"
     ):
         load_sts("STS12", folder=tmp_path)
 
 
 def test_a_users_own_pairs_are_a_task_by_their_path(tmp_path):
-    """Prevents a file of one's own that has to look like an official one, or that is looked for in
-    the data folder."""
+    """Prevents a user's file refused for its size, and a dev set whose correlation is NaN."""
     path = tmp_path / "my-pairs.tsv"
-    path.write_text(GOOD)
+    path.write_text(GOOD, encoding="utf-8-sig")  # as Excel saves it
     data = load_sts(str(path))
     assert (data.task, len(data), data.subsets) == ("my-pairs", 3, ["x", "x", "y"])
-    path.write_text(GOOD[: GOOD.index("c\t")])
-    with pytest.raises(DataError, match="has 1 pairs; a correlation needs at least 3"):
-        load_sts(str(path))
-    with pytest.raises(DataError, match="no file"):
-        load_sts(str(tmp_path / "other.tsv.gz"))
-
-
-def test_pairs_that_all_have_one_rating_are_refused(tmp_path):
-    """Prevents a dev set whose correlation is NaN, by which no checkpoint is ever selected."""
-    path = tmp_path / "my.tsv"
-    path.write_text(HEADER + "".join(f"a{i}\tb\t3.0\tx\n" for i in range(4)))
-    with pytest.raises(DataError, match=r"my\.tsv: all 4 pairs have the score 3; a correlation .*"):
-        load_sts(str(path))
-
-
-def test_a_file_that_excel_saved_is_read(tmp_path):
-    """Prevents "no column 'sentence1'" of a file that begins with a byte order mark."""
-    path = tmp_path / "my.tsv"
-    path.write_text(GOOD, encoding="utf-8-sig")
-    assert load_sts(str(path)).sentences1 == ['a "lone quote', "c", '"e"']
+    one_rating = HEADER + "".join(f"a{i}\tb\t3.0\tx\n" for i in range(4))
+    for text, message in [
+        (GOOD[: GOOD.index("c\t")], "has 1 pairs; a correlation needs at least 3"),
+        (one_rating, "all pairs have the score 3; a correlation"),
+    ]:
+        path.write_text(text)
+        with pytest.raises(DataError, match=message):
+            load_sts(str(path))
 
 
 @pytest.fixture
@@ -224,78 +182,50 @@ def hub(monkeypatch):
 
 
 def test_the_hub_is_asked_only_for_what_the_folder_lacks(folder, hub, tmp_path):
-    """Prevents downloads of what is there."""
+    """Prevents downloads of what is there, and scores on a copy that has changed."""
     data = load_sts("STS12", folder=tmp_path, hub=True)
-    assert (str(data.source), data.sentences1, data.subsets) == (
-        "hub (mteb/sts12-sts)",
-        ["a", "c", "e"],
-        None,
-    )
+    assert (str(data.source), data.subsets) == ("hub (mteb/sts12-sts)", None)
+    assert data.sentences1 == ["a", "c", "e"]
     assert hub == [("mteb/sts12-sts", "test")]
     assert load_sts("STS12", folder=folder(GOOD), hub=True).source.kind == "folder"
     assert len(hub) == 1
+    with pytest.raises(DataError, match="mteb/sickr-sts has 3 pairs, officially it has 5"):
+        load_sts("SICK-R", "all", hub=True)
 
 
 def test_the_hub_gives_each_split_under_its_own_name(hub, monkeypatch):
-    """Prevents scoring mteb's 9,927 pairs of SICK-R, training pairs among them, under the name of
-    the papers' 4,927."""
-    monkeypatch.setattr(
-        sts, "_COUNTS", {"STSBenchmark": {"dev": 3}, "SICK-R": {"all": 3, "test": 3}}
-    )
+    """Prevents scores on mteb's 9,927 pairs of SICK-R under the name of the papers' 4,927."""
+    counts = {"STSBenchmark": {"dev": 3}, "SICK-R": {"all": 3, "test": 3}}
+    monkeypatch.setattr(sts, "_COUNTS", sts._COUNTS | counts)
     monkeypatch.delenv("CSELAB_DATA", raising=False)
     load_sts("STSBenchmark", "dev", hub=True)
     load_sts("SICK-R", "all", hub=True)
     data = load_sts("SICK-R", "test", hub=True)
-    assert hub == [
-        ("mteb/stsbenchmark-sts", "validation"),
-        ("mteb/sickr-sts", "test"),
-        ("senteval.tar", "SICK"),
-    ]
+    splits = [("mteb/stsbenchmark-sts", "validation"), ("mteb/sickr-sts", "test")]
+    assert hub == [*splits, ("senteval.tar", "SICK")]
     assert str(data.source) == "hub (princeton-nlp/datasets-for-simcse/senteval.tar)"
-
-
-def test_what_the_hub_does_not_have_is_not_asked_for(monkeypatch, hub):
-    """Prevents a download of something else under the task's name."""
-    monkeypatch.delenv("CSELAB_DATA", raising=False)
-    with pytest.raises(
-        DataError, match=r"no source for STS17-en-de test \(the hub has no such copy\)"
-    ):
-        load_sts("STS17-en-de", hub=True)
-    with pytest.raises(DataError, match="the hub has no such copy"):
-        load_sts("STS12", text="senteval", hub=True)
-    assert hub == []
-
-
-def test_a_wrong_count_on_the_hub_is_an_error(folder, hub):
-    """Prevents scores on a copy that has changed."""
-    with pytest.raises(DataError, match="mteb/sickr-sts has 3 pairs, SICK-R all officially has 5"):
-        load_sts("SICK-R", "all", hub=True)
+    for task, text in [("STS17-en-de", "raw"), ("STS12", "senteval")]:
+        with pytest.raises(DataError, match=f"no source for {task} test .the hub has no such copy"):
+            load_sts(task, text=text, hub=True)
+    assert len(hub) == 3
 
 
 def test_the_phenomena_of_synthetic_pairs_are_their_subsets(monkeypatch):
     """Prevents phenomena that are scored under each other's names."""
-    pair = SimpleNamespace(sentence1="a", sentence2="b", score=3, tag="negation")
+    pair = ("a", "b", 3, "negation")
     synthetic = SimpleNamespace(sts_pairs=lambda split: [pair] if split == "dev" else [pair, pair])
     monkeypatch.setitem(sys.modules, "cselab.data.synthetic", synthetic)
     data = load_sts("Synthetic", "dev")
-    assert (data.subsets, data.scores.tolist(), data.source.kind) == (
-        ["negation"],
-        [3.0],
-        "embedded",
-    )
+    assert (data.subsets, data.scores.tolist()) == (["negation"], [3.0])
+    assert data.source.kind == "embedded"
     assert len(load_sts("Synthetic", "test")) == 2
 
 
 SUBSETS = {
     "STS12": {"MSRpar": 750, "MSRvid": 750, "SMTeuroparl": 459, "OnWN": 750, "SMTnews": 399},
     "STS13": {"FNWN": 189, "headlines": 750, "OnWN": 561},
-    "STS16": {
-        "answer-answer": 254,
-        "headlines": 249,
-        "plagiarism": 230,
-        "postediting": 244,
-        "question-question": 209,
-    },
+    "STS16": {"answer-answer": 254, "headlines": 249, "plagiarism": 230}
+    | {"postediting": 244, "question-question": 209},
 }
 
 
@@ -321,8 +251,7 @@ def test_other_splits_have_their_official_pairs(data_dir):
 
 @pytest.mark.real_data
 def test_a_quoting_reader_would_differ_on_real_data(data_dir):
-    """Shows that quoting matters here: the real texts hold quote marks that a csv reader takes for
-    its own."""
+    """Shows that quoting matters: a csv reader takes the texts' quote marks for its own."""
     task = load_sts("STS14", folder=data_dir)
     with gzip.open(data_dir / "sts/sts14-test.tsv.gz", "rt", encoding="utf-8", newline="") as file:
         quoted = [row["sentence1"] for row in csv.DictReader(file, delimiter="\t")]
@@ -332,45 +261,28 @@ def test_a_quoting_reader_would_differ_on_real_data(data_dir):
 def test_every_multilingual_task_of_the_real_folder(data_dir):
     """Prevents a language without a file name, and a wrong count."""
     for task in MULTILINGUAL:
-        data = load_sts(task, folder=data_dir)
-        assert len(data) == (250 if task.startswith("STS17") else 1379)
-    assert (
-        load_sts("STSBenchmark-de", folder=data_dir).scores.tolist()
-        == load_sts("STSBenchmark", folder=data_dir).scores.tolist()
-    )
+        assert len(load_sts(task, folder=data_dir)) == (250 if "STS17" in task else 1379)
+    german, english = (load_sts(f"STSBenchmark{x}", folder=data_dir) for x in ("-de", ""))
+    assert german.scores.tolist() == english.scores.tolist()
 
 
 def test_captions_are_the_official_parts(data_dir):
-    """Prevents a subset of captions under another file's spelling (STS-B's have a genre before the
-    name)."""
-    found = {task: int(load_sts(task, folder=data_dir).captions.sum()) for task in STS7}
-    assert found == {
-        "STS12": 750,
-        "STS13": 0,
-        "STS14": 750,
-        "STS15": 750,
-        "STS16": 0,
-        "STSBenchmark": 625,
-        "SICK-R": 4927,
-    }
+    """Prevents a subset missed by its spelling (STS-B's have a genre before the name)."""
+    counts = {task: int(load_sts(task, folder=data_dir).captions.sum()) for task in STS7}
+    official = {"STS12": 750, "STS14": 750, "STS15": 750, "STSBenchmark": 625, "SICK-R": 4927}
+    assert counts == {"STS13": 0, "STS16": 0, **official}
     assert not load_sts("Synthetic").captions.any()
 
 
 def test_a_thinned_split_is_spread_over_the_whole():
-    """Prevents checkpoints picked on the first phenomenon only, and a pair with another's
-    rating."""
+    """Prevents checkpoints picked on one phenomenon, and a pair with another's rating."""
     whole = load_sts("Synthetic", "dev")
     some = whole.subsample(500)
     assert len(some) == len(some.sentences1) == len(some.sentences2) == len(some.subsets) == 500
     assert set(some.subsets) == set(whole.subsets)
-    of = {
-        (a, b): (score, tag)
-        for a, b, score, tag in zip(
-            whole.sentences1, whole.sentences2, whole.scores, whole.subsets, strict=True
-        )
-    }
-    for a, b, score, tag in zip(
-        some.sentences1, some.sentences2, some.scores, some.subsets, strict=True
-    ):
-        assert of[a, b] == (score, tag)
+
+    def rows(data):
+        return set(zip(data.sentences1, data.sentences2, data.scores, data.subsets, strict=True))
+
+    assert rows(some) < rows(whole)
     assert whole.subsample(10_000).fingerprint == whole.fingerprint

@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from seal_helpers import DAMAGES
 
 from cselab.data import corpus as corpora
 from cselab.data import targets
@@ -11,26 +10,26 @@ from cselab.errors import DataError
 
 
 @pytest.fixture
-def text(tmp_path):
-    def make(*lines):
-        path = tmp_path / f"{len(lines)}.txt"
-        path.write_text("\n".join(lines))
-        return load_corpus([str(path)])
+def tokens(text, word_tokenizer, tmp_path):
+    """`tokens(*sentences)`: a corpus and its rows."""
+
+    def make(*sentences):
+        corpus, cache = load_corpus(text(sentences, f"{len(sentences)}.txt")), tmp_path / "tokens"
+        return corpus, tokenize_corpus(corpus, word_tokenizer, max_length=8, cache_dir=cache)
 
     return make
 
 
-def test_each_sentence_gets_its_vector_once(text, word_tokenizer, tmp_path, monkeypatch):
-    """Prevents vectors in another order than the tokens, a chunk that is lost, and a teacher that
-    is asked again."""
+def test_each_sentence_gets_its_vector_once(tokens, tmp_path, monkeypatch):
+    """Prevents vectors in another order, a lost chunk, and a teacher that is asked again."""
     monkeypatch.setattr(corpora, "CHUNK", 2)
-    corpus, asked = text("the dog", "a man is eating", "the big red ball", "cat", "fish"), []
+    corpus, rows = tokens("the dog", "a man is eating", "the big red ball", "cat", "fish")
+    asked = []
 
     def encode(sentences):
         asked.append(len(sentences))
         return np.array([[len(s), s.count("a")] for s in sentences], dtype=np.float64)
 
-    rows = tokenize_corpus(corpus, word_tokenizer, max_length=8, cache_dir=tmp_path / "tokens")
     for _ in range(2):
         both = targets.with_targets(rows, corpus, encode, tmp_path / "teacher" / "vectors.arrow")
     assert asked == [2, 2, 1]
@@ -40,40 +39,12 @@ def test_each_sentence_gets_its_vector_once(text, word_tokenizer, tmp_path, monk
     assert kept == {"vectors.arrow", "vectors.arrow.lock"}
 
 
-@pytest.mark.parametrize("how", DAMAGES)
-def test_damaged_vectors_are_encoded_again(how, text, word_tokenizer, tmp_path, capsys):
-    """Prevents a student of other vectors, and ArrowInvalid for ever."""
-    corpus, path, asked = text("the dog", "a cat"), tmp_path / "vectors.arrow", []
-
-    def encode(sentences):
-        asked.append(sentences)
-        return [[len(s), 1] for s in sentences]
-
-    rows = tokenize_corpus(corpus, word_tokenizer, max_length=8, cache_dir=tmp_path / "tokens")
-    targets.with_targets(rows, corpus, encode, path)
-    DAMAGES[how](path)
-    both = targets.with_targets(rows, corpus, encode, path)
-    assert both["target"][:] == [[7, 1], [5, 1]]
-    assert len(asked) == 2
-    assert capsys.readouterr().err.count("made again") == (how != "gone")
-
-
-def test_rows_of_another_text_are_refused(text, word_tokenizer, tmp_path):
+def test_rows_of_another_text_are_refused(tokens, tmp_path):
     """Prevents a student that learns another sentence's vector."""
-    one, other = text("the dog", "a cat"), text("the dog", "a cat", "fish")
-    rows = tokenize_corpus(one, word_tokenizer, max_length=8, cache_dir=tmp_path / "tokens")
+    one, rows = tokens("the dog", "a cat")
+    other, more = tokens("the dog", "a cat", "fish")
     with pytest.raises(DataError, match="2 rows are not the tokens of 3 sentences"):
         targets.with_targets(rows, other, len, tmp_path / "vectors.arrow")
     targets.with_targets(rows, one, lambda s: np.ones((len(s), 2)), tmp_path / "vectors.arrow")
-    more = tokenize_corpus(other, word_tokenizer, max_length=8, cache_dir=tmp_path / "tokens")
     with pytest.raises(DataError, match="has 2 vectors for 3 sentences; remove it"):
         targets.with_targets(more, other, len, tmp_path / "vectors.arrow")
-
-
-def test_a_teacher_that_fails_leaves_nothing(text, word_tokenizer, tmp_path):
-    """Prevents half of the vectors from being taken for all."""
-    corpus = text("the dog", "a cat")
-    rows = tokenize_corpus(corpus, word_tokenizer, max_length=8, cache_dir=tmp_path / "tokens")
-    with pytest.raises(ZeroDivisionError):
-        targets.with_targets(rows, corpus, lambda s: 1 / 0, tmp_path / "teacher" / "vectors.arrow")
-    assert [path.name for path in (tmp_path / "teacher").iterdir()] == ["vectors.arrow.lock"]

@@ -7,31 +7,12 @@ import pytest
 
 from cselab.data.token_rows import Rows, batches, next_sentence_pairs
 
-WORDS = [
-    "a",
-    "the",
-    "man",
-    "dog",
-    "cat",
-    "girl",
-    "is",
-    "was",
-    "playing",
-    "eating",
-    "running",
-    "guitar",
-    "ball",
-    "fish",
-    "red",
-    "big",
-]
-
 
 @pytest.fixture(scope="module")
-def text():
+def text(word_tokenizer):
     """900 sentences of different lengths."""
-    draw = random.Random(0)
-    lines = (" ".join(draw.choices(WORDS, k=draw.randint(3, 12))) for _ in range(2000))
+    draw, words = random.Random(0), sorted(word_tokenizer.get_vocab())[-30:]
+    lines = (" ".join(draw.choices(words, k=draw.randint(3, 12))) for _ in range(2000))
     return list(dict.fromkeys(lines))[:900]
 
 

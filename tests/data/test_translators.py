@@ -1,5 +1,7 @@
-"""Translators: which one a setting opens, that a call is the same whenever it is made, and prepared
-round trips."""
+"""Translators: the one a setting opens, equal calls, and prepared round trips."""
+
+import gzip
+import json
 
 import pytest
 import torch
@@ -16,91 +18,60 @@ from cselab.errors import DataError, SettingsError
 
 LANGUAGES = [">>fr<<", ">>en<<"]
 TEXT = ["a man is playing guitar .", "the dog", "a red ball is under the table in the park ."]
+SMALL = {"d_model": 16, "encoder_layers": 1, "decoder_layers": 1, "init_std": 0.5}
+SMALL |= {"encoder_attention_heads": 2, "decoder_attention_heads": 2, "encoder_ffn_dim": 32}
+SMALL |= {"decoder_ffn_dim": 32, "max_position_embeddings": 300}
 
 
-@pytest.fixture(scope="module")
-def marian(tmp_path_factory):
-    """A real Marian folder with its own sentencepiece tokenizer, as of the opus-mt models; random
-    weights."""
-    import json
-
-    import sentencepiece
-    from transformers import MarianConfig, MarianMTModel, MarianTokenizer
-
-    folder = tmp_path_factory.mktemp("marian")
-    (folder / "text.txt").write_text("\n".join(TEXT * 20))
-    sentencepiece.SentencePieceTrainer.train(
-        input=str(folder / "text.txt"),
-        model_prefix=str(folder / "source"),
-        vocab_size=60,
-        hard_vocab_limit=False,
-        minloglevel=2,
-    )
-    pieces = sentencepiece.SentencePieceProcessor(model_file=str(folder / "source.model"))
-    words = [pieces.id_to_piece(i) for i in range(3, len(pieces))]
-    vocabulary = {word: i for i, word in enumerate(["</s>", "<unk>", *LANGUAGES, *words, "<pad>"])}
-    (folder / "vocab.json").write_text(json.dumps(vocabulary))
-    model = folder / "source.model"
-    tokenizer = MarianTokenizer(
-        source_spm=str(model), target_spm=str(model), vocab=str(folder / "vocab.json")
-    )
-    pad = vocabulary["<pad>"]
-    config = MarianConfig(
-        vocab_size=len(vocabulary),
-        d_model=16,
-        encoder_layers=1,
-        decoder_layers=1,
-        encoder_attention_heads=2,
-        decoder_attention_heads=2,
-        encoder_ffn_dim=32,
-        decoder_ffn_dim=32,
-        max_position_embeddings=300,
-        pad_token_id=pad,
-        decoder_start_token_id=pad,
-        eos_token_id=0,
-        init_std=0.5,
-    )
+def save(model_class, config, tokenizer, folder):
     torch.manual_seed(0)
-    MarianMTModel(config).save_pretrained(folder)
+    model_class(config).save_pretrained(folder)
     tokenizer.save_pretrained(folder)
     return folder
 
 
 @pytest.fixture(scope="module")
+def marian(tmp_path_factory):
+    """A real Marian folder with its sentencepiece tokenizer, as of opus-mt; random weights."""
+    import sentencepiece
+    from transformers import MarianConfig, MarianMTModel, MarianTokenizer
+
+    folder = tmp_path_factory.mktemp("marian")
+    text, source, words = (str(folder / name) for name in ("text.txt", "source", "vocab.json"))
+    (folder / "text.txt").write_text("\n".join(TEXT * 20))
+    sentencepiece.SentencePieceTrainer.train(
+        input=text, model_prefix=source, vocab_size=60, hard_vocab_limit=False, minloglevel=2
+    )
+    spm = f"{source}.model"
+    pieces = sentencepiece.SentencePieceProcessor(model_file=spm)
+    known = [pieces.id_to_piece(i) for i in range(3, len(pieces))]
+    vocabulary = {word: i for i, word in enumerate(["</s>", "<unk>", *LANGUAGES, *known, "<pad>"])}
+    (folder / "vocab.json").write_text(json.dumps(vocabulary))
+    tokenizer = MarianTokenizer(source_spm=spm, target_spm=spm, vocab=words)
+    pad = vocabulary["<pad>"]
+    tokens = {"pad_token_id": pad, "decoder_start_token_id": pad, "eos_token_id": 0}
+    config = MarianConfig(vocab_size=len(vocabulary), **tokens, **SMALL)
+    return save(MarianMTModel, config, tokenizer, folder)
+
+
+@pytest.fixture(scope="module")
 def m2m100(tmp_path_factory, marian):
     """A real M2M100 folder, as of the hub's multilingual model; random weights."""
-    import json
-
     from transformers import M2M100Config, M2M100ForConditionalGeneration, M2M100Tokenizer
 
     folder = tmp_path_factory.mktemp("m2m100")
     words = list(json.loads((marian / "vocab.json").read_text()))
     vocabulary = {word: i for i, word in enumerate(["<s>", "<pad>", "</s>", "<unk>", *words[2:-1]])}
     (folder / "vocab.json").write_text(json.dumps(vocabulary))
-    tokenizer = M2M100Tokenizer(
-        vocab_file=str(folder / "vocab.json"), spm_file=str(marian / "source.spm")
-    )
-    config = M2M100Config(
-        vocab_size=max(tokenizer.lang_token_to_id.values()) + 1,
-        d_model=16,
-        encoder_layers=1,
-        decoder_layers=1,
-        encoder_attention_heads=2,
-        decoder_attention_heads=2,
-        encoder_ffn_dim=32,
-        decoder_ffn_dim=32,
-        max_position_embeddings=300,
-        init_std=0.5,
-    )
-    torch.manual_seed(0)
-    M2M100ForConditionalGeneration(config).save_pretrained(folder)
-    tokenizer.save_pretrained(folder)
-    return folder
+    spm = str(marian / "source.spm")
+    tokenizer = M2M100Tokenizer(vocab_file=str(folder / "vocab.json"), spm_file=spm)
+    size = max(tokenizer.lang_token_to_id.values()) + 1
+    config = M2M100Config(vocab_size=size, **SMALL)
+    return save(M2M100ForConditionalGeneration, config, tokenizer, folder)
 
 
 def test_a_multilingual_model_is_told_both_languages(m2m100, monkeypatch):
-    """Prevents a translation into whatever language the model likes, and English read as French:
-    the two directions share one model and one tokenizer, which remembers its source language."""
+    """Prevents another target language, and English read as French by the shared tokenizer."""
     trip = open_translator(str(m2m100), "fr")
     assert trip.to_pivot.model is trip.to_english.model
     generate, seen = trip.to_pivot.model.generate, []
@@ -133,8 +104,7 @@ def test_a_marian_model_gives_a_line_a_sentence(marian):
 
 
 def test_draws_depend_on_the_sentences_and_the_seed_alone(marian):
-    """Prevents a resumed run that draws other words, and a translator that moves the caller's
-    random state."""
+    """Prevents other words in a resumed run, and a changed random state of the caller."""
     torch.manual_seed(5)
     expected = torch.rand(1)
     torch.manual_seed(5)
@@ -147,22 +117,15 @@ def test_draws_depend_on_the_sentences_and_the_seed_alone(marian):
     assert Seq2Seq(marian)(TEXT) != first
 
 
-def test_beams_search_wider(marian):
-    """Prevents an option that does not reach the search: of four beams the best is at least as
-    probable."""
-    greedy, wide = Seq2Seq(marian), Seq2Seq(marian, beams=4)
-    assert greedy.fingerprint != wide.fingerprint
+def test_beams_reach_the_search_and_the_key(marian):
+    """Prevents an option that does not reach the search, and a temperature that it ignores."""
+    wide = Seq2Seq(marian, beams=4)
+    assert Seq2Seq(marian).fingerprint != wide.fingerprint
     wide(TEXT)
     assert wide.search["num_beams"] == 4
-
-
-@pytest.mark.parametrize(
-    "options", [{"beams": 0}, {"temperature": -1.0}, {"beams": 2, "temperature": 0.5}]
-)
-def test_a_search_that_makes_no_sense_is_refused(options):
-    """Prevents a temperature that a beam search ignores."""
-    with pytest.raises(SettingsError, match="expected a beam of at least 1 with temperature 0"):
-        Seq2Seq("nowhere", **options)
+    for options in ({"beams": 0}, {"temperature": -1.0}, {"beams": 2, "temperature": 0.5}):
+        with pytest.raises(SettingsError, match="1 or more beams"):
+            Seq2Seq("nowhere", **options)
 
 
 def test_which_translator_a_setting_opens(marian, tmp_path):
@@ -174,9 +137,7 @@ def test_which_translator_a_setting_opens(marian, tmp_path):
     (tmp_path / "fr.tsv").write_text("sentence\tround_trip\na\tb\n")
     assert open_translator(str(tmp_path / "{pivot}.tsv"), "fr")(["a"]) == ["b"]
     for name in ("opus-mt", "multilingual"):
-        with pytest.raises(
-            SettingsError, match="fetched from the hub; set hub=True, or use 'lexical' offline"
-        ):
+        with pytest.raises(SettingsError, match="is on the hub; set hub=True, or use 'lexical'"):
             open_translator(name, "fr")
     with pytest.raises(SettingsError, match="unknown translator 'lexikal'; did you mean 'lexical'"):
         open_translator("lexikal", "fr")
@@ -186,24 +147,20 @@ def test_a_translator_of_one_direction_is_refused(marian, monkeypatch):
     """Prevents round trips in which English goes into the model that gives English."""
     from transformers import MarianTokenizer
 
-    known = MarianTokenizer.get_vocab
+    get_vocab = MarianTokenizer.get_vocab
 
     def without(self):
-        return {word: i for word, i in known(self).items() if word not in LANGUAGES}
+        return {word: i for word, i in get_vocab(self).items() if word not in LANGUAGES}
 
     monkeypatch.setattr(MarianTokenizer, "get_vocab", without)
     with pytest.raises(DataError, match="no tokens of languages, so it knows one direction alone"):
         open_translator(str(marian), "fr")
 
 
-def test_a_language_that_a_multilingual_model_does_not_know_is_one_line(m2m100):
-    """Prevents `KeyError: 'xx'`."""
+def test_what_does_not_translate_is_refused_in_one_line(m2m100, tmp_path):
+    """Prevents `KeyError: 'xx'`, and round trips that are the sentences themselves."""
     with pytest.raises(DataError, match="does not know 'xx'"):
         open_translator(str(m2m100), "xx")
-
-
-def test_a_folder_that_is_no_translator_is_refused(tmp_path):
-    """Prevents round trips that are the sentences themselves."""
     with pytest.raises(DataError, match="no translator at .*give a folder that"):
         open_translator(str(tmp_path), "fr")
 
@@ -216,7 +173,7 @@ def test_prepared_round_trips_are_read_by_sentence(tmp_path):
     (tmp_path / "trips.CSV").write_text('sentence,round_trip\n"The dog.",A dog.\nOne.,Une.\n\n')
     assert open_translator(tmp_path / "trips.CSV", "fr").fingerprint == trips.fingerprint
     assert trips(["One.", "The dog."]) == ["Une.", "A dog."]
-    with pytest.raises(DataError, match=r"no round trip of 'Two.' \(nor of 0 more of 2\)"):
+    with pytest.raises(DataError, match="no round trip of 'Two.' and 0 more"):
         trips(["One.", "Two."])
     path.write_text("sentence\tround_trip\nThe dog.\n")
     with pytest.raises(DataError, match="line 2: 1 cells, expected 2 as in the header"):
@@ -225,7 +182,6 @@ def test_prepared_round_trips_are_read_by_sentence(tmp_path):
 
 def test_parallel_text_is_pairs_of_two_named_languages(tmp_path):
     """Prevents languages that change places, and half a line that is read as a pair."""
-    import gzip
 
     def write(text):
         (tmp_path / "parallel").mkdir(exist_ok=True)

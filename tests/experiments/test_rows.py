@@ -6,7 +6,7 @@ import pytest
 from datasets import Dataset
 from quick import same_weights
 
-from cselab.data.translation.config import RoundTrips
+from cselab.data.settings import RoundTrips
 from cselab.data.translation.round_trip import RoundTrip
 from cselab.experiments.rows import combine, text_rows
 from cselab.experiments.train import rows_of

@@ -23,9 +23,9 @@ def generalise(frame: Event, random: Random) -> Event | None:
     """Replace agent, patient or action by a broader word (one of them); None if none is known."""
     words = lexicon()
     choices: list[Event] = []
-    for slot in ("agent", "patient"):
+    for slot in frame.entities:
         entity = getattr(frame, slot)
-        if entity and (parent := words.nouns[entity.noun].parent):
+        if parent := words.nouns[entity.noun].parent:
             choices.append(with_slot(frame, slot, replace(entity, noun=parent)))
     if parent := words.verbs[frame.verb].parent:
         choices.append(replace(frame, verb=parent))
@@ -35,8 +35,7 @@ def generalise(frame: Event, random: Random) -> Event | None:
 def change_modifier(frame: Event, random: Random) -> Event:
     """Add or remove an adjective, a place or a time."""
     words = lexicon()
-    slots = ["agent", "patient", "place", "time"] if frame.patient else ["agent", "place", "time"]
-    slot = random.choice(slots)
+    slot = random.choice((*frame.entities, "place", "time"))
     value = getattr(frame, slot)
     if slot in ("place", "time"):
         table = words.places if slot == "place" else words.times
@@ -52,17 +51,14 @@ def change_number(frame: Changeable, random: Random) -> Changeable:
     if isinstance(frame, Market):
         amounts = [n for n in lexicon().amounts if n != frame.amount]
         return replace(frame, amount=random.choice(amounts))
-    slot = random.choice(("agent", "patient") if frame.patient else ("agent",))
+    slot = random.choice(frame.entities)
     entity = getattr(frame, slot)
     numbers = [n for n in (1, 2, 3, 4, 5) if n != entity.number]
     return with_slot(frame, slot, replace(entity, number=random.choice(numbers)))
 
 
 def reverse(frame: Changeable, random: Random) -> Changeable | None:
-    """Take the opposite action or adjective, or move a price the other way.
-
-    None if nothing in the frame has an opposite.
-    """
+    """Take the opposite action or adjective, or move a price the other way; None without one."""
     words = lexicon()
     if isinstance(frame, Market):
         opposite = words.moves[frame.move].opposite
@@ -70,11 +66,9 @@ def reverse(frame: Changeable, random: Random) -> Changeable | None:
     choices: list[Event] = []
     if opposite := words.verbs[frame.verb].opposite:
         choices.append(replace(frame, verb=opposite))
-    for slot in ("agent", "patient"):
+    for slot in frame.entities:
         entity = getattr(frame, slot)
-        if not (entity and entity.adjective):
-            continue
-        opposite = words.adjectives[entity.adjective].opposite
+        opposite = entity.adjective and words.adjectives[entity.adjective].opposite
         if opposite and words.nouns[entity.noun].kind in words.adjectives[opposite].kinds:
             choices.append(with_slot(frame, slot, replace(entity, adjective=opposite)))
     return random.choice(choices) if choices else None
@@ -82,13 +76,10 @@ def reverse(frame: Changeable, random: Random) -> Changeable | None:
 
 def swap_roles(frame: Event, random: Random) -> Event | None:
     """Exchange agent and patient; None unless each can take the other's role."""
-    words = lexicon()
-    verb = words.verbs[frame.verb]
-    if frame.patient is None or words.nouns[frame.patient.noun].kind not in verb.agents:
+    if frame.patient is None:
         return None
-    if words.nouns[frame.agent.noun].kind not in verb.patients:
-        return None
-    return replace(frame, agent=frame.patient, patient=frame.agent)
+    swapped = replace(frame, agent=frame.patient, patient=frame.agent)
+    return swapped if swapped.is_possible() else None
 
 
 def change_action(frame: Event, random: Random) -> Event:
@@ -104,19 +95,18 @@ def change_detail(frame: Event, random: Random) -> Event:
     """A small change besides the main one: a modifier, a number, or another noun in one slot."""
     if random.random() < 0.6:
         return random.choice((change_modifier, change_number))(frame, random)
-    verb = lexicon().verbs[frame.verb]
-    slot = random.choice(("agent", "patient") if frame.patient else ("agent",))
+    verb, slot = lexicon().verbs[frame.verb], random.choice(frame.entities)
     kinds = verb.agents if slot == "agent" else verb.patients
     return with_slot(frame, slot, draw_entity(random, kinds))
 
 
 def shorten(frame: Event, random: Random) -> Event:
     """Remove an adjective, the place or the time; the event entails the result."""
-    choices: list[Event] = []
-    for slot in ("agent", "patient"):
-        entity = getattr(frame, slot)
-        if entity and entity.adjective:
-            choices.append(with_slot(frame, slot, replace(entity, adjective=None)))
+    choices = [
+        with_slot(frame, slot, replace(entity, adjective=None))
+        for slot in frame.entities
+        if (entity := getattr(frame, slot)).adjective
+    ]
     choices += [with_slot(frame, slot, None) for slot in ("place", "time") if getattr(frame, slot)]
     return random.choice(choices) if choices else frame
 

@@ -5,11 +5,10 @@ import functools
 import re
 from collections import Counter
 
-from cselab.data.synthetic.lexicon import lexicon
+from cselab.data.synthetic.lexicon import Noun, Verb, lexicon
 
 WORD = re.compile(r"[a-z'-]+|\d+")
-LONGEST = 5
-"""Upper bound of the number of words of a phrase in the lexicon."""
+LONGEST = 5  # at most so many words has a phrase of the lexicon
 
 
 def concepts(sentence: str) -> Counter[frozenset[str]]:
@@ -49,25 +48,15 @@ def _table() -> dict[str, frozenset[str]]:
     """The concepts of each word or phrase of the lexicon."""
     words = lexicon()
     table: dict[str, set[str]] = {"not": {"not"}}
+    inflected: list[Noun | Verb] = [*words.nouns.values(), *words.verbs.values()]
+    others = (words.adjectives, words.places, words.times, words.goods, words.moves)
     entries = [
-        *(
-            (noun.name, [form for forms in noun.words for form in forms])
-            for noun in words.nouns.values()
-        ),
-        *(
-            (verb.name, [form for forms in verb.words for form in forms])
-            for verb in words.verbs.values()
-        ),
-        *((verb.name, [verb.noun]) for verb in words.verbs.values() if verb.noun),
-        *(
-            (w.name, w.words)
-            for t in (words.adjectives, words.places, words.times, words.goods, words.moves)
-            for w in t.values()
-        ),
-        *((str(n), [word, str(n)]) for n, word in words.numbers.items() if n > 1),
-        *((str(n), [str(n)]) for n in words.amounts),
+        *((word.name, form) for word in inflected for forms in word.words for form in forms),
+        *((verb.name, verb.noun) for verb in words.verbs.values() if verb.noun),
+        *((word.name, form) for group in others for word in group.values() for form in word.words),
+        *((str(n), form) for n, word in words.numbers.items() if n > 1 for form in (word, str(n))),
+        *((str(n), str(n)) for n in words.amounts),
     ]
-    for name, forms in entries:
-        for form in forms:
-            table.setdefault(form.lower(), set()).add(name)
+    for name, form in entries:
+        table.setdefault(form.lower(), set()).add(name)
     return {form: frozenset(names) for form, names in table.items()}

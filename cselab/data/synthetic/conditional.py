@@ -6,9 +6,10 @@ human gave them.
 """
 
 import functools
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import cycle, permutations
 from random import Random
+from typing import NamedTuple
 
 from cselab.data.synthetic.frames import Entity, Event, draw_event, with_slot
 from cselab.data.synthetic.lexicon import lexicon
@@ -31,17 +32,8 @@ APART = 2.0
 """Smallest difference between the two ratings of a pair."""
 
 
-@dataclass(frozen=True)
-class ConditionalPair:
-    """Two sentences, a condition, and their similarity under it.
-
-    Attributes:
-        sentence1: The first sentence.
-        sentence2: The second sentence.
-        condition: A value of CONDITIONS.
-        score: 1 to 5, as in C-STS.
-        slot: What the condition asks for, a key of CONDITIONS.
-    """
+class ConditionalPair(NamedTuple):
+    """Two sentences, a condition for a slot, and their similarity under it, 1 to 5."""
 
     sentence1: str
     sentence2: str
@@ -66,17 +58,14 @@ def conditional_pairs(split: str) -> tuple[ConditionalPair, ...]:
     slots = cycle(permutations(CONDITIONS, 2))
     while len(rows) < 2 * PAIRS:
         similar, dissimilar = next(slots)
-        while True:
+        texts, apart = ("", ""), 0.0
+        while apart < APART or len({*texts} - taken) < 2:
             one, two, ratings = _draw(random)
             texts = describe(one, random), describe(two, random)
-            apart = ratings[similar] - ratings[dissimilar] >= APART
-            if apart and len({*texts} - taken) == 2:
-                break
+            apart = ratings[similar] - ratings[dissimilar]
         taken |= {*texts}
-        rows += [
-            ConditionalPair(*texts, CONDITIONS[slot], ratings[slot], slot)
-            for slot in (similar, dissimilar)
-        ]
+        for slot in (similar, dissimilar):
+            rows.append(ConditionalPair(*texts, CONDITIONS[slot], ratings[slot], slot))
     return tuple(rows)
 
 
@@ -86,7 +75,7 @@ def _draw(random: Random) -> tuple[Event, Event, dict[str, float]]:
         one, two = _whole_event(random), _whole_event(random)
         for slot in random.sample(list(CONDITIONS), random.randint(1, 4)):
             two = with_slot(two, slot, _alike(getattr(one, slot), random))
-        if _is_possible(two):
+        if two.is_possible() and two.patient and two.agent.noun != two.patient.noun:
             similar = slot_similarities(one, two)
             return one, two, {slot: round(1 + 4 * value, 2) for slot, value in similar.items()}
 
@@ -105,15 +94,3 @@ def _alike(part: Entity | str, random: Random) -> Entity | str:
         return replace(part, number=random.choice((part.number, part.number, 1, 3)))
     verb = lexicon().verbs.get(part)
     return verb.parent if verb and verb.parent and random.random() < 0.5 else part
-
-
-def _is_possible(event: Event) -> bool:
-    """Whether the action fits who acts and what it is done to."""
-    words = lexicon()
-    verb = words.verbs[event.verb]
-    return (
-        event.patient is not None
-        and words.nouns[event.agent.noun].kind in verb.agents
-        and words.nouns[event.patient.noun].kind in verb.patients
-        and event.agent.noun != event.patient.noun
-    )

@@ -28,6 +28,21 @@ class Event:
     time: str | None = None
     negated: bool = False
 
+    @property
+    def entities(self) -> tuple[str, ...]:
+        """Its slots of entities: the agent, and the patient if it has one."""
+        return ("agent", "patient") if self.patient else ("agent",)
+
+    def is_possible(self) -> bool:
+        """Whether the action fits who acts and what it is done to."""
+        words = lexicon()
+        verb = words.verbs[self.verb]
+        return (
+            self.patient is not None
+            and words.nouns[self.agent.noun].kind in verb.agents
+            and words.nouns[self.patient.noun].kind in verb.patients
+        )
+
 
 @final
 @dataclass(frozen=True)
@@ -65,12 +80,8 @@ def draw_entity(random: Random, kinds: tuple[str, ...]) -> Entity:
     words = lexicon()
     noun = random.choice(words.by_kind[random.choice(kinds)])
     number = random.choice((1, 1, 1, 1, 1, 2, 2, 3, 4, 5))
-    adjective = (
-        random.choice(words.adjectives_of[words.nouns[noun].kind])
-        if random.random() < 0.4
-        else None
-    )
-    return Entity(noun, number, adjective)
+    adjectives = words.adjectives_of[words.nouns[noun].kind]
+    return Entity(noun, number, random.choice(adjectives) if random.random() < 0.4 else None)
 
 
 def draw_event(random: Random) -> Event:
@@ -90,24 +101,12 @@ def draw_market(random: Random) -> Market:
     """A random change of the price of a good."""
     words = lexicon()
     time = random.choice(WEEKDAYS) if random.random() < 0.6 else None
-    return Market(
-        random.choice(tuple(words.goods)),
-        random.choice(tuple(words.moves)),
-        random.choice(words.amounts),
-        time,
-    )
+    good, move = random.choice(tuple(words.goods)), random.choice(tuple(words.moves))
+    return Market(good, move, random.choice(words.amounts), time)
 
 
 def draw_frame(random: Random) -> Frame:
-    """A random meaning: mostly events, some market news, a few definitions.
-
-    Examples:
-        >>> from random import Random
-        >>> from cselab.data.synthetic import draw_frame
-        >>> frame = draw_frame(Random(0))
-        >>> frame.agent.noun, frame.verb, frame.place
-        ('man', 'dance', 'farm')
-    """
+    """A random meaning: mostly events, some market news, a few definitions."""
     share = random.random()
     if share < 0.95:
         return draw_event(random)

@@ -14,14 +14,7 @@ from cselab.data.sources import embedded_dir
 
 @dataclass(frozen=True)
 class Noun:
-    """A thing.
-
-    Attributes:
-        name: Name of the concept.
-        kind: Class at the top of the taxonomy.
-        words: (singular, plural) pairs, the usual word first.
-        parent: The broader concept.
-    """
+    """A thing: its (singular, plural) pairs, the most common first, and its broader concept."""
 
     name: str
     kind: str
@@ -31,15 +24,10 @@ class Noun:
 
 @dataclass(frozen=True)
 class Verb:
-    """An action.
+    """An action; kinds of nouns that act, and that it is done to (none: intransitive).
 
     Attributes:
-        name: Name of the concept.
         words: (base, third person, past, participle, gerund) of each synonym.
-        parent: The broader action.
-        opposite: The opposite action.
-        agents: Kinds of nouns that act.
-        patients: Kinds of nouns that it is done to; none for an intransitive verb.
         noun: The action as a noun with its preposition ("theft of"), where English has one.
     """
 
@@ -65,12 +53,7 @@ class Word:
 
 @dataclass(frozen=True)
 class Lexicon:
-    """All words by concept.
-
-    Attributes:
-        by_kind: The nouns of each kind.
-        adjectives_of: The adjectives that fit each kind.
-    """
+    """All words by concept; the nouns of each kind, and the adjectives that fit it."""
 
     nouns: dict[str, Noun]
     verbs: dict[str, Verb]
@@ -88,19 +71,12 @@ class Lexicon:
 @functools.cache
 def lexicon() -> Lexicon:
     """The lexicon, read once."""
-    raw = yaml.safe_load(
-        (embedded_dir() / "synthetic" / "lexicon.yaml").read_text(encoding="utf-8")
-    )
-    nouns = {
-        name: _noun(name, kind, entry)
-        for kind, group in raw["nouns"].items()
-        for name, entry in group.items()
-    }
+    path = embedded_dir() / "synthetic" / "lexicon.yaml"
+    raw = yaml.safe_load(path.read_text(encoding="utf-8"))
+    by_kind, markets = raw["nouns"], raw["markets"]
     adjectives = _words(raw["adjectives"])
-    kinds = tuple(raw["nouns"])
-    markets = raw["markets"]
     return Lexicon(
-        nouns=nouns,
+        nouns={n: _noun(n, kind, x) for kind, group in by_kind.items() for n, x in group.items()},
         verbs={name: _verb(name, entry) for name, entry in raw["verbs"].items()},
         adjectives=adjectives,
         places=_words(raw["places"]),
@@ -109,11 +85,10 @@ def lexicon() -> Lexicon:
         moves=_words(markets["moves"]),
         amounts=tuple(markets["amounts"]),
         numbers=raw["numbers"],
-        by_kind={
-            kind: tuple(name for name, noun in nouns.items() if noun.kind == kind) for kind in kinds
-        },
+        by_kind={kind: tuple(group) for kind, group in by_kind.items()},
         adjectives_of={
-            kind: tuple(n for n, word in adjectives.items() if kind in word.kinds) for kind in kinds
+            kind: tuple(n for n, word in adjectives.items() if kind in word.kinds)
+            for kind in by_kind
         },
     )
 
@@ -130,13 +105,8 @@ def _verb(name: str, entry: dict[str, Any]) -> Verb:
 
 
 def _words(entries: dict[str, dict[str, Any]]) -> dict[str, Word]:
-    return {
-        name: Word(
-            name,
-            tuple(entry["words"]),
-            entry.get("is"),
-            entry.get("not"),
-            tuple(entry.get("kinds", ())),
-        )
-        for name, entry in entries.items()
-    }
+    words = {}
+    for name, entry in entries.items():
+        forms, kinds = tuple(entry["words"]), tuple(entry.get("kinds", ()))
+        words[name] = Word(name, forms, entry.get("is"), entry.get("not"), kinds)
+    return words

@@ -3,8 +3,8 @@
 import functools
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
 from random import Random
+from typing import NamedTuple
 
 from cselab.data.synthetic.changes import CHANGES, change_detail
 from cselab.data.synthetic.frames import Event, draw_event, draw_market
@@ -18,15 +18,8 @@ the rating; every fifth has the same number of pairs."""
 SEEDS = {"dev": 1_000_001, "test": 1_000_002}
 
 
-@dataclass(frozen=True)
-class StsPair:
-    """Two sentences, their rating (0 to 5), and a tag: the change between them.
-
-    Examples:
-        >>> from cselab.data.synthetic import StsPair
-        >>> StsPair("A man walks.", "A man does not walk.", score=2.5, tag="negation").tag
-        'negation'
-    """
+class StsPair(NamedTuple):
+    """Two sentences, their rating (0 to 5), and a tag: the change between them."""
 
     sentence1: str
     sentence2: str
@@ -36,17 +29,7 @@ class StsPair:
 
 @functools.cache
 def sts_pairs(split: str) -> tuple[StsPair, ...]:
-    r"""The 1,500 pairs of "dev" or "test", equal on every machine; the splits share no sentence.
-
-    Examples:
-        >>> from cselab.data.synthetic import sts_pairs
-        >>> pair = sts_pairs("dev")[0]
-        >>> print(pair.sentence1, pair.sentence2, pair.score, pair.tag, sep="\n")
-        On Sunday, three happy people followed four goats.
-        Three cheerful humans followed two cows on Sunday.
-        3.02
-        paraphrase
-    """
+    """The 1,500 pairs of "dev" or "test", equal on every machine; the splits share no sentence."""
     taken: set[str] = set()
     if split == "test":
         taken = {text for pair in sts_pairs("dev") for text in (pair.sentence1, pair.sentence2)}

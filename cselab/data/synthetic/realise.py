@@ -6,13 +6,23 @@ from cselab.data.synthetic.frames import Definition, Entity, Event, Frame
 from cselab.data.synthetic.lexicon import lexicon
 
 
-def describe(frame: Frame, random: Random, *, plain: bool = False) -> str:
-    """A random sentence with the meaning `frame`.
+class _Plain(Random):
+    """Draws that always choose the most common word, active voice and present tense."""
 
-    Args:
-        frame: A meaning, as from `draw_frame`.
-        random: Chooses synonyms, voice, tense and order.
-        plain: Usual words, active voice, and place and time at the end.
+    def choice(self, seq):
+        return seq[0]
+
+    def random(self) -> float:
+        return 1.0
+
+
+PLAIN = _Plain()
+
+
+def describe(frame: Frame, random: Random, *, plain: bool = False) -> str:
+    """A random sentence with the meaning `frame`; `random` chooses words, voice, tense and order.
+
+    `plain`: the most common words, active voice, and place and time at the end.
 
     Examples:
         >>> from random import Random
@@ -22,30 +32,28 @@ def describe(frame: Frame, random: Random, *, plain: bool = False) -> str:
         >>> describe(frame, random), describe(frame, random)
         ('A man is dancing on the farm.', 'On the farm, a gentleman is dancing.')
     """
+    random = PLAIN if plain else random
     if isinstance(frame, Event):
-        return _event(frame, random, plain)
+        return _event(frame, random)
     words = lexicon()
-
-    def pick(options):
-        return options[0] if plain else random.choice(options)
-
     if isinstance(frame, Definition):
         noun = words.nouns[frame.noun]
         assert noun.parent is not None  # a definition names the broader concept
         parent = words.nouns[noun.parent]
-        phrase = pick(("{} is a kind of {}.", "{} is a type of {}.", "{} is a sort of {}."))
-        return _sentence(phrase.format(_article(pick(noun.words)[0]), pick(parent.words)[0]))
-    good, move = pick(words.goods[frame.good].words), pick(words.moves[frame.move].words)
-    when = f" {pick(words.times[frame.time].words)}" if frame.time else ""
-    phrase = pick(
-        (
-            "the price of {good} {move} by {n} percent{when}.",
-            "{good} prices {move} {n} percent{when}.",
+        phrase = random.choice(
+            ("{} is a kind of {}.", "{} is a type of {}.", "{} is a sort of {}.")
         )
-    )
-    if when and not plain and random.random() < 0.3:
-        phrase, when = f"{when.strip()} {phrase}", ""
-    return _sentence(phrase.format(good=good, move=move, n=frame.amount, when=when))
+        narrow, broad = random.choice(noun.words)[0], random.choice(parent.words)[0]
+        return _sentence(phrase.format(_article(narrow), broad))
+    good = random.choice(words.goods[frame.good].words)
+    move = random.choice(words.moves[frame.move].words)
+    when = f" {random.choice(words.times[frame.time].words)}" if frame.time else ""
+    amount = f"{frame.amount} percent"
+    phrases = (f"the price of {good} {move} by {amount}", f"{good} prices {move} {amount}")
+    phrase = random.choice(phrases)
+    if when and random.random() < 0.3:
+        return _sentence(f"{when.strip()} {phrase}.")
+    return _sentence(f"{phrase}{when}.")
 
 
 def nominalise(frame: Event, random: Random) -> str | None:
@@ -59,56 +67,48 @@ def nominalise(frame: Event, random: Random) -> str | None:
     took_place = random.choice(
         ("did not take place", "did not happen") if frame.negated else ("took place", "happened")
     )
-    doer = _entity(frame.agent, random, False)
-    parties = f"{_entity(frame.patient, random, False)} by {doer}" if frame.patient else doer
+    doer = _entity(frame.agent, random)
+    parties = f"{_entity(frame.patient, random)} by {doer}" if frame.patient else doer
     adjuncts = [random.choice(words) for words in _adjuncts(frame)]
     return _sentence(" ".join([f"the {noun} {parties} {took_place}", *adjuncts]) + ".")
 
 
-def _event(frame: Event, random: Random, plain: bool) -> str:
-    words = lexicon()
-    base, _, past, participle, gerund = (
-        words.verbs[frame.verb].words[0] if plain else random.choice(words.verbs[frame.verb].words)
-    )
+def _event(frame: Event, random: Random) -> str:
+    base, _, past, participle, gerund = random.choice(lexicon().verbs[frame.verb].words)
     subject, passive = frame.agent, False
-    if frame.patient is not None and not plain and random.random() < 0.25:
+    if frame.patient is not None and random.random() < 0.25:
         subject, passive = frame.patient, True
-    in_past = frame.time is not None or (not plain and random.random() < 0.35)
+    in_past = frame.time is not None or random.random() < 0.35
     singular = subject.number == 1
     be = ("was" if singular else "were") if in_past else ("is" if singular else "are")
     not_ = " not" if frame.negated else ""
     if passive:
-        verb = (
-            f"{be}{not_} {'' if in_past else 'being '}{participle} by "
-            f"{_entity(frame.agent, random, plain)}"
-        )
+        being = "" if in_past else "being "
+        verb = f"{be}{not_} {being}{participle} by {_entity(frame.agent, random)}"
     else:
         past_tense = f"did not {base}" if frame.negated else past
         verb = past_tense if in_past else f"{be}{not_} {gerund}"
         if frame.patient is not None:
-            verb = f"{verb} {_entity(frame.patient, random, plain)}"
-    adjuncts = [options[0] if plain else random.choice(options) for options in _adjuncts(frame)]
-    clause = f"{_entity(subject, random, plain)} {verb}"
-    if adjuncts and not plain and random.random() < 0.2:
-        front = adjuncts.pop()
-        return _sentence(" ".join([f"{front},", clause, *adjuncts]) + ".")
+            verb = f"{verb} {_entity(frame.patient, random)}"
+    adjuncts = [random.choice(words) for words in _adjuncts(frame)]
+    clause = f"{_entity(subject, random)} {verb}"
+    if adjuncts and random.random() < 0.2:
+        clause = f"{adjuncts.pop()}, {clause}"
     return _sentence(" ".join([clause, *adjuncts]) + ".")
 
 
 def _adjuncts(frame: Event) -> list[tuple[str, ...]]:
-    """Options for the words of place and time, as far as the event has them."""
+    """Synonyms for the place and the time, as far as the event has them."""
     slots = ((frame.place, lexicon().places), (frame.time, lexicon().times))
     return [table[name].words for name, table in slots if name is not None]
 
 
-def _entity(entity: Entity, random: Random, plain: bool) -> str:
+def _entity(entity: Entity, random: Random) -> str:
     words = lexicon()
-    options = words.nouns[entity.noun].words
-    singular, plural = options[0] if plain else random.choice(options)
+    singular, plural = random.choice(words.nouns[entity.noun].words)
     phrase = singular if entity.number == 1 else plural
     if entity.adjective:
-        adjectives = words.adjectives[entity.adjective].words
-        phrase = f"{adjectives[0] if plain else random.choice(adjectives)} {phrase}"
+        phrase = f"{random.choice(words.adjectives[entity.adjective].words)} {phrase}"
     return _article(phrase) if entity.number == 1 else f"{words.numbers[entity.number]} {phrase}"
 
 

@@ -1,8 +1,8 @@
 """Further synthetic data: triplets as from NLI, and several captions per scene."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from random import Random
+from typing import NamedTuple
 
 from cselab.data.synthetic.changes import contradict, generalise, shorten
 from cselab.data.synthetic.frames import draw_event
@@ -10,15 +10,8 @@ from cselab.data.synthetic.pairs import held_out_sentences
 from cselab.data.synthetic.realise import describe
 
 
-@dataclass(frozen=True)
-class Triplet:
-    """A sentence, one that it entails, and one that it contradicts.
-
-    Attributes:
-        anchor: The sentence.
-        entailed: What follows from it.
-        contradicted: What it excludes.
-    """
+class Triplet(NamedTuple):
+    """A sentence, one that it entails, and one that it contradicts."""
 
     anchor: str
     entailed: str
@@ -26,17 +19,9 @@ class Triplet:
 
 
 def triplets(n: int, seed: int = 0) -> Iterator[Triplet]:
-    r"""Generate `n` distinct triplets, without sentences of the dev and test pairs.
+    """Generate `n` distinct triplets, without sentences of the dev and test pairs.
 
     The entailed sentence has less detail, or a broader word.
-
-    Examples:
-        >>> from cselab.data.synthetic import triplets
-        >>> first = next(triplets(1))
-        >>> print(first.anchor, first.entailed, first.contradicted, sep="\n")
-        Three small athletes repaired four small bags in the forest.
-        Three small athletes fixed four small bags.
-        Three small sportsmen are repairing four big bags in the woods.
     """
     taken, random = held_out_sentences(), Random(f"triplets {seed}")
     seen: set[tuple[str, ...]] = set()
@@ -54,20 +39,14 @@ def triplets(n: int, seed: int = 0) -> Iterator[Triplet]:
 
 
 def captions(scenes: int, *, of_each: int = 5, seed: int = 0) -> Iterator[tuple[str, ...]]:
-    r"""Generate `of_each` different sentences on each scene, some with less detail than others.
+    """Generate `of_each` different sentences on each scene, some with less detail than others.
 
     No two scenes share a sentence, and none is in a dev or test pair.
 
-    Args:
-        scenes: Number of scenes.
-        of_each: Sentences per scene.
-        seed: Seed of the scenes and their sentences.
-
     Examples:
         >>> from cselab.data.synthetic import captions
-        >>> print(*next(captions(1, of_each=2)), sep="\n")
-        Two big airplanes are being cleaned by five neighbors.
-        Five neighbors cleaned two planes.
+        >>> next(captions(1, of_each=2))[1]
+        'Five neighbors cleaned two planes.'
     """
     taken, random, done = set(held_out_sentences()), Random(f"captions {seed}"), 0
     while done < scenes:

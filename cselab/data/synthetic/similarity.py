@@ -67,8 +67,7 @@ def _events(a: Event, b: Event) -> float:
         crosswise = _entities(a.agent, b.patient) + _entities(a.patient, b.agent)
         if crosswise > parts["agent"] + parts["patient"]:
             parts["agent"] = parts["patient"] = SWAPPED * crosswise / 2
-    used = [(WEIGHTS[slot], value) for slot, value in parts.items()]
-    score = 5 * sum(weight * value for weight, value in used) / sum(weight for weight, _ in used)
+    score = _mean([(WEIGHTS[slot], value) for slot, value in parts.items()])
     score *= 0.6 + 0.4 * min(parts["agent"], parts.get("patient", 1.0))
     if parts["verb"] == 0:
         score = min(score, OTHER_ACTION_AT_MOST)
@@ -80,9 +79,14 @@ def _markets(a: Market, b: Market) -> float:
     move = 1.0 if a.move == b.move else 0.2
     amount = 1.0 if a.amount == b.amount else 0.5
     time = _optional(a.time, b.time, lambda p, q: _concepts(p, q, lexicon().times))
-    used = [(3, good), (3, move), (1.5, amount), *([] if time is None else [(1, time)])]
-    score = 5 * sum(weight * value for weight, value in used) / sum(weight for weight, _ in used)
+    times = [] if time is None else [(1.0, time)]
+    score = _mean([(3.0, good), (3.0, move), (1.5, amount), *times])
     return score * (0.6 + 0.4 * min(good, move))
+
+
+def _mean(parts: list[tuple[float, float]]) -> float:
+    """Five times the weighted mean of (weight, similarity) pairs."""
+    return 5 * sum(weight * value for weight, value in parts) / sum(weight for weight, _ in parts)
 
 
 def _optional(a, b, compare) -> float | None:

@@ -20,10 +20,8 @@ FLUSH_ROWS, FLUSH_SECONDS = 50_000, 30.0
 class RoundTripCache:
     """A mapping from sentences to round trips; a context manager that writes on exit.
 
-    A damaged file is removed, with a line: its sentences are translated again.
-
-    Args:
-        folder: Folder of the Parquet files; None keeps the round trips in memory.
+    A damaged file is removed, with a line: its sentences are translated again. Without a folder,
+    the round trips stay in memory.
     """
 
     def __init__(self, folder: str | Path | None):

@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import NamedTuple
 
-from cselab.data.sources import find_file, name_of, read_table
+from cselab.data.sources import find_file, parse_name, read_table
 from cselab.errors import DataError
 
 
@@ -15,16 +15,12 @@ class Parallel(NamedTuple):
 
 
 def load_parallel(name: str | Path, *, folder: str | Path | None = None) -> Parallel:
-    """Load `parallel/<name>.tsv.gz` of the data folder: a header of the two languages, then pairs.
-
-    Args:
-        name: Name of the file, or the path of such a file.
-        folder: A data folder (data/README.md); None: the variable CSELAB_DATA.
+    """Load `parallel/<name>.tsv.gz` of a data folder: a header of the two languages, then pairs.
 
     Raises:
         DataError: For no data folder, an unknown name, a malformed file and one without pairs.
     """
-    path = find_file(name_of(name), folder, "parallel/*.tsv.gz", what="parallel text")
+    path = find_file(parse_name(name), folder, "parallel/*.tsv.gz", kind="parallel text")
     languages, pairs = ("", ""), []
     for number, row in read_table(path, ()):
         if len(row) != 2 or not all(cell.strip() for cells in row.items() for cell in cells):
@@ -32,9 +28,9 @@ def load_parallel(name: str | Path, *, folder: str | Path | None = None) -> Para
                 f"{path}, line {number}: expected a sentence and its translation, below the names "
                 f"of two languages, got {' '.join(row.values())[:60]!r}"
             )
-        (source, sentence), (target, translation) = row.items()
+        source, target = row
         languages = source, target
-        pairs.append((sentence.strip(), translation.strip()))
+        pairs.append((row[source].strip(), row[target].strip()))
     if not pairs:
         raise DataError(f"{path} has no pairs below its line of languages")
     return Parallel(languages, pairs)

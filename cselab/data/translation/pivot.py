@@ -38,11 +38,9 @@ class LexicalPivot:
         settings = _tables()["pivots"]
         if name not in settings:
             raise SettingsError(f"unknown pivot {name!r}; {suggest(name, settings)}")
-        self.name = name
-        self.order = settings[name]["order"]
-        self.articles = settings[name]["articles"]
-        self.slips = settings[name]["slips"]
-        self.words = _round_trip_words(settings[name]["seed"])
+        self.name, rules = name, settings[name]
+        self.order, self.articles, self.slips = rules["order"], rules["articles"], rules["slips"]
+        self.words = _round_trip_words(rules["seed"])
 
     @property
     def fingerprint(self) -> str:
@@ -72,14 +70,14 @@ class LexicalPivot:
         return back[0].upper() + back[1:] if word[0].isupper() and back != word else back
 
     def _reorder(self, sentence: str) -> str:
-        if self.order == "adjunct last" and (found := FRONTED.match(sentence)):
-            front, clause, end = found.groups()
+        if self.order == "adjunct last" and (match := FRONTED.match(sentence)):
+            front, clause, end = match.groups()
             keep = front.split()[-1][0].isupper() and " " in front  # "In London"
             if not (keep and front[0].islower()):
                 front = front[0].lower() + front[1:]
             return f"{clause} {front}{end}"
-        if self.order == "adjunct first" and (found := TRAILING.match(sentence)):
-            clause, adjunct, end = found.groups()
+        if self.order == "adjunct first" and (match := TRAILING.match(sentence)):
+            clause, adjunct, end = match.groups()
             if clause.split()[0] in ("A", "An", "The", "Two", "Three", "Four", "Five"):
                 clause = clause[0].lower() + clause[1:]
             return f"{adjunct}, {clause}{end}"
@@ -103,9 +101,8 @@ def _with_article(article: str, word: str) -> str:
 
 @functools.cache
 def _tables() -> dict:
-    return yaml.safe_load(
-        (embedded_dir() / "synthetic" / "pivots.yaml").read_text(encoding="utf-8")
-    )
+    path = embedded_dir() / "synthetic" / "pivots.yaml"
+    return yaml.safe_load(path.read_text(encoding="utf-8"))
 
 
 def _round_trip_words(seed: int) -> dict[str, tuple[str, str | None]]:
@@ -117,8 +114,7 @@ def _round_trip_words(seed: int) -> dict[str, tuple[str, str | None]]:
     common = [(group, [None] * len(group)) for group in _tables()["common"]]
     for group, slips in [*common, *_groups(lexicon())]:
         draw = zlib.crc32(f"{seed} {' '.join(group)}".encode())
-        known = draw % 4 != 0
-        chosen = group[(draw // 4) % len(group)] if known else None
+        chosen = group[(draw // 4) % len(group)] if draw % 4 else None
         for word, slip in zip(group, slips, strict=True):
             if " " not in word:
                 table.setdefault(word, (chosen or word, slip))  # "cook" is a noun first

@@ -10,7 +10,7 @@ from statistics import fmean
 
 import numpy as np
 
-from cselab.data.progress import progress_bar
+from cselab.data.progress_bar import progress_bar
 from cselab.data.translation.cache import RoundTripCache
 from cselab.data.translation.pivot import WORD, LexicalPivot
 from cselab.data.translation.translators import Translator
@@ -20,7 +20,7 @@ WINDOW = 16
 """Sentences of so many batches are sorted by length: the longest determines the time of a batch."""
 SAMPLE = 100
 """Number of sentences from which the time of a corpus is estimated."""
-SAMPLED = 2000
+BLEU_PAIRS = 2000
 """Number of pairs on which self-BLEU is computed, evenly spread; a million would take minutes."""
 
 
@@ -38,12 +38,10 @@ class RoundTrip:
             `cselab.data.translation.translators.open_translator`.
         cache: A folder for the round trips of this translator only. Sentences in it are not
             translated again; after an interruption, the same call continues to the same output.
-        batch_size: Sentences per call of the translator; None is the translator's batch size, or
-            64.
+        batch_size: Sentences per call; None: `batch_size` of the translator, or 64.
 
     Raises:
-        DataError: With the number of the batch, if the translator does not return one line per
-            sentence.
+        DataError: With the number of the batch, for other than one line per sentence.
 
     Examples:
         >>> from cselab.data import RoundTrip
@@ -62,8 +60,7 @@ class RoundTrip:
         self.pivot = pivot
         self.translate: Translator = LexicalPivot(pivot) if translator is None else translator
         self.cache = cache
-        usual = getattr(self.translate, "batch_size", 64)
-        self.batch_size = batch_size or usual
+        self.batch_size: int = batch_size or getattr(self.translate, "batch_size", 64)
 
     def __call__(self, sentences: Iterable[str]) -> Iterator[str]:
         """Yield round trips lazily, with a progress bar."""
@@ -93,29 +90,24 @@ class RoundTrip:
         return total * (time.perf_counter() - started) / len(sentences)
 
     def _announce(self, sample: list[str], total: int) -> None:
-        if total <= 10 * len(sample):
-            return
-        seconds = self.seconds_for(sample, total)
-        if seconds > 60:
+        if total > 10 * len(sample) and (seconds := self.seconds_for(sample, total)) > 60:
+            hours = (
+                f"{seconds / 3600:.1f} hours" if seconds > 5400 else f"{seconds / 60:.0f} minutes"
+            )
             print(
-                f"round trips ({self.pivot}): {total:,} sentences take about {_duration(seconds)} "
-                f"on this machine ({total / seconds:,.0f} per second, from the first "
-                f"{len(sample)}); those in the cache take none"
+                f"round trips ({self.pivot}): {total:,} sentences take about {hours} on this "
+                f"machine ({total / seconds:,.0f} per second); those in the cache take none"
             )
 
     def _translated(self, batch: list[str], number: int) -> list[str]:
         trips = self.translate(batch)
         if len(trips) != len(batch):
             raise DataError(
-                f"batch {number} ({batch[0]!r:.60} …): the translator to {self.pivot!r} and back "
-                f"returned {len(trips)} lines for {len(batch)}; it must return one line a sentence"
+                f"batch {number} ({batch[0]!r:.60} …): the translator returned {len(trips)} lines "
+                f"for {len(batch)}; it must return one line a sentence"
             )
         pairs = zip(trips, batch, strict=True)
         return [" ".join(trip.split()) or original for trip, original in pairs]
-
-
-def _duration(seconds: float) -> str:
-    return f"{seconds / 3600:.1f} hours" if seconds > 5400 else f"{seconds / 60:.0f} minutes"
 
 
 @dataclass(frozen=True)
@@ -123,12 +115,10 @@ class RoundTripReport:
     """Statistics of the round trips of a corpus.
 
     Attributes:
-        sentences: Number of sentences.
         changed: Share of sentences that changed.
         overlap: Mean Jaccard index of the word sets before and after.
         length_ratio: Mean of words after over words before; NaN if no sentence has words.
-        self_bleu: BLEU (0 to 100, sacrebleu) of the round trips against the sentences; 100: no
-            change.
+        self_bleu: BLEU (0 to 100, sacrebleu) against the sentences; 100: no change.
         duplicates: Share of round trips that equal an earlier one.
         samples: Some (sentence, round trip) that changed.
     """
@@ -150,13 +140,7 @@ class RoundTripReport:
 
 
 def report(pairs: Iterable[tuple[str, str]], *, samples: int = 5) -> RoundTripReport:
-    """Statistics of (original, round trip) pairs; self-BLEU of at most 2,000, evenly spread.
-
-    Words are of Latin letters, as in English.
-
-    Args:
-        pairs: (sentence, round trip).
-        samples: Changed pairs to show, evenly spread.
+    """Statistics of (original, round trip) pairs; words are of Latin letters, as in English.
 
     Raises:
         DataError: Without pairs.
@@ -169,7 +153,7 @@ def report(pairs: Iterable[tuple[str, str]], *, samples: int = 5) -> RoundTripRe
     lengths = [(len(WORD.findall(a)), len(WORD.findall(b))) for a, b in pairs]
     ratios = [after / before for before, after in lengths if before]
     changed = [(a, b) for a, b in pairs if a != b]
-    before, after = zip(*_spread(pairs, SAMPLED), strict=True)
+    before, after = zip(*_spread(pairs, BLEU_PAIRS), strict=True)
     return RoundTripReport(
         sentences=len(pairs),
         changed=len(changed) / len(pairs),

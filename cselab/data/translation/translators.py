@@ -1,7 +1,6 @@
 """Round-trip translators: models of the hub, models trained here, and prepared round trips."""
 
 import copy
-import functools
 import hashlib
 import os
 import warnings
@@ -15,7 +14,7 @@ from safetensors import SafetensorError
 
 from cselab.data.fingerprints import folder_hash
 from cselab.data.hub import hub_model
-from cselab.data.sources import TABLES, name_of, read_table, suffix_of
+from cselab.data.sources import TABLES, file_suffix, parse_name, read_table
 from cselab.data.translation.pivot import LexicalPivot
 from cselab.errors import DataError, SettingsError, suggest
 from cselab.paths import TRANSLATORS, check_readable, expanded
@@ -24,6 +23,7 @@ Translator = Callable[[list[str]], list[str]]
 """A function from sentences to as many translations, in their order."""
 
 MULTILINGUAL = "facebook/m2m100_418M"
+GIVE_FOLDER = "give a folder that `cselab train-translator` made"
 TOKENS = {"zh": "cmn_Hans"}
 """Target tokens of opus-mt models that write several variants of a language."""
 LONGEST = 128
@@ -37,13 +37,10 @@ class Seq2Seq:
         model: The model's folder (see `cselab.data.hub.hub_model` for a model of the hub). The
             weights are loaded at the first call, in half precision on a GPU.
         source: Language, for a model that has several: M2M100 and its relatives.
-        target: Language, for a model that has several: these, or a Marian model with `>>fr<<`
-            tokens.
+        target: Language, for these and for a Marian model with tokens such as `>>fr<<`.
         beams: Width of the beam search; 1 is greedy.
         temperature: Above 0, words are sampled instead. The random numbers depend on `seed` and on
             the sentences of the call, so equal calls give equal results.
-        seed: Seed of the sampled words.
-        device: Where it runs.
 
     Raises:
         DataError: For a model that does not load or does not have the target language.
@@ -65,8 +62,8 @@ class Seq2Seq:
 
         if beams < 1 or temperature < 0 or (temperature and beams > 1):
             raise SettingsError(
-                f"beams={beams}, temperature={temperature}: expected a beam of at least 1 with "
-                "temperature 0, or one beam and a temperature above 0"
+                f"beams={beams}, temperature={temperature}: expected 1 or more beams, or a "
+                "temperature above 0"
             )
         check_readable(model)
         try:
@@ -76,32 +73,24 @@ class Seq2Seq:
                 self.tokenizer = AutoTokenizer.from_pretrained(model, trust_remote_code=False)
         except (OSError, ValueError) as error:
             raise DataError(
-                f"no translator at {str(model)!r}: {str(error).strip().splitlines()[0]}; give a "
-                "folder that `cselab train-translator` made, or the name of one on the hub"
+                f"no translator at {str(model)!r}: {_first_line(error)}; {GIVE_FOLDER}"
             ) from None
         if not kind.is_encoder_decoder:
             raise DataError(
-                f"{model} is a {kind.model_type!r} model, which does not translate; give a folder "
-                "that `cselab train-translator` made"
+                f"{model} is a {kind.model_type!r} model, which does not translate; {GIVE_FOLDER}"
             )
-        self.folder = Path(model)
+        self.name, self.folder, self.seed = str(model), Path(model), seed
         self.device = torch.device(device)
         self.dtype = _precision(self.device)
-        self.seed = seed
         self._shared: list = []  # the loaded weights, shared by all directions
         self.search: dict[str, Any] = {"num_beams": beams, "do_sample": temperature > 0}
         if temperature:
             self.search |= {"temperature": temperature, "top_k": 0}
-        self.name = str(model)
         self._set_languages(source, target)
 
     @property
     def model(self):
-        """The model, loaded at the first use.
-
-        Raises:
-            DataError: If it does not load.
-        """
+        """The model, loaded at the first use."""
         if not self._shared:
             from transformers import AutoModelForSeq2SeqLM
 
@@ -110,18 +99,13 @@ class Seq2Seq:
                     model = AutoModelForSeq2SeqLM.from_pretrained(self.folder, dtype=self.dtype)
             except (OSError, ValueError, RuntimeError, SafetensorError, UnpicklingError) as error:
                 raise DataError(
-                    f"the translator at {self.name!r} does not load: "
-                    f"{str(error).strip().splitlines()[0]}; get it again"
+                    f"translator {self.name!r} does not load: {_first_line(error)}; get it again"
                 ) from None
             self._shared.append(model.to(self.device).eval())
         return self._shared[0]
 
     def with_languages(self, source: str, target: str) -> "Seq2Seq":
-        """Another direction of the same weights, which are not loaded again.
-
-        Raises:
-            DataError: As the class.
-        """
+        """Another direction of the same weights, which are not loaded again."""
         other = copy.copy(self)
         other.search = dict(self.search)
         other._set_languages(source, target)
@@ -129,43 +113,37 @@ class Seq2Seq:
 
     def _set_languages(self, source: str | None, target: str | None) -> None:
         self.source, self.prefix = source, ""
+        vocabulary = self.tokenizer.get_vocab()
+        reason = ""
         if hasattr(self.tokenizer, "get_lang_id"):
             for language in (source, target):
                 if language not in self.tokenizer.lang_code_to_id:
                     raise DataError(f"the translator at {self.name!r} does not know {language!r}")
             self.search["forced_bos_token_id"] = self.tokenizer.get_lang_id(target)
-        elif target and f">>{target}<<" in self.tokenizer.get_vocab():
+        elif target and f">>{target}<<" in vocabulary:
             self.prefix = f">>{target}<< "
-        elif target and any(token.startswith(">>") for token in self.tokenizer.get_vocab()):
-            raise DataError(
-                f"the translator at {self.name!r} has no token >>{target}<<, so it does not know "
-                f"{target!r}"
-            )
+        elif target and any(token.startswith(">>") for token in vocabulary):
+            reason = f"no token >>{target}<<, so it does not know {target!r}"
         elif source:
+            reason = "no tokens of languages, so it knows one direction alone"
+        if reason:
             raise DataError(
-                f"the translator at {self.name!r} has no tokens of languages, so it knows one "
-                "direction alone; give a folder that `cselab train-translator` made, or the name "
-                "opus-mt with hub=True"
+                f"the translator at {self.name!r} has {reason}; {GIVE_FOLDER}, or use opus-mt with "
+                "hub=True"
             )
 
     def __call__(self, sentences: list[str]) -> list[str]:
         if "forced_bos_token_id" in self.search:
             self.tokenizer.src_lang = self.source
-        batch = self.tokenizer(
-            [self.prefix + sentence for sentence in sentences],
-            padding=True,
-            truncation=True,
-            max_length=LONGEST,
-            return_tensors="pt",
-            return_token_type_ids=False,
-        ).to(self.device)
+        texts = [self.prefix + sentence for sentence in sentences]
+        options = dict(truncation=True, max_length=LONGEST, return_token_type_ids=False)
+        batch = self.tokenizer(texts, padding=True, return_tensors="pt", **options).to(self.device)
         longest = 2 * batch["input_ids"].shape[1] + 10
         text = hashlib.sha256("\n".join([str(self.seed), *sentences]).encode()).digest()
         with torch.inference_mode(), torch.random.fork_rng():
             torch.manual_seed(int.from_bytes(text[:7], "big"))
-            out = self.model.generate(
-                **batch, **self.search, max_length=None, max_new_tokens=longest
-            )
+            search = self.search | {"max_length": None, "max_new_tokens": longest}
+            out = self.model.generate(**batch, **search)
         return self.tokenizer.batch_decode(
             out, skip_special_tokens=True, clean_up_tokenization_spaces=False
         )
@@ -178,6 +156,10 @@ class Seq2Seq:
         return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
+def _first_line(error: Exception) -> str:
+    return str(error).strip().splitlines()[0]
+
+
 def _precision(device: torch.device) -> torch.dtype:
     """Half precision on a GPU (half the memory, twice the speed), float32 on a CPU."""
     if device.type != "cuda":
@@ -188,10 +170,7 @@ def _precision(device: torch.device) -> torch.dtype:
 
 
 class RoundTripTranslator:
-    """Round trips by two translators, to the pivot and back to English.
-
-    The round trip of a sentence whose translation is empty is empty.
-    """
+    """Round trips by two translators, to the pivot and back to English."""
 
     def __init__(self, to_pivot: Seq2Seq, to_english: Seq2Seq):
         self.to_pivot, self.to_english = to_pivot, to_english
@@ -222,8 +201,8 @@ class PreparedTrips:
         missing = [sentence for sentence in sentences if sentence not in self.trips]
         if missing:
             raise DataError(
-                f"{self.path} has no round trip of {missing[0]!r:.80} (nor of {len(missing) - 1} "
-                f"more of {len(sentences)}); prepare it from the same text"
+                f"{self.path} has no round trip of {missing[0]!r:.80} and {len(missing) - 1} more; "
+                "prepare it from the same text"
             )
         return [self.trips[sentence] for sentence in sentences]
 
@@ -238,10 +217,7 @@ def open_translator(
     pivot: str,
     *,
     hub: bool = False,
-    beams: int = 1,
-    temperature: float = 0.0,
-    seed: int = 0,
-    device: torch.device | str = "cpu",
+    **options: Any,
 ) -> LexicalPivot | RoundTripTranslator | PreparedTrips:
     """Open a translator from English to `pivot` and back.
 
@@ -252,38 +228,30 @@ def open_translator(
             path, `{pivot}` stands for the pivot.
         pivot: The language, such as "fr".
         hub: Whether models may be fetched from the hub, or offline from its cache.
-        beams: As in `Seq2Seq`.
-        temperature: As in `Seq2Seq`.
-        seed: As in `Seq2Seq`.
-        device: As in `Seq2Seq`.
+        **options: `beams`, `temperature`, `seed` and `device` of `Seq2Seq`.
 
     Raises:
         SettingsError: For an unknown name, and for a model of the hub without `hub`.
         DataError: If the hub does not have the model, and as the translators.
     """
-    seq2seq = functools.partial(
-        Seq2Seq, beams=beams, temperature=temperature, seed=seed, device=device
-    )
-    name = name_of(name)
+    name = parse_name(name)
     path = expanded(name.replace("{pivot}", pivot))
     if name == "lexical":
         return LexicalPivot(pivot)
     if name in TRANSLATORS and not hub:
         raise SettingsError(
-            f"the translator {name!r} is fetched from the hub; set hub=True, or use 'lexical' "
-            "offline"
+            f"the translator {name!r} is on the hub; set hub=True, or use 'lexical' offline"
         )
     if name == "opus-mt":
-        there = hub_model(f"Helsinki-NLP/opus-mt-en-{pivot}")
-        back = hub_model(f"Helsinki-NLP/opus-mt-{pivot}-en")
-        return RoundTripTranslator(seq2seq(there, target=TOKENS.get(pivot)), seq2seq(back))
-    if suffix_of(name) in TABLES or os.path.isfile(path):
+        models = [hub_model(f"Helsinki-NLP/opus-mt-{x}") for x in (f"en-{pivot}", f"{pivot}-en")]
+        to_pivot = Seq2Seq(models[0], target=TOKENS.get(pivot), **options)
+        return RoundTripTranslator(to_pivot, Seq2Seq(models[1], **options))
+    if file_suffix(name) in TABLES or os.path.isfile(path):
         return PreparedTrips(path)
     if name != "multilingual" and not os.path.isdir(path):
         raise SettingsError(
-            f"unknown translator {name!r}; {suggest(name, TRANSLATORS)}, or a folder, or a .tsv "
-            "file of prepared round trips"
+            f"unknown translator {name!r}; {suggest(name, TRANSLATORS)}, or a folder or .tsv file"
         )
     model = hub_model(MULTILINGUAL) if name == "multilingual" else path
-    to_pivot = seq2seq(model, source="en", target=pivot)
+    to_pivot = Seq2Seq(model, source="en", target=pivot, **options)
     return RoundTripTranslator(to_pivot, to_pivot.with_languages(pivot, "en"))

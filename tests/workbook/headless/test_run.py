@@ -22,7 +22,7 @@ import psutil
 import pytest
 from safetensors import SafetensorError
 
-from cselab.data.progress import progress_bar
+from cselab.data.progress_bar import progress_bar
 from cselab.errors import CselabError, Interrupted
 from cselab.machine import clock
 from cselab.workbook.headless import runner

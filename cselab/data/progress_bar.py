@@ -10,12 +10,6 @@ def progress_bar(name: str, total: int | None, unit: str = "step", *, delay: flo
     """A tqdm progress bar: a widget in JupyterLab, plain text in a headless run.
 
     (The report of a headless run would show a widget frozen at 0 %.)
-
-    Args:
-        name: Text before the bar.
-        total: Number of units; None if it is not known.
-        unit: What is counted.
-        delay: Seconds before the bar appears; hides it for short work.
     """
     headless = "CSELAB_RUN_DIR" in os.environ
     return (tqdm if headless else notebook_tqdm)(

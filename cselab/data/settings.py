@@ -1,17 +1,19 @@
-"""Settings of data: its folders, the training text and the tests."""
+"""Settings of data: its folders, the training text, the tests and the round trips."""
 
 import os
+from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field, field_validator
 
-from cselab.config import Config
-from cselab.data.sources import names_of
+from cselab.config import Config, shared
+from cselab.data.sources import parse_names
 from cselab.paths import absolute, located
 
 DataName = Annotated[str, AfterValidator(located)]
 """A name of data, or the path of a file."""
+Mode = Literal["append", "replace", "pair", "none", "twice"]
 
 
 class DataConfig(Config):
@@ -50,4 +52,23 @@ class DataConfig(Config):
         """Split names that are separated by commas, as on the command line; a file may have one."""
         if isinstance(value, str) and not os.path.isfile(os.path.expanduser(value)):
             value = [part.strip() for part in value.split(",") if part.strip()]
-        return names_of(value)
+        return parse_names(value)
+
+
+class RoundTrips(Config):
+    """Round trips through one pivot language, and how they extend the training text."""
+
+    pivot: str = "fr"
+    """TNCSE's table of hyperparameters: en-fr-en for BERT I, en-ru-en for BERT II."""
+    mode: Mode = shared("append")
+    """How round trips are used; the papers' wording is ambiguous. "append": they are
+    further sentences. "replace": they replace the sentences. "pair": a sentence's round trip is its
+    second view. "none" and "twice" are controls: the text alone, and the text twice, with as many
+    rows as "append"."""
+    translator: Annotated[str, AfterValidator(partial(located, folders=True))] = shared("lexical")
+    """"lexical", "opus-mt", "multilingual", a folder, or a .tsv file of prepared round trips; the
+    papers used Google Translate."""
+    beams: int = shared(1, ge=1)
+    """Width of the translator's beam search; 1 is greedy."""
+    sampling_temperature: float = shared(0.0, ge=0)
+    """Above 0, the translator samples its words at this temperature."""
