@@ -26,15 +26,12 @@ RESULTS = ROOT / "outputs" / "reference" / "benchmarks.json"
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
-    parser.add_argument(
-        "--only", default=",".join(sorted(BENCHMARKS)), help="letters of benchmarks, e.g. a,c"
-    )
+    every = ",".join(sorted(BENCHMARKS))
+    parser.add_argument("--only", default=every, help="letters of benchmarks, e.g. a,c")
     parser.add_argument("--results", type=Path, default=RESULTS)
     arguments = parser.parse_args()
     if unknown := set(arguments.only.split(",")) - BENCHMARKS.keys():
-        parser.error(
-            f"no benchmark {', '.join(sorted(unknown))}; there are {', '.join(BENCHMARKS)}"
-        )
+        parser.error(f"no benchmark {', '.join(sorted(unknown))}; there are {every}")
     device, path = torch.device(arguments.device), arguments.results
     results = json.loads(path.read_text()) if path.is_file() else {}
     entry = results.setdefault(device.type, {"figures": {}, "machines": {}})

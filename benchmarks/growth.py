@@ -57,13 +57,8 @@ def step(method: Method, batch: int, length: int, device: torch.device) -> Work:
     words = method.encoder.tokenizer("the of and in a", add_special_tokens=False)["input_ids"]
     drawn = torch.Generator().manual_seed(0)
     ids = torch.tensor(words)[torch.randint(len(words), (STEPS * batch, length), generator=drawn)]
-    rows = datasets.Dataset.from_dict(
-        {
-            "input_ids": ids.tolist(),
-            "length": [length] * len(ids),
-            "text_hash": list(range(len(ids))),
-        }
-    )
+    columns = {"length": [length] * len(ids), "text_hash": list(range(len(ids)))}
+    rows = datasets.Dataset.from_dict({"input_ids": ids.tolist(), **columns})
     count = batch * Probe(method, rows, device).flops_per_sentence(method)
     return partial(step_seconds, method, rows, plan(STEPS, length, batch), device), count
 

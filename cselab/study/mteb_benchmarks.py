@@ -9,19 +9,14 @@ import pandas
 from cselab.errors import SettingsError, suggest
 from cselab.study import papers
 
+LEFT_OUT = {
+    "ContractNLIInclusionOfVerbally": "ConveyedInformationLegalBench",
+    "ContractNLIPermissibleAcquirement": "OfSimilarInformationLegalBench",
+    "ContractNLIPermissibleDevelopment": "OfSimilarInformationLegalBench",
+    "OPP115InternationalAndSpecific": "AudiencesLegalBench",
+}
+"""What JTCSE's Table II leaves out of mteb's names, before the suffix."""
 MTEB_NAMES = {
-    "ContractNLIInclusionOfVerbally": (
-        "ContractNLIInclusionOfVerballyConveyedInformationLegalBenchClassification"
-    ),
-    "ContractNLIPermissibleAcquirement": (
-        "ContractNLIPermissibleAcquirementOfSimilarInformationLegalBenchClassification"
-    ),
-    "ContractNLIPermissibleDevelopment": (
-        "ContractNLIPermissibleDevelopmentOfSimilarInformationLegalBenchClassification"
-    ),
-    "OPP115InternationalAndSpecific": (
-        "OPP115InternationalAndSpecificAudiencesLegalBenchClassification"
-    ),
     "PolEmo2": "PolEmo2.0-IN",  # the table does not say whether IN or OUT
     "CMedQAv1": "CMedQAv1-reranking",
     "CMedQAv2": "CMedQAv2-reranking",
@@ -29,19 +24,12 @@ MTEB_NAMES = {
     "STS22": "STS22.v2/en",  # the cells are those of Table V's STS22.v2, en
     "STSBM": "STSBenchmarkMultilingualSTS/en",
 }
-"""Names that the tables shorten, with mteb's."""
-FULL_NAMES = (
-    "AllegroReviews",
-    "KLUE-TC",
-    "SentimentAnalysisHindi",
-    "TNews",
-    "AskUbuntuDupQuestions",
-    "SciDocsRR",
-    "StackOverflowDupQuestions",
-    "BUCC",
-    "BUCC.v2",
-    "Tatoeba",
-)
+"""Other names that the tables shorten, with mteb's."""
+FULL_NAMES = {
+    *("AllegroReviews", "KLUE-TC", "SentimentAnalysisHindi", "TNews"),
+    *("AskUbuntuDupQuestions", "SciDocsRR", "StackOverflowDupQuestions"),
+    *("BUCC", "BUCC.v2", "Tatoeba"),
+}
 """Names that JTCSE's tables print in full, without the suffix of their kind."""
 
 
@@ -50,24 +38,29 @@ class PaperTable:
     """A table of zero-shot scores.
 
     Attributes:
-        sources: Paper and number of each printed part.
+        papers: Keys of `papers.PAPERS` that print a part of it, under one number.
         average: The printed average's name.
         suffix: Suffix that mteb's names have and the printed ones lack.
         metric: Metric of mteb; None for its main score.
         only: The printed columns that belong here; none for all.
     """
 
-    title: str
-    sources: tuple[tuple[str, str], ...]
+    papers: tuple[str, ...]
+    number: str
     average: str
     suffix: str = ""
     metric: str | None = None
     only: tuple[str, ...] = ()
 
+    @property
+    def title(self) -> str:
+        """Paper and number: "JTCSE, Table II"."""
+        return f"{papers.PAPERS[self.papers[0]]}, Table {self.number}"
+
     @functools.cached_property
     def cells(self) -> pandas.DataFrame:
         """The printed cells of BERT-base."""
-        cells = pandas.concat([papers.rows(*source) for source in self.sources])
+        cells = pandas.concat([papers.rows(paper, self.number) for paper in self.papers])
         cells = cells[cells.backbone == "bert-base"]
         return cells[cells.task.isin((*self.only, self.average))] if self.only else cells
 
@@ -79,63 +72,39 @@ class PaperTable:
 
     def _mteb_name(self, printed: str) -> str:
         whole = printed.endswith(self.suffix) or printed in FULL_NAMES
-        return MTEB_NAMES.get(printed, printed if whole else f"{printed}{self.suffix}")
+        full = printed if whole else f"{printed}{LEFT_OUT.get(printed, '')}{self.suffix}"
+        return MTEB_NAMES.get(printed, full)
 
 
+_JTCSE, _TNCSE = ("jtcse",), ("tncse-supplement",)
 TABLES = {
-    "jtcse-sts": PaperTable(
-        "JTCSE, Table I, right", (("jtcse", "I"),), "avg3", only=("STS17", "STS22", "STSBM")
-    ),
-    "jtcse-classification": PaperTable(
-        "JTCSE, Table II", (("jtcse", "II"),), "avg45", "Classification"
-    ),
-    "jtcse-reranking": PaperTable("JTCSE, Table III", (("jtcse", "III"),), "avg14", "Reranking"),
-    "jtcse-bitext": PaperTable("JTCSE, Table IV", (("jtcse", "IV"),), "avg15", "BitextMining"),
-    "jtcse-sts22": PaperTable("JTCSE, Table V", (("jtcse", "V"), ("jtcse-readme", "V")), "avg18"),
-    "tncse-sts17": PaperTable(
-        "TNCSE, supplement IV-1", (("tncse-supplement", "IV-1"),), "STS17/avg11"
-    ),
-    "tncse-sts22": PaperTable(
-        "TNCSE, supplement IV-2", (("tncse-supplement", "IV-2"),), "STS22/avg18"
-    ),
-    "tncse-classification": PaperTable(
-        "TNCSE, supplement IV-3", (("tncse-supplement", "IV-3"),), "classification/avg30"
-    ),
-    "tncse-retrieval": PaperTable(
-        "TNCSE, supplement IV-4",
-        (("tncse-supplement", "IV-4"),),
-        "retrieval/avg30",
-        metric="map_at_10",
-    ),
-    "tncse-reranking": PaperTable(
-        "TNCSE, supplement IV-5", (("tncse-supplement", "IV-5"),), "reranking/avg9"
-    ),
+    "jtcse-sts": PaperTable(_JTCSE, "I", "avg3", only=("STS17", "STS22", "STSBM")),
+    "jtcse-classification": PaperTable(_JTCSE, "II", "avg45", "Classification"),
+    "jtcse-reranking": PaperTable(_JTCSE, "III", "avg14", "Reranking"),
+    "jtcse-bitext": PaperTable(_JTCSE, "IV", "avg15", "BitextMining"),
+    "jtcse-sts22": PaperTable(("jtcse", "jtcse-readme"), "V", "avg18"),
+    "tncse-sts17": PaperTable(_TNCSE, "IV-1", "STS17/avg11"),
+    "tncse-sts22": PaperTable(_TNCSE, "IV-2", "STS22/avg18"),
+    "tncse-classification": PaperTable(_TNCSE, "IV-3", "classification/avg30"),
+    "tncse-retrieval": PaperTable(_TNCSE, "IV-4", "retrieval/avg30", metric="map_at_10"),
+    "tncse-reranking": PaperTable(_TNCSE, "IV-5", "reranking/avg9"),
 }
 """Tables that name their tasks. TNCSE's Table 2 is the averages of the five of its supplement."""
-GROUPS = {
-    "tncse-zero-shot": tuple(name for name in TABLES if name.startswith("tncse-")),
-    "jtcse-retrieval": ("tncse-retrieval",),
-}
+SUPPLEMENT = tuple(name for name in TABLES if name.startswith("tncse-"))
+GROUPS = {"tncse-zero-shot": SUPPLEMENT, "jtcse-retrieval": ("tncse-retrieval",)}
 """Benchmarks of other tables' tasks. JTCSE's Table VII has 45 retrieval tasks and does not say
 which; TNCSE's 30 stand for them."""
 OFFLINE = "offline"
 
 
 def benchmark_tasks(name: str) -> list[str]:
-    """Names of a benchmark's tasks, as `find_tasks` takes them.
-
-    "task/subset" is of a task that the benchmark has in part.
+    """Names of a benchmark's tasks, as `find_tasks` takes them; "task/subset" of a part of a task.
 
     Args:
         name: Name of TABLES, GROUPS or mteb ("MTEB(eng, v2)"), or "offline".
 
     Raises:
         SettingsError: With the nearest name, for an unknown benchmark.
-
-    Examples:
-        >>> from cselab.study.mteb_benchmarks import benchmark_tasks
-        >>> benchmark_tasks("jtcse-sts")
-        ['STS17/en-en', 'STS22.v2/en', 'STSBenchmarkMultilingualSTS/en']
     """
     if name == OFFLINE:
         from cselab.evaluation.mteb_data import FEEDS

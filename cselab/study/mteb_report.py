@@ -36,23 +36,19 @@ def evaluate_folder(
     fingerprint, is in each file. A run that was killed goes on where it was.
 
     Args:
-        encoder: Folder of the encoder.
         benchmark: As in `benchmark_tasks`; "offline" without tasks.
         tasks, languages: As in `find_tasks`; tasks stand in for a benchmark.
-        pooling: As in `cselab.load`.
         folder: A data folder.
         hub: Whether mteb loads its own data.
         name: Name of the encoder; by default, that of its folder.
-        say: Function that is called with a line per task, and with the tables.
+        say: Called with a line per task, and with the tables.
 
     Returns:
         The folder of the tables, which have all its results, also those of earlier runs.
 
     Raises:
-        SettingsError: Before anything is computed, as the others, for an unknown benchmark, task or
-            language, a benchmark beside tasks, the hub beside a data folder, and a bad name.
-        ModelError: For a folder without an encoder.
-        DataError: For a damaged result file, and where no task has data.
+        SettingsError, ModelError, DataError: Before anything is computed, for what is unknown,
+            contradictory, no encoder, or without data; also for a damaged result file.
     """
     if benchmark and tasks:
         raise SettingsError("give a benchmark or tasks, not both")
@@ -66,11 +62,10 @@ def evaluate_folder(
         if task not in chosen:
             say(f"{task.metadata.name} has none of the languages: left out")
     model = load(encoder, pooling=pooling).to("cuda" if torch.cuda.is_available() else "cpu")
-    lacking: list[str] = []
     if not hub:
         chosen, lacking = feed(chosen, folder)
-    for line in lacking:
-        say(line)
+        for line in lacking:
+            say(line)
     if not chosen:
         raise DataError("no task is left to evaluate; the lines above say what each needs")
     path = encoder.resolve()

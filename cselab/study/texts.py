@@ -1,7 +1,9 @@
 """Tables of numbers as texts: for Markdown, for a page, for a reader."""
 
 import re
+from pathlib import Path
 
+import jinja2
 import pandas
 
 HEADS = {
@@ -23,19 +25,24 @@ MARKUP = re.compile(
 DIGITS = {"scores": 2, "prose": 2, "phenomena": 1, "geometry": 3, "transfer": 1}
 
 
+def templates(folder: Path) -> jinja2.Environment:
+    """The Jinja templates of a folder; values are escaped in those of HTML, not in Markdown."""
+    return jinja2.Environment(
+        loader=jinja2.FileSystemLoader(folder),
+        undefined=jinja2.StrictUndefined,
+        autoescape=jinja2.select_autoescape(["html.j2"]),
+        keep_trailing_newline=True,
+        trim_blocks=True,
+    )
+
+
 def one_line(text: object) -> str:
     """A text without line breaks, which would end a row of a table."""
     return " ".join(str(text).split())
 
 
 def plain(text: object) -> str:
-    """A text as Markdown that is shown as the text is written, in one line.
-
-    Examples:
-        >>> from cselab.study.texts import plain
-        >>> print(plain("a|b, *c* and last_only"))
-        a\\|b, \\*c\\* and last_only
-    """
+    """A text as Markdown that is shown as the text is written, in one line."""
     return MARKUP.sub(r"\\\g<0>", one_line(text))
 
 
@@ -43,7 +50,6 @@ def markdown(table: pandas.DataFrame, *, markup: bool = False) -> str:
     """Format a table of texts as Markdown; the name of its index heads the first column.
 
     Args:
-        table: Table of texts.
         markup: Whether the texts are Markdown themselves; else they are shown as they are written.
     """
     shown = str if markup else plain

@@ -59,7 +59,7 @@ def test_the_papers_table_stands_beside_ours_with_its_coverage(
     )
     assert not code
     assert "STS17: cosine_spearman" in out
-    assert "TNCSE, supplement IV-1: 1 of 11 subsets, so no average of ours" in out
+    assert "TNCSE, supplement, Table IV-1: 1 of 11 subsets, so no average of ours" in out
     (path,) = tmp_path.rglob("tncse-sts17.csv")
     header, *rows = path.read_text().splitlines()
     assert header.endswith(",tiny")

@@ -107,9 +107,8 @@ def init_embeddings(embedding: nn.Embedding, rows: Rows, config: BackboneConfig)
     """Initialise embeddings with PPMI word vectors plus noise of the same length, at BERT's scale.
 
     The standard deviation is 0.02; words without counts keep their random vectors. With noise only,
-    the loss stays on its unigram plateau for ten million tokens; with word vectors it does not. But
-    word vectors alone are very similar for words of one topic, so that sentences are distinguished
-    worse than by their words; the noise keeps words apart.
+    the loss stays on its unigram plateau for ten million tokens. With word vectors only, sentences
+    of one topic are told apart worse than by their words; the noise keeps words apart.
     """
     counts = cooccurrence(rows, embedding.num_embeddings)
     vectors = ppmi_vectors(counts, config.width, seed=config.seed)

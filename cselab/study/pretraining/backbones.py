@@ -62,10 +62,8 @@ def pretrain(
     result. A sentence is `[CLS] … [SEP]`, also for a Llama.
 
     Args:
-        kind: Architecture; an encoder needs an `EncoderConfig`.
-        config: Settings of the model and its training.
+        config: Settings; those of an encoder are an `EncoderConfig`.
         sentences: The text, read twice (for the tokenizer, then for the tokens).
-        folder: Folder of the backbone.
         ordered: Text in its original order, for a BERT's next-sentence task; None leaves the pooler
             untrained.
 
@@ -79,14 +77,12 @@ def pretrain(
         ModelError: Before the training, if `folder` holds something else.
     """
     check_folder(folder)
-    # the weights, which are drawn next, depend on it
-    torch.manual_seed(config.seed)
+    torch.manual_seed(config.seed)  # of the weights, which are drawn next
     train = train_byte_tokenizer if kind == "roberta" else train_tokenizer
     tokenizer = train(sentences, vocab_size=config.vocab_size, max_length=config.max_positions)
-    rows = Rows.tokenize(sentences, tokenizer, max_length=config.max_length)
-    in_order = None
-    if ordered is not None:
-        in_order = Rows.tokenize(ordered, tokenizer, max_length=config.max_length)
+    cut = config.max_length
+    rows = Rows.tokenize(sentences, tokenizer, max_length=cut)
+    in_order = None if ordered is None else Rows.tokenize(ordered, tokenizer, max_length=cut)
     checkpoints = Path(f"{folder}.checkpoints")
     trainer = BackboneTrainer(kind, config, tokenizer, rows, checkpoints, in_order)
     seconds = trainer.run()
@@ -104,16 +100,7 @@ def pretrain(
 
 
 class BackboneTrainer(CurveTrainer):
-    """Trainer of a backbone that `pretrain` describes.
-
-    Args:
-        kind: As in `pretrain`.
-        config: As in `pretrain`.
-        tokenizer: The model's.
-        rows: Tokens of the text.
-        checkpoints: As in `CurveTrainer`.
-        ordered: Tokens of text in its order, for a BERT.
-    """
+    """Trainer of a backbone that `pretrain` describes, on tokens of its text."""
 
     config: BackboneConfig
 
@@ -128,8 +115,7 @@ class BackboneTrainer(CurveTrainer):
     ):
         if len(rows) < (least := config.batch_size + config.held_out):
             raise DataError(
-                f"pretraining got {len(rows)} sentences; it needs at least {least} (a batch of "
-                f"{config.batch_size} and {config.held_out} held out)"
+                f"{len(rows)} sentences are too few: a batch and those held out take {least}"
             )
         self.tokenizer, self.rows, self.ordered = tokenizer, rows, ordered
         self.held_out = held_out_positions(len(rows), config)

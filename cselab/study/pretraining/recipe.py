@@ -8,7 +8,7 @@ sentences take the place of captions.
 import itertools
 import json
 import platform
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -78,17 +78,11 @@ def make_backbone(
 ) -> dict:
     """Pretrain a backbone into `folder`, measure it and write its `card.json` and README.
 
-    After an interruption, the same call continues, as `pretrain`.
+    After an interruption, the same call continues, as `pretrain`. Returns the card's content.
 
     Args:
-        kind: Architecture.
-        folder: Folder of the backbone.
         data_dir: A data folder with the corpora; None: CSELAB_DATA.
-        corpora: Names of the corpora.
         **config: Fields of `BackboneConfig`, for an encoder those of `EncoderConfig`.
-
-    Returns:
-        The card's content.
 
     Raises:
         SettingsError: For a corpus whose licence is not known to allow derived works, and for a
@@ -108,20 +102,20 @@ def make_backbone(
     settings = (BackboneConfig if kind == "llama" else EncoderConfig)(**config)
     card = pretrain(kind, settings, text, folder, ordered=ordered)
     card |= {"hardware": _hardware(settings.device), "corpora": list(corpora)}
-    card["measured"] = _measure(folder, data_dir, corpora)
-    (Path(folder) / "card.json").write_text(json.dumps(card, indent=1) + "\n")
-    page = card_text(Path(folder).name, kind, card, corpora, _in_order(corpora))
-    (Path(folder) / "README.md").write_text(page, encoding="utf-8")
+    folder = Path(folder)
+    (folder / "card.json").write_text(json.dumps(card, indent=1) + "\n")
+    card["measured"] = measure(folder, data_dir)
+    (folder / "card.json").write_text(json.dumps(card, indent=1) + "\n")
+    page = card_text(folder.name, kind, card, corpora, _in_order(corpora))
+    (folder / "README.md").write_text(page, encoding="utf-8")
     return card
 
 
 def _check_corpora(corpora: tuple[str, ...], kind: str) -> None:
     for name in corpora:
         if name not in TEXT:
-            raise SettingsError(
-                f"corpus {name!r} is not known to allow derived works to be shared; "
-                f"{suggest(name, TEXT)}"
-            )
+            hint = suggest(name, TEXT)
+            raise SettingsError(f"corpus {name!r} is not known to allow derived works; {hint}")
     if kind == "bert" and not _in_order(corpora):
         raise SettingsError(
             f"next-sentence prediction needs a text in order; add one of {', '.join(IN_ORDER)}"
@@ -140,9 +134,8 @@ def _hardware(device: str) -> str:
 
 
 def measure(folder: str | Path, data_dir: str | Path | None) -> dict:
-    """Measure a backbone: held-out losses (nats); for an encoder also STS.
-
-    A BERT also has its next-sentence accuracy. STS scores are those before contrastive training.
+    """Measure a backbone: held-out losses (nats); for an encoder also STS before contrastive
+    training, for a BERT its next-sentence accuracy.
 
     Args:
         folder: Folder of the backbone, with its card, which names the held-out text.
@@ -151,19 +144,14 @@ def measure(folder: str | Path, data_dir: str | Path | None) -> dict:
     Raises:
         ModelError: For a folder without a card, or with a damaged one.
     """
-    card = Path(folder) / "card.json"
-    if not card.is_file():
+    path = Path(folder) / "card.json"
+    if not path.is_file():
         raise ModelError(f"no card.json in {folder}: expected a backbone made by `cselab pretrain`")
     try:
-        corpora = tuple(json.loads(card.read_text())["corpora"])
+        corpora = tuple(json.loads(path.read_text())["corpora"])
     except (ValueError, KeyError, TypeError) as error:
-        raise ModelError(
-            f"{card} is damaged ({type(error).__name__}: {error}); make the backbone again"
-        ) from None
-    return _measure(folder, data_dir, corpora)
-
-
-def _measure(folder: str | Path, data_dir: str | Path | None, corpora: tuple[str, ...]) -> dict:
+        reason = f"{type(error).__name__}: {error}"
+        raise ModelError(f"{path} is damaged ({reason}); make the backbone again") from None
     text, tokenizer = _Text(corpora, data_dir), load_tokenizer(folder)
     positions = held_out_positions(len(text), BackboneConfig())
     held_out = set(positions[positions < len(text.corpora)].tolist())  # real sentences only
@@ -181,22 +169,17 @@ def _measure(folder: str | Path, data_dir: str | Path | None, corpora: tuple[str
         return {"next-token loss": loss()}
     measured = {f"masked-LM loss, {share:.0%} masked": loss(share) for share in (0.15, 0.3)}
     if kind == "bert":
-        measured["next-sentence accuracy"] = _next_sentence_accuracy(
-            model, tokenizer, _in_order(corpora), data_dir
-        )
+        ordered = load_corpus(_in_order(corpora), folder=data_dir)
+        measured["next-sentence accuracy"] = _next_sentence_accuracy(model, tokenizer, ordered)
     return {**measured, "sts": _sts_scores(folder, data_dir, text)}
 
 
 @torch.no_grad()
 def _next_sentence_accuracy(
-    model: BertForPreTraining,
-    tokenizer,
-    corpora: tuple[str, ...],
-    data_dir: str | Path | None,
-    pairs: int = 2000,
+    model: BertForPreTraining, tokenizer, ordered: Iterable[str], pairs: int = 2000
 ) -> float:
     """Accuracy on new pairs of the training text, half of which are consecutive sentences."""
-    sentences = itertools.islice(load_corpus(corpora, folder=data_dir), 20_000)
+    sentences = itertools.islice(ordered, 20_000)
     rows = Rows.tokenize(sentences, tokenizer, max_length=BackboneConfig.max_length)
     ids, segments, labels = next_sentence_pairs(
         rows, pairs, tokenizer.pad_token_id, np.random.default_rng(1)
@@ -216,10 +199,9 @@ def _sts_scores(
     model, tokenizer = load_backbone(folder), load_tokenizer(folder)
     rows = Rows.tokenize(text, tokenizer, max_length=BackboneConfig.max_length)
     encoders: dict[str, Encoder] = {
-        "cls": SentenceEncoder(model, tokenizer, pooling="cls"),
-        "mean": SentenceEncoder(model, tokenizer, pooling="mean"),
-        "SIF mean": SifMean.fit(rows, tokenizer, size=model.config.hidden_size),
+        pooling: SentenceEncoder(model, tokenizer, pooling=pooling) for pooling in ("cls", "mean")
     }
+    encoders["SIF mean"] = SifMean.fit(rows, tokenizer, size=model.config.hidden_size)
     scores = {}
     for name, encoder in encoders.items():
         report = evaluate_sts(encoder.encode, STS7, folder=data_dir)

@@ -57,12 +57,6 @@ def train_translator(
     models. After an interruption, the same call continues from `<folder>.checkpoints` to exactly
     the same result.
 
-    Args:
-        config: Settings of the model and its training.
-        train: Parallel text.
-        test: Parallel text of the same languages.
-        folder: Folder of the translator.
-
     Returns:
         The card: configuration, epochs, seconds, training loss, and BLEU and chrF (sacrebleu's
             defaults) of each direction on `test`, with greedy search.
@@ -73,17 +67,11 @@ def train_translator(
         ModelError: Before the training, if `folder` holds something else.
     """
     if train.languages != test.languages:
-        raise DataError(
-            f"training text is {train.languages}, the test {test.languages}; give the same pair of "
-            "languages"
-        )
+        raise DataError(f"training text is {train.languages}, but the test is {test.languages}")
     if config.steps < 1:
         raise SettingsError(f"steps={config.steps}: expected at least one step of training")
-    if 2 * len(train.pairs) < config.batch_size:
-        raise DataError(
-            f"{len(train.pairs)} pairs are less than half a batch of {config.batch_size}; give "
-            "more text"
-        )
+    if 2 * len(train.pairs) < (size := config.batch_size):
+        raise DataError(f"{len(train.pairs)} pairs are less than half a batch of {size}")
     check_device(config.device)
     check_folder(folder)
     torch.manual_seed(config.seed)
@@ -146,12 +134,10 @@ def translation_trainer(
 
 
 def _score(translate: Seq2Seq, pairs: list[tuple[str, str]]) -> dict[str, float]:
-    order = sorted(range(len(pairs)), key=lambda i: len(pairs[i][0]))
-    translations = [""] * len(pairs)
-    for start in range(0, len(order), 128):
-        part = order[start : start + 128]
-        for i, line in zip(part, translate([pairs[i][0] for i in part]), strict=True):
-            translations[i] = line
+    pairs = sorted(pairs, key=lambda pair: len(pair[0]))  # a batch has similar lengths
+    translations: list[str] = []
+    for start in range(0, len(pairs), 128):
+        translations += translate([source for source, _ in pairs[start : start + 128]])
     references = [[target for _, target in pairs]]
     return {
         "BLEU": round(sacrebleu.corpus_bleu(translations, references, force=True).score, 1),

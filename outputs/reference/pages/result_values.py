@@ -9,8 +9,8 @@ import pandas
 from cselab.errors import DataError, suggest
 from cselab.evaluation import SeedComparison, compare_seeds
 from cselab.experiments.store import Store
+from cselab.study.comparable import comparable_scores
 from cselab.study.recorded import methods, store
-from cselab.study.rows import read_rows
 
 ROOT = Path(__file__).resolve().parents[3]
 REFERENCE = ROOT / "outputs" / "reference"
@@ -45,10 +45,7 @@ CONTRASTS = (
 
 
 def difference(name: str, better: str, than: str, measure: str = "test") -> SeedComparison:
-    """`better` minus `than` in a store, over the seeds that both have.
-
-    Raises DataError for a label without rows, with the nearest.
-    """
+    """`better` minus `than` in a store, over the seeds that both have."""
     one, two = (scores(name, label, measure) for label in (better, than))
     seeds = one.index.intersection(two.index)
     return compare_seeds(one[seeds], two[seeds])
@@ -80,19 +77,16 @@ def repeated(grid: str) -> str:
     gap = (first - again).dropna().abs()
     moved = here[gap.index] != there[gap.index]
     machines = {"another machine": gap[moved], "the same machine": gap[~moved]}
-    return "; ".join(
-        f"{_runs(gaps)} made again on {machine} differ by {gaps.mean():.3f} points in the mean and "
-        f"{gaps.max():.3f} at most"
-        for machine, gaps in machines.items()
-        if len(gaps)
-    )
-
-
-def _runs(gaps: pandas.Series) -> str:
-    """Name the runs' rows, or their number if there are more than three."""
-    labels = sorted(set(gaps.index.get_level_values("label")))
-    rows = ", ".join(labels) if len(labels) < 4 else f"of {len(labels)} rows"
-    return f"{len(gaps)} runs ({rows})"
+    texts = []
+    for machine, gaps in machines.items():
+        labels = sorted(set(gaps.index.get_level_values("label")))
+        rows = ", ".join(labels) if len(labels) < 4 else f"of {len(labels)} rows"
+        if labels:
+            texts.append(
+                f"{len(gaps)} runs ({rows}) made again on {machine} differ by {gaps.mean():.3f} "
+                f"points in the mean and {gaps.max():.3f} at most"
+            )
+    return "; ".join(texts)
 
 
 def caption_pairs(name: str) -> str:
@@ -124,4 +118,4 @@ def scores(name: str, label: str, measure: str = "test") -> pandas.Series:
 @cache
 def rows_of(name: str) -> pandas.DataFrame:
     """Rows of a store, read once."""
-    return read_rows(store(name))
+    return comparable_scores(store(name))
