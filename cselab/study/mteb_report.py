@@ -3,17 +3,24 @@
 import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
+import mteb
 import torch
 
 from cselab.data.fingerprints import folder_hash
-from cselab.errors import DataError, SettingsError
+from cselab.errors import DataError, SettingsError, suggest
+from cselab.evaluation.mteb_data import FEEDS
 from cselab.evaluation.mteb_feed import feed
 from cselab.evaluation.mteb_run import kept_results, run_mteb
 from cselab.evaluation.mteb_tasks import find_tasks, in_languages
 from cselab.models import load
-from cselab.study.mteb_benchmarks import OFFLINE, benchmark_tasks
-from cselab.study.mteb_tables import NAMES, beside_table, scores, tables_with
+from cselab.study.mteb_tables import NAMES, SUPPLEMENT, TABLES, beside_table, scores, tables_with
+
+GROUPS = {"tncse-zero-shot": SUPPLEMENT, "jtcse-retrieval": ("tncse-retrieval",)}
+"""Benchmarks of other tables' tasks. JTCSE's Table VII has 45 retrieval tasks and does not say
+which; TNCSE's 30 stand for them."""
+OFFLINE = "offline"
 
 
 def evaluate_folder(
@@ -85,3 +92,36 @@ def evaluate_folder(
         beside.frame.to_csv(tables / f"{table}.csv")
         say(f"\n{beside}")
     return tables
+
+
+def benchmark_tasks(name: str) -> list[str]:
+    """Names of a benchmark's tasks, as `find_tasks` takes them; "task/subset" of a part of a task.
+
+    Args:
+        name: Name of TABLES, GROUPS or mteb ("MTEB(eng, v2)"), or "offline".
+
+    Raises:
+        SettingsError: With the nearest name, for an unknown benchmark.
+    """
+    if name == OFFLINE:
+        return list(FEEDS)
+    if name in TABLES or name in GROUPS:
+        tables = [TABLES[part] for part in GROUPS.get(name, (name,))]
+        return list(dict.fromkeys(task for table in tables for task in table.tasks.values()))
+    known = {benchmark.name: benchmark for benchmark in mteb.get_benchmarks()}
+    if name not in known:
+        ours = [*TABLES, *GROUPS, OFFLINE]
+        near = suggest(name, [*ours, *known]).partition("valid:")[0]
+        raise SettingsError(
+            f"unknown benchmark {name!r}; {near}valid: {', '.join(ours)}, and mteb's, as "
+            "'MTEB(eng, v2)'"
+        )
+    return [name for task in known[name].tasks for name in _parts(task)]
+
+
+def _parts(task: Any) -> list[str]:
+    """A task of a benchmark by its name, or by the subsets that the benchmark has."""
+    name, chosen = task.metadata.name, getattr(task, "hf_subsets", None)
+    if chosen is None or set(chosen) == set(task.metadata.hf_subsets):
+        return [name]
+    return [f"{name}/{subset}" for subset in chosen]

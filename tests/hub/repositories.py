@@ -380,19 +380,14 @@ def _family(sentence: str, random: Random) -> list[str]:
 
 
 def _sts(folder: Path, splits: dict[str, int]) -> None:
-    """SPLIT.jsonl.gz with sentence1, sentence2 and score; STSBenchmark has five columns more."""
+    """SPLIT.jsonl.gz with sentence1, sentence2 and score."""
     (folder / "README.md").write_text("---\nlanguage:\n- en\n---")
     lowest = 1 if folder.name == "sickr-sts" else 0
     for split, count in splits.items():
-        rows = []
-        for number, pair in enumerate(_pairs(count, f"{folder.name} {split}")):
-            row = {
-                "score": pair.score(lowest),
-                "sentence1": pair.sentence1,
-                "sentence2": pair.sentence2,
-            }
-            rows.append(_origin(split, number) | row if folder.name == "stsbenchmark-sts" else row)
-        lines = "".join(json.dumps(row) + "\n" for row in rows)
+        lines = ""
+        for pair in _pairs(count, f"{folder.name} {split}"):
+            row = {"sentence1": pair.sentence1, "sentence2": pair.sentence2}
+            lines += json.dumps(row | {"score": pair.score(lowest)}) + "\n"
         packed = gzip.compress(lines.encode(), compresslevel=1, mtime=0)
         (folder / f"{split}.jsonl.gz").write_bytes(packed)
 
@@ -406,17 +401,6 @@ def _many_languages(folder: Path, score: str, subsets: list[str]) -> None:
                 row = {"sentence1": pair.sentence1, "sentence2": pair.sentence2}
                 row |= {score: pair.score(0), "lang": subset}
                 file.write(json.dumps(row) + "\n")
-
-
-def _origin(split: str, number: int) -> dict[str, str]:
-    """STSBenchmark's columns on where a pair is from."""
-    name = {"validation": "dev"}.get(split, split)
-    kind = {
-        "genre": "main-captions",
-        "dataset": "MSRvid",
-        "year": f"2012{'train' if name == 'train' else 'test'}",
-    }
-    return {"split": name, **kind, "sid": f"{number:04d}"}
 
 
 def _senteval(path: Path) -> None:

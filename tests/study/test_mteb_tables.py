@@ -7,8 +7,8 @@ import pytest
 
 from cselab.errors import SettingsError
 from cselab.study import papers
-from cselab.study.mteb_benchmarks import TABLES, benchmark_tasks
-from cselab.study.mteb_tables import beside_table, retrieval_metrics, scores, tables_with
+from cselab.study.mteb_report import benchmark_tasks
+from cselab.study.mteb_tables import TABLES, beside_table, retrieval_metrics, scores, tables_with
 
 
 def result(task, scores_by_subset, metric="main_score", split="test"):

@@ -75,10 +75,9 @@ def encoder_losses(
     """Losses of single sentences (masked LM, bag of words), or of pairs (masked LM, next sentence).
 
     The masks are drawn anew at every call (RoBERTa's dynamic masking,
-    https://arxiv.org/abs/1907.11692). The bag contains the masked words too. A RoBERTa has no
-    next-sentence task: its pooler, if it has one, predicts the bag as well, and the loss is their
-    mean. The losses of pairs are BERT's (Devlin et al. 2019, https://arxiv.org/abs/1810.04805,
-    section 3.1).
+    https://arxiv.org/abs/1907.11692). The bag contains the masked words too; a RoBERTa's pooler, if
+    it has one, predicts it as well. The losses of pairs are BERT's (Devlin et al. 2019,
+    https://arxiv.org/abs/1810.04805, section 3.1).
 
     Args:
         batch: input_ids and attention_mask, (B, L); of pairs also token_type_ids, (B, L), and

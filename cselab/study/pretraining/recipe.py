@@ -7,7 +7,6 @@ sentences take the place of captions.
 
 import itertools
 import json
-import platform
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
@@ -22,12 +21,13 @@ from cselab.data.synthetic import sentences as synthetic_sentences
 from cselab.data.token_rows import Rows, next_sentence_pairs
 from cselab.errors import ModelError, SettingsError, suggest
 from cselab.evaluation import evaluate_sts
+from cselab.experiments.environment import environment_stamp
 from cselab.methods.baselines.sif import SifMean
 from cselab.models import SentenceEncoder, load_backbone, load_tokenizer
 from cselab.models.backbone import quiet_loading, read_config
 from cselab.models.encode import Encoder
 from cselab.models.folder import check_folder
-from cselab.study.pretraining.architectures import BackboneConfig, EncoderConfig, Kind
+from cselab.study.pretraining.architectures import BackboneConfig, Kind
 from cselab.study.pretraining.backbones import held_out_positions, pretrain
 from cselab.study.pretraining.card import card_text
 from cselab.study.pretraining.objectives import held_out_loss
@@ -82,7 +82,7 @@ def make_backbone(
 
     Args:
         data_dir: A data folder with the corpora; None: CSELAB_DATA.
-        **config: Fields of `BackboneConfig`, for an encoder those of `EncoderConfig`.
+        **config: Fields of `BackboneConfig`.
 
     Raises:
         SettingsError: For a corpus whose licence is not known to allow derived works, and for a
@@ -90,7 +90,13 @@ def make_backbone(
         DataError: For a corpus or an STS set that is missing.
         ModelError: For a folder that holds something else.
     """
-    _check_corpora(corpora, kind)
+    for name in set(corpora) - set(TEXT):
+        hint = suggest(name, TEXT)
+        raise SettingsError(f"corpus {name!r} is not known to allow derived works; {hint}")
+    in_order = [name for name in IN_ORDER if name in corpora]
+    if kind == "bert" and not in_order:
+        listed = ", ".join(IN_ORDER)
+        raise SettingsError(f"next-sentence prediction needs a text in order; add one of {listed}")
     check_device(config.get("device", "cpu"))
     if check_folder(folder):
         raise ModelError(f"{folder} holds a saved encoder; choose a new folder, or an empty one")
@@ -98,39 +104,18 @@ def make_backbone(
         for task in STS7:
             load_sts(task, folder=data_dir)
     text = _Text(corpora, data_dir)
-    ordered = load_corpus(_in_order(corpora), folder=data_dir) if kind == "bert" else None
-    settings = (BackboneConfig if kind == "llama" else EncoderConfig)(**config)
+    ordered = load_corpus(in_order, folder=data_dir) if kind == "bert" else None
+    settings = BackboneConfig(**config)
     card = pretrain(kind, settings, text, folder, ordered=ordered)
-    card |= {"hardware": _hardware(settings.device), "corpora": list(corpora)}
+    hardware = environment_stamp(torch.device(settings.device))["hardware"]
+    card |= {"hardware": hardware, "corpora": list(corpora)}
     folder = Path(folder)
     (folder / "card.json").write_text(json.dumps(card, indent=1) + "\n")
     card["measured"] = measure(folder, data_dir)
     (folder / "card.json").write_text(json.dumps(card, indent=1) + "\n")
-    page = card_text(folder.name, kind, card, corpora, _in_order(corpora))
+    page = card_text(folder.name, kind, card, corpora, in_order)
     (folder / "README.md").write_text(page, encoding="utf-8")
     return card
-
-
-def _check_corpora(corpora: tuple[str, ...], kind: str) -> None:
-    for name in corpora:
-        if name not in TEXT:
-            hint = suggest(name, TEXT)
-            raise SettingsError(f"corpus {name!r} is not known to allow derived works; {hint}")
-    if kind == "bert" and not _in_order(corpora):
-        raise SettingsError(
-            f"next-sentence prediction needs a text in order; add one of {', '.join(IN_ORDER)}"
-        )
-
-
-def _in_order(corpora: tuple[str, ...]) -> tuple[str, ...]:
-    return tuple(name for name in IN_ORDER if name in corpora)
-
-
-def _hardware(device: str) -> str:
-    if device.startswith("cuda"):
-        return torch.cuda.get_device_name(device)
-    threads = torch.get_num_threads()
-    return f"{threads} thread{'' if threads == 1 else 's'} of a {platform.machine()} CPU"
 
 
 def measure(folder: str | Path, data_dir: str | Path | None) -> dict:
@@ -169,7 +154,7 @@ def measure(folder: str | Path, data_dir: str | Path | None) -> dict:
         return {"next-token loss": loss()}
     measured = {f"masked-LM loss, {share:.0%} masked": loss(share) for share in (0.15, 0.3)}
     if kind == "bert":
-        ordered = load_corpus(_in_order(corpora), folder=data_dir)
+        ordered = load_corpus([name for name in IN_ORDER if name in corpora], folder=data_dir)
         measured["next-sentence accuracy"] = _next_sentence_accuracy(model, tokenizer, ordered)
     return {**measured, "sts": _sts_scores(folder, data_dir, text)}
 

@@ -81,7 +81,14 @@ class CurveTrainer(Trainer):
         checkpoints: Path,
         **options: Any,
     ):
-        _check_same_training(checkpoints, {**asdict(config), "text": text})
+        settings, path = {**asdict(config), "text": text}, checkpoints / "settings.json"
+        if path.is_file() and json.loads(path.read_text()) != settings:
+            raise SettingsError(
+                f"{checkpoints} is of a run on other text or settings; remove it to start anew"
+            )
+        checkpoints.mkdir(parents=True, exist_ok=True)
+        with replacing(path) as work:
+            work.write_text(json.dumps(settings))
         self.config, self.lengths = config, lengths
         self.resumed, damaged = last_complete(checkpoints, before=config.steps)
         for line in damaged:
@@ -177,14 +184,3 @@ def _arguments(config: TrainingConfig, checkpoints: Path, options: dict) -> Trai
         torch.cuda.set_device(device)
         arguments.distributed_state.device = arguments.__dict__["_setup_devices"] = device
     return arguments
-
-
-def _check_same_training(checkpoints: Path, settings: dict) -> None:
-    path = checkpoints / "settings.json"
-    if path.is_file() and json.loads(path.read_text()) != settings:
-        raise SettingsError(
-            f"{checkpoints} is of a run on other text or settings; remove it to start anew"
-        )
-    checkpoints.mkdir(parents=True, exist_ok=True)
-    with replacing(path) as work:
-        work.write_text(json.dumps(settings))

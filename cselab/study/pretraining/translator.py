@@ -62,9 +62,8 @@ def train_translator(
             defaults) of each direction on `test`, with greedy search.
 
     Raises:
-        DataError: For different languages of `train` and `test`, and for less text than a batch.
-        SettingsError: For no steps, and for checkpoints of a training on other text or settings.
-        ModelError: Before the training, if `folder` holds something else.
+        DataError, SettingsError, ModelError: Before the training, as `pretrain`; also for different
+            languages of `train` and `test`, and for no steps.
     """
     if train.languages != test.languages:
         raise DataError(f"training text is {train.languages}, but the test is {test.languages}")
@@ -87,7 +86,8 @@ def train_translator(
         scores = {}
         for source, target in ((first, second), (second, first)):
             translate = translator.with_languages(source, target)
-            scores[f"{source}-{target}"] = _score(translate, _direction(test, source))
+            pairs = test.pairs if source == first else [(b, a) for a, b in test.pairs]
+            scores[f"{source}-{target}"] = _score(translate, pairs)
         card = {
             "config": asdict(config),
             "pairs": len(train.pairs),
@@ -143,10 +143,6 @@ def _score(translate: Seq2Seq, pairs: list[tuple[str, str]]) -> dict[str, float]
         "BLEU": round(sacrebleu.corpus_bleu(translations, references, force=True).score, 1),
         "chrF": round(sacrebleu.corpus_chrf(translations, references).score, 1),
     }
-
-
-def _direction(text: Parallel, source: str) -> list[tuple[str, str]]:
-    return text.pairs if source == text.languages[0] else [(b, a) for a, b in text.pairs]
 
 
 def _tokenizer(text: Parallel, vocab_size: int) -> PreTrainedTokenizerFast:

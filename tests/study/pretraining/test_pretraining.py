@@ -32,7 +32,7 @@ from cselab.models import SentenceEncoder, load_backbone, load_tokenizer
 from cselab.models.backbone import longest_input
 from cselab.seals import seal
 from cselab.study.pretraining import recipe
-from cselab.study.pretraining.architectures import BackboneConfig, EncoderConfig
+from cselab.study.pretraining.architectures import BackboneConfig
 from cselab.study.pretraining.backbones import BERT_OBJECTIVES, BackboneTrainer, pretrain
 from cselab.study.pretraining.card import card_text
 from cselab.study.pretraining.objectives import bag_of_words_loss, random_tokens
@@ -40,19 +40,17 @@ from cselab.study.pretraining.tokenizer import train_byte_tokenizer, train_token
 from cselab.study.pretraining.trainer import _arguments
 
 TEXT = list(sentences(900, 21))
-SIZES = {
-    "steps": 8,
-    "batch_size": 32,
-    "layers": 2,
-    "width": 32,
-    "heads": 2,
-    "inner": 64,
-    "vocab_size": 400,
-    "max_length": 24,
-    "held_out": 64,
-    "evaluations": 4,
-}
-SMALL = EncoderConfig(**SIZES, pair_every=4)
+SIZES = {"layers": 2, "width": 32, "heads": 2, "inner": 64}
+SMALL = BackboneConfig(
+    **SIZES,
+    steps=8,
+    batch_size=32,
+    vocab_size=400,
+    max_length=24,
+    held_out=64,
+    evaluations=4,
+    pair_every=4,
+)
 
 
 @pytest.fixture(scope="module")
@@ -176,13 +174,16 @@ def test_robertas_first_token_and_pooler_are_trained_on_words_or_not_at_all(
 def trained_by(trainer, batch):
     """Whether a batch trains the first token's last state, and the names of its losses."""
     states = []
-    hook = trainer.model.base_model.register_forward_hook(
-        lambda _, __, out: (out.last_hidden_state.retain_grad(), states.append(out))
-    )
+
+    def keep(_, __, output):
+        output.last_hidden_state.retain_grad()
+        states.append(output.last_hidden_state)
+
+    hook = trainer.model.base_model.register_forward_hook(keep)
     losses = trainer.losses(batch)
     sum(losses.values()).backward()
     hook.remove()
-    return bool(states[0].last_hidden_state.grad[:, 0].abs().sum() > 0), set(losses)
+    return bool(states[0].grad[:, 0].abs().sum() > 0), set(losses)
 
 
 def test_the_card_names_the_objectives_that_were_used():
@@ -238,8 +239,7 @@ train_small(sys.argv[1], sys.argv[2])
 
 def train_small(kind, folder):
     """Train for eight steps, with a checkpoint after every second one."""
-    config = BackboneConfig(**SIZES) if kind == "llama" else SMALL
-    return pretrain(kind, config, TEXT, folder, ordered=TEXT if kind == "bert" else None)
+    return pretrain(kind, SMALL, TEXT, folder, ordered=TEXT if kind == "bert" else None)
 
 
 @pytest.mark.parametrize(
@@ -291,6 +291,7 @@ def test_a_folder_that_cannot_be_written_keeps_the_checkpoint_and_its_time(tmp_p
     assert not (tmp_path / "bb.checkpoints").exists()
 
 
+@pytest.mark.slow  # as the BERT above, of which more are trained
 def test_a_roberta_learns_and_its_folder_loads_like_any(tmp_path):
     """Prevents a run that learns nothing, positions that the tokenizer's length exceeds, and a
     head that is not saved."""
@@ -313,7 +314,7 @@ def test_a_roberta_learns_and_its_folder_loads_like_any(tmp_path):
 def test_a_decoder_learns_and_loads(tmp_path):
     """Prevents a decoder that sees the token it is to predict: its loss would fall far below what
     these sentences allow."""
-    config = BackboneConfig(**{**SIZES, "steps": 80, "evaluations": 20})
+    config = replace(SMALL, steps=80, evaluations=20)
     report = pretrain("llama", config, TEXT, tmp_path / "decoder")
     losses = [row["held_out"] for row in report["curve"]]
     assert losses[-1] < losses[0] - 0.5
@@ -395,7 +396,7 @@ def test_a_card_is_measured_again_to_the_last_digit(kind, tmp_path, short_corpor
     """Prevents a card whose numbers are of another text, other masks or weights that were not yet
     rounded to float16."""
     monkeypatch.setattr(recipe, "SYNTHETIC_SENTENCES", 2000)
-    small = {"steps": 4, "layers": 2, "width": 32, "heads": 2, "inner": 64, "vocab_size": 2000}
+    small = {**SIZES, "steps": 4, "vocab_size": 2000}
     names = ("leipzig-10k", "wikipedia-core")
     card = recipe.make_backbone(kind, tmp_path / "bb", short_corpora, names, **small)
     assert recipe.measure(tmp_path / "bb", short_corpora) == card["measured"]
