@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 import torch
-from transformers import BertForPreTraining, LlamaForCausalLM, RobertaForMaskedLM
+from transformers import BertForPreTraining
 
 from cselab.data.corpus import load_corpus
 from cselab.data.sts import STS7, load_sts
@@ -27,7 +27,7 @@ from cselab.models import SentenceEncoder, load_backbone, load_tokenizer
 from cselab.models.backbone import quiet_loading, read_config
 from cselab.models.encode import Encoder
 from cselab.models.folder import check_folder
-from cselab.study.pretraining.architectures import BackboneConfig, Kind
+from cselab.study.pretraining.architectures import MODELS, BackboneConfig, Kind
 from cselab.study.pretraining.backbones import held_out_positions, pretrain
 from cselab.study.pretraining.card import card_text
 from cselab.study.pretraining.objectives import held_out_loss
@@ -48,11 +48,6 @@ TEXT = (
 )
 IN_ORDER = ("wikipedia-core", "wikipedia-2014-b", "wikipedia-2014-c")
 SYNTHETIC_SENTENCES, SYNTHETIC_SEED = 150_000, 7
-ARCHITECTURES = {
-    "bert": BertForPreTraining,
-    "roberta": RobertaForMaskedLM,
-    "llama": LlamaForCausalLM,
-}
 
 
 class _Text:
@@ -144,7 +139,7 @@ def measure(folder: str | Path, data_dir: str | Path | None) -> dict:
     rows = Rows.tokenize(sentences, tokenizer, max_length=BackboneConfig.max_length)
     kind = read_config(folder, f"no backbone in {folder}").model_type
     with quiet_loading():  # a masked LM leaves the pooler out
-        model = ARCHITECTURES[kind].from_pretrained(folder, dtype=torch.float32)
+        model = MODELS[kind].from_pretrained(folder, dtype=torch.float32)
 
     def loss(masked: float = 0.0) -> float:
         every = np.arange(len(rows))

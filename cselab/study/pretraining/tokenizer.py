@@ -1,5 +1,6 @@
-"""BERT's and RoBERTa's kind of tokenizer, trained deterministically on a text."""
+"""Tokenizers of backbones and translators, trained deterministically on a text."""
 
+import itertools
 from collections.abc import Iterable
 
 from tokenizers import (
@@ -13,6 +14,9 @@ from tokenizers import (
     trainers,
 )
 from transformers import PreTrainedTokenizerFast
+
+from cselab.data.translation.parallel import Parallel
+from cselab.data.translation.translators import LONGEST
 
 SPECIAL = {
     "pad_token": "[PAD]",
@@ -87,6 +91,31 @@ def train_byte_tokenizer(
         cls_token="<s>",
         sep_token="</s>",
         **ROBERTA_SPECIAL,
+    )
+
+
+def train_pair_tokenizer(text: Parallel, vocab_size: int) -> PreTrainedTokenizerFast:
+    """Train a cased byte-pair tokenizer on both languages together."""
+    special = ["<pad>", "</s>", "<unk>", *(f">>{language}<<" for language in text.languages)]
+    tokenizer = Tokenizer(models.BPE(unk_token="<unk>"))
+    tokenizer.normalizer = normalizers.NFKC()
+    tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
+        [pre_tokenizers.Metaspace(), pre_tokenizers.Punctuation()]
+    )
+    tokenizer.decoder = decoders.Metaspace()
+    trainer = trainers.BpeTrainer(
+        vocab_size=vocab_size, special_tokens=special, show_progress=False
+    )
+    tokenizer.train_from_iterator(itertools.chain.from_iterable(text.pairs), trainer)
+    tokenizer.post_processor = processors.TemplateProcessing(
+        single="$A </s>", special_tokens=[("</s>", tokenizer.token_to_id("</s>"))]
+    )
+    return PreTrainedTokenizerFast(
+        tokenizer_object=tokenizer,
+        pad_token="<pad>",
+        eos_token="</s>",
+        unk_token="<unk>",
+        model_max_length=LONGEST,
     )
 
 

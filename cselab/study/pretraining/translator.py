@@ -1,7 +1,6 @@
 """Training of a small translator from parallel text: one Marian model for both directions."""
 
 import hashlib
-import itertools
 import json
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -9,15 +8,6 @@ from pathlib import Path
 import numpy as np
 import sacrebleu
 import torch
-from tokenizers import (
-    Tokenizer,
-    decoders,
-    models,
-    normalizers,
-    pre_tokenizers,
-    processors,
-    trainers,
-)
 from transformers import (
     DataCollatorForSeq2Seq,
     MarianConfig,
@@ -30,6 +20,7 @@ from cselab.data.translation.translators import LONGEST, Seq2Seq
 from cselab.errors import DataError, SettingsError
 from cselab.models.folder import check_folder, new_folder, write_card
 from cselab.seals import remove
+from cselab.study.pretraining.tokenizer import train_pair_tokenizer
 from cselab.study.pretraining.trainer import CurveTrainer, TrainingConfig, check_device
 
 
@@ -74,7 +65,7 @@ def train_translator(
     check_device(config.device)
     check_folder(folder)
     torch.manual_seed(config.seed)
-    tokenizer = _tokenizer(train, config.vocab_size)
+    tokenizer = train_pair_tokenizer(train, config.vocab_size)
     checkpoints = Path(f"{folder}.checkpoints")
     trainer = translation_trainer(config, train, tokenizer, checkpoints)
     seconds = trainer.run()
@@ -143,31 +134,6 @@ def _score(translate: Seq2Seq, pairs: list[tuple[str, str]]) -> dict[str, float]
         "BLEU": round(sacrebleu.corpus_bleu(translations, references, force=True).score, 1),
         "chrF": round(sacrebleu.corpus_chrf(translations, references).score, 1),
     }
-
-
-def _tokenizer(text: Parallel, vocab_size: int) -> PreTrainedTokenizerFast:
-    """Train a cased byte-pair tokenizer on both languages together."""
-    special = ["<pad>", "</s>", "<unk>", *(f">>{language}<<" for language in text.languages)]
-    tokenizer = Tokenizer(models.BPE(unk_token="<unk>"))
-    tokenizer.normalizer = normalizers.NFKC()
-    tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
-        [pre_tokenizers.Metaspace(), pre_tokenizers.Punctuation()]
-    )
-    tokenizer.decoder = decoders.Metaspace()
-    trainer = trainers.BpeTrainer(
-        vocab_size=vocab_size, special_tokens=special, show_progress=False
-    )
-    tokenizer.train_from_iterator(itertools.chain.from_iterable(text.pairs), trainer)
-    tokenizer.post_processor = processors.TemplateProcessing(
-        single="$A </s>", special_tokens=[("</s>", tokenizer.token_to_id("</s>"))]
-    )
-    return PreTrainedTokenizerFast(
-        tokenizer_object=tokenizer,
-        pad_token="<pad>",
-        eos_token="</s>",
-        unk_token="<unk>",
-        model_max_length=LONGEST,
-    )
 
 
 def _marian(config: TranslatorConfig, tokenizer: PreTrainedTokenizerFast) -> MarianConfig:

@@ -11,6 +11,7 @@ from cselab.data.translation.parallel import Parallel
 from cselab.data.translation.translators import open_translator
 from cselab.errors import DataError, SettingsError
 from cselab.study.pretraining import translator as module
+from cselab.study.pretraining.tokenizer import train_pair_tokenizer
 from cselab.study.pretraining.trainer import CurveTrainer
 from cselab.study.pretraining.translator import TranslatorConfig, train_translator
 
@@ -80,7 +81,7 @@ def test_the_loss_is_the_mean_over_target_tokens(smoothing, tmp_path):
         ("en", "fr"), [("The old dog sleeps.", "Le chien vieux dort."), ("The cat.", "Le chat.")]
     )
     config = TranslatorConfig(label_smoothing=smoothing, **SMALL)
-    tokenizer = module._tokenizer(TRAIN, config.vocab_size)
+    tokenizer = train_pair_tokenizer(TRAIN, config.vocab_size)
     trainer = module.translation_trainer(config, text, tokenizer, tmp_path)
     rows, model = trainer.train_dataset, trainer.model.eval()
     total, count = 0.0, 0
