@@ -36,9 +36,8 @@ class Repository:
     @cached_property
     def commit(self) -> str:
         """Forty hex digits that change with the content."""
-        return hashlib.sha1(
-            "".join(name + oid(self.path(name)) for name in self.names).encode()
-        ).hexdigest()
+        content = "".join(name + oid(self.path(name)) for name in self.names)
+        return hashlib.sha1(content.encode()).hexdigest()
 
     def path(self, name: str) -> Path:
         if name not in self.names:
