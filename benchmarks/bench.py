@@ -39,11 +39,11 @@ def main() -> None:
     for key in arguments.only.split(","):
         print(f"{key}: {BENCHMARKS[key].__doc__.splitlines()[0]}", flush=True)
         entry["machines"][key] = machine
-        found = BENCHMARKS[key](device)
+        measured = BENCHMARKS[key](device)
         # a figure that the benchmark no longer gives would stand under another machine's name
         others = {n: f for n, f in entry["figures"].items() if f["benchmark"] != key}
-        entry["figures"] = others | {n: {"benchmark": key, **f} for n, f in found.items()}
-        for name, figures in found.items():
+        entry["figures"] = others | {n: {"benchmark": key, **f} for n, f in measured.items()}
+        for name, figures in measured.items():
             print(f"   {name}: {figures}", flush=True)
         path.parent.mkdir(parents=True, exist_ok=True)
         with replacing(path) as work:

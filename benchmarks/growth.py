@@ -46,9 +46,9 @@ def growth(device: torch.device) -> dict:
             timed, _ = works[name][n]
             times[name, n].append(timed())
     figures: dict[str, dict] = {name: {"points": {}} for name in works}
-    for (name, n), found in times.items():
+    for (name, n), seconds_of in times.items():
         gflop = round(works[name][n][1] / 1e9, 2)
-        figures[name]["points"][n] = {"seconds": round(median(found), 4), "gflop": gflop}
+        figures[name]["points"][n] = {"seconds": round(median(seconds_of), 4), "gflop": gflop}
     return figures
 
 

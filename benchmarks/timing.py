@@ -1,4 +1,4 @@
-"""What the benchmarks share: timing in turn with a peer, text, towers and rows."""
+"""Shared by the benchmarks: timing in turn with a peer, text, towers and rows."""
 
 import gc
 import statistics

@@ -45,11 +45,11 @@ def main() -> None:
         pages["bertviz"].write_text(view.data, encoding="utf-8")
         heads = attention_heads(attention=attention[0][0], tokens=tokens)  # one layer is its most
         pages["circuits"].write_text(heads.local_src, encoding="utf-8")
-        found = {name: opened(chromium, page) for name, page in pages.items()}
+        measured = {name: opened(chromium, page) for name, page in pages.items()}
         machine = environment_stamp(torch.device("cpu")) | {"browser": chromium.version}
-    found["bertviz"]["version"] = version("bertviz")
-    found["circuits"]["version"] = version("circuitsvis")
-    result = {"machine": machine, "tokens": len(tokens), "pages": found}
+    measured["bertviz"]["version"] = version("bertviz")
+    measured["circuits"]["version"] = version("circuitsvis")
+    result = {"machine": machine, "tokens": len(tokens), "pages": measured}
     RESULTS.write_text(json.dumps(result, indent=1) + "\n")
     print(RESULTS.read_text())
 

@@ -53,7 +53,7 @@ PACKAGES = (
 BACK = '<p style="margin: 0.5rem 1rem"><a href="index.html">cselab · notebooks</a></p>'
 """The way back from an executed notebook."""
 SHIM = "https://unpkg.com/iframe-worker/shim"
-"""What zensical's pages fetch for the search where they are opened from a folder."""
+"""Address that zensical's pages fetch for the search where they are opened from a folder."""
 
 
 def copied() -> list[Path]:

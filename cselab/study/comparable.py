@@ -92,6 +92,6 @@ def _check_same_data(scores: pandas.DataFrame, runs: pandas.DataFrame, store: Pa
 
 
 def _text_settings(settings: str) -> list:
-    """What a run's configuration says of its text; nothing of a damaged one."""
+    """Settings of a run's text; none of a damaged configuration."""
     data = (read_object(settings) or {}).get("data")
     return [data.get(name) for name in TEXT] if isinstance(data, dict) else []

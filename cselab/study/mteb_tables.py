@@ -16,7 +16,7 @@ LEFT_OUT = {
     "ContractNLIPermissibleDevelopment": "OfSimilarInformationLegalBench",
     "OPP115InternationalAndSpecific": "AudiencesLegalBench",
 }
-"""What JTCSE's Table II leaves out of mteb's names, before the suffix."""
+"""Parts of mteb's names, before the suffix, that JTCSE's Table II leaves out."""
 MTEB_NAMES = {
     "PolEmo2": "PolEmo2.0-IN",  # the table does not say whether IN or OUT
     "CMedQAv1": "CMedQAv1-reranking",
@@ -143,9 +143,9 @@ def beside_table(name: str, results: Sequence[Any], label: str = "here") -> Besi
     if name not in TABLES:
         raise SettingsError(f"no table {name!r}; {suggest(name, NAMES)}")
     table, by_task = TABLES[name], {result.task_name: result for result in results}
-    found = {task: _score(by_task, full, table.metric) for task, full in table.tasks.items()}
-    ours = pandas.Series(found, dtype=float).dropna()
-    total, done = len(found), len(ours)
+    scored = {task: _score(by_task, full, table.metric) for task, full in table.tasks.items()}
+    ours = pandas.Series(scored, dtype=float).dropna()
+    total, done = len(scored), len(ours)
     kind = "subsets" if any("/" in task for task in table.tasks.values()) else "tasks"
     coverage = f"{done} of {total} {kind}"
     if done == total:

@@ -21,7 +21,7 @@ HEADS = {
 MARKUP = re.compile(
     r"[\\`*|~$]|<(?=[a-zA-Z/!?])|\[(?=[^]]*]\()|&(?=#?\w+;)|(?<!\w)_|_(?!\w)|^[#>]|^[+-](?=\s)"
 )
-"""What Markdown would not show as it is written."""
+"""Signs that Markdown would not show as they are written."""
 DIGITS = {"scores": 2, "prose": 2, "phenomena": 1, "geometry": 3, "transfer": 1}
 
 

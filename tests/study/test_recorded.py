@@ -1,4 +1,4 @@
-"""What comes with the project as recorded runs, and how it is compared."""
+"""The recorded runs that come with the project, and how they are compared."""
 
 import pandas
 import pytest

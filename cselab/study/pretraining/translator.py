@@ -36,7 +36,7 @@ class TranslatorConfig(TrainingConfig):
     """0: a few epochs do not overfit; 0.1 for thirty epochs."""
     label_smoothing: float = 0.1
     vocab_size: int = 4000
-    """Of both languages together."""
+    """Pieces of both languages together."""
 
 
 def train_translator(
