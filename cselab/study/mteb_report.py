@@ -15,12 +15,15 @@ from cselab.evaluation.mteb_feed import feed
 from cselab.evaluation.mteb_run import kept_results, run_mteb
 from cselab.evaluation.mteb_tasks import find_tasks, in_languages
 from cselab.models import load
-from cselab.study.mteb_tables import NAMES, SUPPLEMENT, TABLES, beside_table, scores, tables_with
-
-GROUPS = {"tncse-zero-shot": SUPPLEMENT, "jtcse-retrieval": ("tncse-retrieval",)}
-"""Benchmarks of other tables' tasks. JTCSE's Table VII has 45 retrieval tasks and does not say
-which; TNCSE's 30 stand for them."""
-OFFLINE = "offline"
+from cselab.study.mteb_tables import (
+    GROUPS,
+    NAMES,
+    OFFLINE,
+    TABLES,
+    beside_table,
+    scores,
+    tables_with,
+)
 
 
 def evaluate_folder(
@@ -105,12 +108,12 @@ def benchmark_tasks(name: str) -> list[str]:
     """
     if name == OFFLINE:
         return list(FEEDS)
-    if name in TABLES or name in GROUPS:
+    if name in NAMES:
         tables = [TABLES[part] for part in GROUPS.get(name, (name,))]
         return list(dict.fromkeys(task for table in tables for task in table.tasks.values()))
     known = {benchmark.name: benchmark for benchmark in mteb.get_benchmarks()}
     if name not in known:
-        ours = [*TABLES, *GROUPS, OFFLINE]
+        ours = [*NAMES, OFFLINE]
         near = suggest(name, [*ours, *known]).partition("valid:")[0]
         raise SettingsError(
             f"unknown benchmark {name!r}; {near}valid: {', '.join(ours)}, and mteb's, as "

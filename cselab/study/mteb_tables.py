@@ -90,12 +90,14 @@ TABLES = {
     "tncse-retrieval": PaperTable(_TNCSE, "IV-4", "retrieval/avg30", metric="map_at_10"),
     "tncse-reranking": PaperTable(_TNCSE, "IV-5", "reranking/avg9"),
 }
-"""Tables that name their tasks. TNCSE's Table 2 is the averages of the five of its supplement."""
+"""Tables that name their tasks."""
 SUPPLEMENT = tuple(name for name in TABLES if name.startswith("tncse-"))
 RETRIEVAL, ZERO_SHOT = "jtcse-retrieval", "tncse-zero-shot"
-"""JTCSE's Table VII: fifteen metrics, each a mean over 45 tasks that it does not name; TNCSE's
-Table 2: the averages of its supplement's tables."""
-NAMES = (*TABLES, RETRIEVAL, ZERO_SHOT)
+GROUPS = {RETRIEVAL: ("tncse-retrieval",), ZERO_SHOT: SUPPLEMENT}
+"""Tables that do not, with those whose tasks they have here: JTCSE's Table VII, fifteen metrics,
+each a mean over 45 tasks; TNCSE's Table 2, the averages of its supplement's tables."""
+OFFLINE = "offline"
+NAMES = (*TABLES, *GROUPS)
 
 
 @dataclass(frozen=True)
