@@ -129,7 +129,7 @@ def check_claims(scores: pandas.DataFrame, claims: Sequence[Claim]) -> pandas.Da
 
 def _compare(better: pandas.Series, than: pandas.Series, claim: Claim) -> dict[str, object]:
     pair = compare_seeds(better, than)
-    row = {"seeds": pair.n, "difference": pair.mean, "sd": pair.sd}
+    row: dict[str, object] = {"seeds": pair.n, "difference": pair.mean, "sd": pair.sd}
     row |= {"low": pair.low, "high": pair.high, "p": pair.p}
     row["verdict"] = verdict(pair.mean, pair.low, pair.high, claim.gap, claim.margin)
     if (better == than).all():
