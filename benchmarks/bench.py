@@ -26,15 +26,12 @@ RESULTS = ROOT / "outputs" / "reference" / "benchmarks.json"
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
-    parser.add_argument(
-        "--only", default=",".join(sorted(BENCHMARKS)), help="letters of benchmarks, e.g. a,c"
-    )
+    every = ",".join(sorted(BENCHMARKS))
+    parser.add_argument("--only", default=every, help="letters of benchmarks, e.g. a,c")
     parser.add_argument("--results", type=Path, default=RESULTS)
     arguments = parser.parse_args()
     if unknown := set(arguments.only.split(",")) - BENCHMARKS.keys():
-        parser.error(
-            f"no benchmark {', '.join(sorted(unknown))}; there are {', '.join(BENCHMARKS)}"
-        )
+        parser.error(f"no benchmark {', '.join(sorted(unknown))}; there are {every}")
     device, path = torch.device(arguments.device), arguments.results
     results = json.loads(path.read_text()) if path.is_file() else {}
     entry = results.setdefault(device.type, {"figures": {}, "machines": {}})
@@ -42,11 +39,11 @@ def main() -> None:
     for key in arguments.only.split(","):
         print(f"{key}: {BENCHMARKS[key].__doc__.splitlines()[0]}", flush=True)
         entry["machines"][key] = machine
-        found = BENCHMARKS[key](device)
+        measured = BENCHMARKS[key](device)
         # a figure that the benchmark no longer gives would stand under another machine's name
         others = {n: f for n, f in entry["figures"].items() if f["benchmark"] != key}
-        entry["figures"] = others | {n: {"benchmark": key, **f} for n, f in found.items()}
-        for name, figures in found.items():
+        entry["figures"] = others | {n: {"benchmark": key, **f} for n, f in measured.items()}
+        for name, figures in measured.items():
             print(f"   {name}: {figures}", flush=True)
         path.parent.mkdir(parents=True, exist_ok=True)
         with replacing(path) as work:

@@ -1,4 +1,4 @@
-"""What the benchmarks of pages share: a browser."""
+"""A browser for the benchmarks of pages."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager

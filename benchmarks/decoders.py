@@ -1,4 +1,4 @@
-"""What a decoder does beyond STS, and the released mask: outputs/reference/decoders.json.
+"""A decoder beyond STS, and the released mask: outputs/reference/decoders.json.
 
 Run `python benchmarks/decoders.py`, once without CSELAB_DATA (synthetic text) and once with it
 (real text, whose transfer tasks take most of the time). Trainings are those of profile tiny. What
@@ -23,16 +23,16 @@ PATH = project_path("outputs/reference") / "decoders.json"
 MEASURES = ("TREC", "MRPC", "CR", "STS", "strict accuracy", "SST2", "MR", "SUBJ", "MPQA")
 """In their order: quick ones first."""
 SEEDS = (1, 2, 3)
-"""Of the transfer tasks, the first only."""
+"""Transfer tasks have the first only."""
 SCENES = 300
 PHRASES = 10_000
-"""Of SST2's training phrases."""
+"""SST2's training phrases that are used."""
 
 
 def main() -> None:
-    found = json.loads(PATH.read_text()) if PATH.is_file() else {"rows": []}
-    found |= {"made by": "benchmarks/decoders.py", "torch": torch.__version__}
-    found |= {"profile": "tiny", "scenes": SCENES, "SST2 phrases": PHRASES, "protocol": "senteval"}
+    record = json.loads(PATH.read_text()) if PATH.is_file() else {"rows": []}
+    record |= {"made by": "benchmarks/decoders.py", "torch": torch.__version__}
+    record |= {"profile": "tiny", "scenes": SCENES, "SST2 phrases": PHRASES, "protocol": "senteval"}
     for measure in MEASURES:
         for seed in SEEDS:
             lab = open_lab("15_decoder_transfer", seed=seed, device="cpu")
@@ -40,15 +40,15 @@ def main() -> None:
             if measure in TRANSFER7 and (text == "synthetic" or seed != SEEDS[0]):
                 continue
             for label, encoder_of in builders(lab).items():
-                row = row_of(found["rows"], {"text": text, "label": label, "seed": seed})
+                row = row_of(record["rows"], {"text": text, "label": label, "seed": seed})
                 if measure not in row["scores"]:
                     row["scores"][measure] = score(lab, label, encoder_of(), measure)
                     print(row, flush=True)
-                    save(found)
+                    save(record)
 
 
 def builders(lab: Lab) -> dict[str, Callable[[], Encoder]]:
-    """What makes each row; the untrained decoder has no seed."""
+    """Functions that make each row's encoder; the untrained decoder has no seed."""
     folder = lab.data.model_folder(lab.config("bellm").decoder)
     options = {"pooling": "last_token", "prompt": "representative"}
     untrained = {"untrained": lambda: SentenceEncoder(*load_decoder(folder), **options)}
@@ -78,9 +78,9 @@ def row_of(rows: list[dict], key: dict) -> dict:
     return row
 
 
-def save(found: dict) -> None:
+def save(record: dict) -> None:
     with replacing(PATH) as work:
-        work.write_text(json.dumps(found, indent=1) + "\n")
+        work.write_text(json.dumps(record, indent=1) + "\n")
 
 
 if __name__ == "__main__":

@@ -46,9 +46,9 @@ def growth(device: torch.device) -> dict:
             timed, _ = works[name][n]
             times[name, n].append(timed())
     figures: dict[str, dict] = {name: {"points": {}} for name in works}
-    for (name, n), found in times.items():
+    for (name, n), seconds_of in times.items():
         gflop = round(works[name][n][1] / 1e9, 2)
-        figures[name]["points"][n] = {"seconds": round(median(found), 4), "gflop": gflop}
+        figures[name]["points"][n] = {"seconds": round(median(seconds_of), 4), "gflop": gflop}
     return figures
 
 
@@ -57,13 +57,8 @@ def step(method: Method, batch: int, length: int, device: torch.device) -> Work:
     words = method.encoder.tokenizer("the of and in a", add_special_tokens=False)["input_ids"]
     drawn = torch.Generator().manual_seed(0)
     ids = torch.tensor(words)[torch.randint(len(words), (STEPS * batch, length), generator=drawn)]
-    rows = datasets.Dataset.from_dict(
-        {
-            "input_ids": ids.tolist(),
-            "length": [length] * len(ids),
-            "text_hash": list(range(len(ids))),
-        }
-    )
+    columns = {"length": [length] * len(ids), "text_hash": list(range(len(ids)))}
+    rows = datasets.Dataset.from_dict({"input_ids": ids.tolist(), **columns})
     count = batch * Probe(method, rows, device).flops_per_sentence(method)
     return partial(step_seconds, method, rows, plan(STEPS, length, batch), device), count
 

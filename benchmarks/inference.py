@@ -40,8 +40,8 @@ def sts_evaluation(device: torch.device) -> dict:
         scores["ours"] = evaluate_sts(encoder.encode, tasks, resamples=0).scores
 
     def peer() -> None:
-        found = {task: senteval(stock, encoder.tokenizer, load_sts(task), device) for task in tasks}
-        scores["peer"] = {task: 100 * spearmanr(*pair).statistic for task, pair in found.items()}
+        pairs = {task: senteval(stock, encoder.tokenizer, load_sts(task), device) for task in tasks}
+        scores["peer"] = {task: 100 * spearmanr(*pair).statistic for task, pair in pairs.items()}
 
     name = "STS-7 evaluation" if len(tasks) > 1 else "synthetic STS"
     figures = ratio(ours, peer, device, 3, warm_up=device.type != "cpu")

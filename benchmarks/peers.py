@@ -34,19 +34,15 @@ def ictm_loop(cls_i: Tensor, cls_ii: Tensor, pooled_i: Tensor, pooled_ii: Tensor
 
 
 class Twin(nn.Module):
-    """Two stock towers, and batches padded to 64 tokens.
-
-    views: of each sentence in a batch.
-    """
+    """Two stock towers, and batches padded to 64 tokens with `views` of each sentence."""
 
     views = 1
+    temperature = 0.05
 
-    def __init__(
-        self, tower_i: nn.Module, tower_ii: nn.Module, tokenizer, temperature: float = 0.05
-    ):
+    def __init__(self, tower_i: nn.Module, tower_ii: nn.Module, tokenizer):
         super().__init__()
         self.towers = nn.ModuleList([tower_i, tower_ii])
-        self.tokenizer, self.temperature = tokenizer, temperature
+        self.tokenizer = tokenizer
 
     def batch(self, sentences: list[str], device: torch.device) -> BatchEncoding:
         """A batch on the device; scripts tokenise before they train."""

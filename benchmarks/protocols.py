@@ -24,23 +24,23 @@ SEEDS = {
 """Seeds of each row; the first two depend on none."""
 PROTOCOLS = ("standardised", "senteval")
 PHRASES = 10_000
-"""Of SST2's training phrases, as in the grid's own measure."""
+"""SST2's training phrases that are used, as in the grid's own measure."""
 
 
 def main() -> None:
     folder = project_path("outputs/reference")
     path = folder / "transfer-protocols.json"
-    found = json.loads(path.read_text()) if path.is_file() else {"rows": []}
+    record = json.loads(path.read_text()) if path.is_file() else {"rows": []}
     grid = read_grid(folder / "grids" / "real-transfer.toml")
     grid = {**grid, "seeds": [1, 2], "device": "cpu", "bf16": False}
     runs = {(run.label, run.seed): run for run in expand(grid)}
-    found |= {
+    record |= {
         "made by": "benchmarks/protocols.py",
         "torch": torch.__version__,
         "SST2 phrases": PHRASES,
         "average": "of the seven tasks, accuracy x100",
     }
-    done = {(row["label"], row["seed"], row["protocol"]) for row in found["rows"]}
+    done = {(row["label"], row["seed"], row["protocol"]) for row in record["rows"]}
     for label, seeds in SEEDS.items():
         for seed in seeds:
             todo = [one for one in PROTOCOLS if (label, seed, one) not in done]
@@ -52,10 +52,10 @@ def main() -> None:
                     encode, TRANSFER7, limit=PHRASES, protocol=protocol, seed=None
                 )
                 row = {"label": label, "seed": seed, "protocol": protocol, "scores": scores}
-                found["rows"].append(row)
+                record["rows"].append(row)
                 print(row, flush=True)
                 with replacing(path) as work:
-                    work.write_text(json.dumps(found, indent=1) + "\n")
+                    work.write_text(json.dumps(record, indent=1) + "\n")
 
 
 def remembering(encode):

@@ -21,10 +21,8 @@ WEIGHTS = 109.5e6
 
 
 class Training(NamedTuple):
-    """A kind of training.
+    """A kind of training: how many a seed, and the towers that are kept of each.
 
-    count: trainings per seed.
-    towers: towers that are kept of each.
     gmacs: of one sentence in one pass.
     passes: forward and backward passes per sentence; a forward pass alone counts a third (the clean
         view of off-dropout).

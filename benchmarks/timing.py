@@ -1,4 +1,4 @@
-"""What the benchmarks share: timing in turn with a peer, text, towers and rows."""
+"""Shared by the benchmarks: timing in turn with a peer, text, towers and rows."""
 
 import gc
 import statistics
@@ -103,13 +103,8 @@ def new_method(name: str, **changes) -> Method:
 
 def plan(steps: int, max_length: int, batch_size: int = 64, **switches: bool) -> Schedule:
     """A schedule that evaluates only at the end."""
-    sizes = {
-        "steps": steps,
-        "batch_size": batch_size,
-        "max_length": max_length,
-        "eval_every": steps,
-    }
-    return Schedule(**sizes, learning_rate=1e-5, **switches)
+    sizes = {"batch_size": batch_size, "max_length": max_length}
+    return Schedule(steps=steps, eval_every=steps, learning_rate=1e-5, **sizes, **switches)
 
 
 def rows_of(sentences: list[str], folder: Path, max_length: int):

@@ -13,12 +13,12 @@ from pathlib import Path
 
 import bertviz
 import torch
+from browsers import browser
 from circuitsvis.attention import attention_heads
-from playwright.sync_api import Browser, sync_playwright
+from playwright.sync_api import Browser
 from timing import TINY
 from transformers import BertConfig, BertModel
 
-from cselab.experiments import doctor
 from cselab.experiments.environment import environment_stamp
 from cselab.models import SentenceEncoder, load_tokenizer
 from cselab.paths import project_path
@@ -38,29 +38,25 @@ def main() -> None:
     inspector = AttentionInspector(encoders, SENTENCE)
     reading = inspector.read("A", SENTENCE)
     attention, tokens = list(reading.trace.attention), list(reading.tokens)
-    with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
+    with tempfile.TemporaryDirectory() as folder, browser() as chromium:
         pages = {name: Path(folder) / f"{name}.html" for name in ("cselab", "bertviz", "circuits")}
         write_widget(pages["cselab"], "cselab", inspector.saved())
         view = bertviz.model_view(attention, tokens, html_action="return")
         pages["bertviz"].write_text(view.data, encoding="utf-8")
         heads = attention_heads(attention=attention[0][0], tokens=tokens)  # one layer is its most
         pages["circuits"].write_text(heads.local_src, encoding="utf-8")
-        chromium = playwright.chromium.launch(
-            executable_path=doctor.browser(), args=["--no-sandbox"]
-        )
-        found = {name: opened(chromium, page) for name, page in pages.items()}
+        measured = {name: opened(chromium, page) for name, page in pages.items()}
         machine = environment_stamp(torch.device("cpu")) | {"browser": chromium.version}
-        chromium.close()
-    found["bertviz"]["version"] = version("bertviz")
-    found["circuits"]["version"] = version("circuitsvis")
-    result = {"machine": machine, "tokens": len(tokens), "pages": found}
+    measured["bertviz"]["version"] = version("bertviz")
+    measured["circuits"]["version"] = version("circuitsvis")
+    result = {"machine": machine, "tokens": len(tokens), "pages": measured}
     RESULTS.write_text(json.dumps(result, indent=1) + "\n")
     print(RESULTS.read_text())
 
 
-def opened(browser: Browser, path: Path) -> dict:
+def opened(chromium: Browser, path: Path) -> dict:
     """A page's size in bytes, what it draws offline, and its errors."""
-    context = browser.new_context(offline=True)
+    context = chromium.new_context(offline=True)
     page, errors = context.new_page(), []
     page.on("pageerror", lambda error: errors.append(str(error).splitlines()[0]))
     page.goto(path.as_uri())

@@ -50,8 +50,10 @@ PACKAGES = (
     "cselab.workbook.course",
 )
 """Packages whose `__all__` is the library."""
+BACK = '<p style="margin: 0.5rem 1rem"><a href="index.html">cselab · notebooks</a></p>'
+"""The way back from an executed notebook."""
 SHIM = "https://unpkg.com/iframe-worker/shim"
-"""What zensical's pages fetch for the search where they are opened from a folder."""
+"""Address that zensical's pages fetch for the search where they are opened from a folder."""
 
 
 def copied() -> list[Path]:
@@ -126,19 +128,13 @@ def collect(run: Path) -> None:
     (PAGES / "api" / "commands.md").write_text(commands_page(), encoding="utf-8")
     for page in run.glob("*.html"):
         name = "run.html" if page.stem == "index" else page.name
-        back = (
-            '<body><p style="margin: 0.5rem 1rem"><a href="index.html">cselab · notebooks</a></p>'
-        )
-        text = page.read_text(encoding="utf-8").replace("<body>", back, 1)
+        text = page.read_text(encoding="utf-8").replace("<body>", f"<body>{BACK}", 1)
         (PAGES / "notebooks" / name).write_text(text, encoding="utf-8")
     (PAGES / "notebooks" / "index.md").write_text(notebooks_page(executed), encoding="utf-8")
 
 
 def build(root: Path = ROOT) -> Path:
-    """Build the site of the collected pages, whose search needs no network; return its folder.
-
-    root: The folder of mkdocs.yml.
-    """
+    """Build the site of mkdocs.yml in `root`, whose search needs no network; return its folder."""
     command = [Path(sys.executable).with_name("zensical"), "build", "--clean", "--strict"]
     subprocess.run(command, cwd=root, check=True)
     site = root / "outputs" / "docs" / "site"

@@ -11,11 +11,10 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-import jinja2
-
 from cselab.experiments.run import configure
 from cselab.methods import Method, method_names, registered
 from cselab.study.paper_vs_code import released_settings, rows
+from cselab.study.texts import templates
 
 FOLDER = Path(__file__).resolve().parent
 PAGES = ("methods.md", "paper-vs-code.md")
@@ -23,13 +22,7 @@ PAGES = ("methods.md", "paper-vs-code.md")
 
 def rendered(name: str) -> str:
     """The text of a page."""
-    environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(FOLDER / "templates"),
-        undefined=jinja2.StrictUndefined,
-        keep_trailing_newline=True,
-        trim_blocks=True,
-        autoescape=False,  # Markdown
-    )
+    environment = templates(FOLDER / "templates")
     environment.filters["cell"] = lambda text: text.replace("|", "\\|")
     return environment.get_template(f"{name}.j2").render(
         methods=[_method(name) for name in sorted(method_names(), key=_by_file)],

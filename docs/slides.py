@@ -8,7 +8,6 @@ import json
 from pathlib import Path
 from typing import NamedTuple
 
-import jinja2
 import plotly.graph_objects as go
 import torch
 
@@ -16,6 +15,7 @@ from cselab import evaluation
 from cselab.losses import info_nce
 from cselab.study import recorded
 from cselab.study.papers import SEED_SPREAD
+from cselab.study.texts import templates
 from cselab.workbook import plots
 from cselab.workbook.headless.page import write_html
 
@@ -37,11 +37,32 @@ def slides() -> list[Slide]:
     return [
         _loss(),
         _temperature(),
-        _one_tower(),
-        _modulus(),
-        _twins(),
-        _terms(),
-        _layer_norms(),
+        _chart(
+            "From the backbone to SimCSE",
+            "What does training without labels give a small backbone?",
+            "untrained (first_last)",
+            ["untrained (cls)", "SimCSE", "ImSimCSE", "sum of two towers"],
+        ),
+        Slide(
+            "Equal direction, equal length",
+            "What does the modulus term between two towers pull first, the angle or the length?",
+            plots.modulus_field(),
+            "The angle: the term is −log t times the modulus ratio, and both factors fall with t; "
+            "once t is near 1, −log t is near 0 and switches the other factor off.",
+        ),
+        _chart(
+            "Twins against their sum",
+            "What does joint training add to the plain sum of the two towers?",
+            "sum of two towers",
+            ["TNCSE", "JTCSE", "JTCSE, CAELs: *"],
+        ),
+        _chart("Ablations", "Three terms: which does the work?", "JTCSE", ["JTCSE: *"]),
+        _chart(
+            "Removing LayerNorms",
+            "The norm constraint read off the last state, with fewer and fewer LayerNorms?",
+            "JTCSE on h^L, LayerNorms removed: 0",
+            ["JTCSE on h^L, *", "JTCSE"],
+        ),
         _seeds(),
     ]
 
@@ -90,39 +111,6 @@ def _chart(title: str, question: str, against: str, rows: list[str]) -> Slide:
     return Slide(title, question, plots.difference_chart(tables, against), "<br>".join(lines))
 
 
-def _one_tower() -> Slide:
-    rows = ["untrained (cls)", "SimCSE", "ImSimCSE", "sum of two towers"]
-    question = "What does training without labels give a small backbone?"
-    return _chart("From the backbone to SimCSE", question, "untrained (first_last)", rows)
-
-
-def _modulus() -> Slide:
-    return Slide(
-        "Equal direction, equal length",
-        "Two towers: what does the inter-tower modulus term pull first, the angle or the length?",
-        plots.modulus_field(),
-        "The angle: the term is −log t times the modulus ratio, and both factors fall with t; once "
-        "t is near 1, −log t is near 0 and switches the other factor off.",
-    )
-
-
-def _twins() -> Slide:
-    rows = ["TNCSE", "JTCSE", "JTCSE, CAELs: *"]
-    question = "What does joint training add to the plain sum of the two towers?"
-    return _chart("Twins against their sum", question, "sum of two towers", rows)
-
-
-def _terms() -> Slide:
-    question = "Three terms: which does the work?"
-    return _chart("Ablations", question, "JTCSE", ["JTCSE: *"])
-
-
-def _layer_norms() -> Slide:
-    question = "The norm constraint read off the last state, with fewer and fewer LayerNorms?"
-    base, rows = "JTCSE on h^L, LayerNorms removed: 0", ["JTCSE on h^L, *", "JTCSE"]
-    return _chart("Removing LayerNorms", question, base, rows)
-
-
 def _seeds() -> Slide:
     gaps = [0.2 + 0.1 * i for i in range(19)]
     spread = SEED_SPREAD * 2**0.5  # of a difference of two scores
@@ -144,7 +132,7 @@ def write_slides(target: Path = TARGET) -> None:
     plots.use_theme()
     chosen = slides()
     figures = [slide.figure.update_layout(height=None, autosize=True) for slide in chosen]
-    template = jinja2.Template((FOLDER / "templates" / "slides.html.j2").read_text("utf-8"))
+    template = templates(FOLDER / "templates").get_template("slides.html.j2")
     target.parent.mkdir(parents=True, exist_ok=True)
     drawn = [json.loads(figure.to_json()) for figure in figures]
     write_html(target, "Sentence embeddings", template.render(slides=chosen), drawn)

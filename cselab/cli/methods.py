@@ -199,7 +199,7 @@ def report(
     cselab report --against sum --only "jtcse*" --only sum
     cselab report --claims outputs/reference/claims.toml           each with its verdict
     """
-    from cselab.study.report import write_report
+    from cselab.study.sweep_report import write_report
 
     store, folder = store or outputs / STORE, folder or outputs / "report"
     print(write_report(store, folder, against=against, only=only or ("*",), claims=claims))

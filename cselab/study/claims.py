@@ -47,7 +47,7 @@ its gain."""
 POINTS = ("test", "no captions", "dev", "phenomenon", "transfer")
 """Measures that are correlations or accuracies x100."""
 RESULTS = ("seeds", "difference", "sd", "low", "high", "p", "p_holm", "seeds_needed", "verdict")
-"""Columns of `check_claims` after the claim's own."""
+"""Columns that `check_claims` adds to a claim's fields."""
 
 
 class Claim(BaseModel):
@@ -74,8 +74,7 @@ def read_claims(path: Path) -> list[Claim]:
     """Read the claims of a TOML file.
 
     Raises:
-        SettingsError: For an unreadable file, one without claims, an unknown or missing key, and a
-            gap that is not above 0.
+        SettingsError: For an unreadable file, and for keys or values that a claim does not have.
     """
     try:
         return list(_File(**tomllib.loads(path.read_text(encoding="utf-8"))).claims)
@@ -84,25 +83,14 @@ def read_claims(path: Path) -> list[Claim]:
         raise SettingsError(f"{path}: {'.'.join(map(str, first['loc']))}: {first['msg']}") from None
     except (OSError, ValueError) as error:  # ValueError: no TOML, no UTF-8
         raise SettingsError(
-            f"no claims in {path} ({error}); expected TOML with [[claims]] blocks"
+            f"{path} has no claims ({error}); expected TOML with [[claims]]"
         ) from None
 
 
 def verdict(
     difference: float, low: float, high: float, gap: float | None, margin: float = MARGIN
 ) -> str:
-    """Apply the rule to a mean difference, its interval and the paper's gap, all in points.
-
-    Args:
-        difference: Mean over seeds; `low` and `high` are the ends of its 95 % t interval.
-        gap: The difference that the paper prints; None: unknown.
-        margin: Points that matter.
-
-    Examples:
-        >>> from cselab.study.claims import verdict
-        >>> verdict(0.9, 0.6, 1.2, gap=1.3), verdict(0.05, -0.1, 0.19, gap=1.3)
-        ('supported, smaller', 'no effect')
-    """
+    """Apply the rule to a mean difference, its interval's ends and the printed gap, in points."""
     if -margin < low and high < margin:
         return NO_EFFECT
     if low > 0 and difference >= margin:
@@ -113,16 +101,13 @@ def verdict(
 
 
 def check_claims(scores: pandas.DataFrame, claims: Sequence[Claim]) -> pandas.DataFrame:
-    """Check claims against runs.
+    """Check claims against runs: a row a claim, its fields and RESULTS.
+
+    p is of the paired t test, before and after Holm's correction for all claims. Fewer than three
+    common seeds count as no runs.
 
     Args:
-        scores: Rows as `Store.scores` gives them, one run a label and seed. Fewer than three common
-            seeds count as no runs.
-
-    Returns:
-        One row a claim, in order: its fields and RESULTS. p is of the paired t test, before and
-            after Holm's correction for all claims; `seeds_needed` are those that a half-width of
-            the margin needs, at the spread of these runs.
+        scores: Rows as `comparable_scores` gives them, one run a label and seed.
     """
     table = []
     for claim in claims:
@@ -143,19 +128,14 @@ def check_claims(scores: pandas.DataFrame, claims: Sequence[Claim]) -> pandas.Da
 
 
 def _compare(better: pandas.Series, than: pandas.Series, claim: Claim) -> dict[str, object]:
-    found = compare_seeds(better, than)
-    ruled = verdict(found.mean, found.low, found.high, claim.gap, claim.margin)
-    row = {
-        "seeds": found.n,
-        "difference": found.mean,
-        "sd": found.sd,
-        "low": found.low,
-        "high": found.high,
-        "p": found.p,
-        "verdict": EQUAL if (better == than).all() else ruled,
-    }
+    pair = compare_seeds(better, than)
+    row: dict[str, object] = {"seeds": pair.n, "difference": pair.mean, "sd": pair.sd}
+    row |= {"low": pair.low, "high": pair.high, "p": pair.p}
+    row["verdict"] = verdict(pair.mean, pair.low, pair.high, claim.gap, claim.margin)
+    if (better == than).all():
+        row["verdict"] = EQUAL
     if claim.margin > 0:
-        row["seeds_needed"] = seeds_for_width(found.sd, claim.margin)
+        row["seeds_needed"] = seeds_for_width(pair.sd, claim.margin)
     return row
 
 

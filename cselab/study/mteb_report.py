@@ -3,17 +3,27 @@
 import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
+import mteb
 import torch
 
 from cselab.data.fingerprints import folder_hash
-from cselab.errors import DataError, SettingsError
+from cselab.errors import DataError, SettingsError, suggest
+from cselab.evaluation.mteb_data import FEEDS
 from cselab.evaluation.mteb_feed import feed
 from cselab.evaluation.mteb_run import kept_results, run_mteb
 from cselab.evaluation.mteb_tasks import find_tasks, in_languages
 from cselab.models import load
-from cselab.study.mteb_benchmarks import OFFLINE, benchmark_tasks
-from cselab.study.mteb_tables import NAMES, beside_table, scores, tables_with
+from cselab.study.mteb_tables import (
+    GROUPS,
+    NAMES,
+    OFFLINE,
+    TABLES,
+    beside_table,
+    scores,
+    tables_with,
+)
 
 
 def evaluate_folder(
@@ -36,23 +46,19 @@ def evaluate_folder(
     fingerprint, is in each file. A run that was killed goes on where it was.
 
     Args:
-        encoder: Folder of the encoder.
         benchmark: As in `benchmark_tasks`; "offline" without tasks.
         tasks, languages: As in `find_tasks`; tasks stand in for a benchmark.
-        pooling: As in `cselab.load`.
         folder: A data folder.
         hub: Whether mteb loads its own data.
         name: Name of the encoder; by default, that of its folder.
-        say: Function that is called with a line per task, and with the tables.
+        say: Called with a line per task, and with the tables.
 
     Returns:
         The folder of the tables, which have all its results, also those of earlier runs.
 
     Raises:
-        SettingsError: Before anything is computed, as the others, for an unknown benchmark, task or
-            language, a benchmark beside tasks, the hub beside a data folder, and a bad name.
-        ModelError: For a folder without an encoder.
-        DataError: For a damaged result file, and where no task has data.
+        SettingsError, ModelError, DataError: Before anything is computed, for what is unknown,
+            contradictory, no encoder, or without data; also for a damaged result file.
     """
     if benchmark and tasks:
         raise SettingsError("give a benchmark or tasks, not both")
@@ -66,11 +72,10 @@ def evaluate_folder(
         if task not in chosen:
             say(f"{task.metadata.name} has none of the languages: left out")
     model = load(encoder, pooling=pooling).to("cuda" if torch.cuda.is_available() else "cpu")
-    lacking: list[str] = []
     if not hub:
         chosen, lacking = feed(chosen, folder)
-    for line in lacking:
-        say(line)
+        for line in lacking:
+            say(line)
     if not chosen:
         raise DataError("no task is left to evaluate; the lines above say what each needs")
     path = encoder.resolve()
@@ -90,3 +95,36 @@ def evaluate_folder(
         beside.frame.to_csv(tables / f"{table}.csv")
         say(f"\n{beside}")
     return tables
+
+
+def benchmark_tasks(name: str) -> list[str]:
+    """Names of a benchmark's tasks, as `find_tasks` takes them; "task/subset" of a part of a task.
+
+    Args:
+        name: Name of TABLES, GROUPS or mteb ("MTEB(eng, v2)"), or "offline".
+
+    Raises:
+        SettingsError: With the nearest name, for an unknown benchmark.
+    """
+    if name == OFFLINE:
+        return list(FEEDS)
+    if name in NAMES:
+        tables = [TABLES[part] for part in GROUPS.get(name, (name,))]
+        return list(dict.fromkeys(task for table in tables for task in table.tasks.values()))
+    known = {benchmark.name: benchmark for benchmark in mteb.get_benchmarks()}
+    if name not in known:
+        ours = [*NAMES, OFFLINE]
+        near = suggest(name, [*ours, *known]).partition("valid:")[0]
+        raise SettingsError(
+            f"unknown benchmark {name!r}; {near}valid: {', '.join(ours)}, and mteb's, as "
+            "'MTEB(eng, v2)'"
+        )
+    return [name for task in known[name].tasks for name in _parts(task)]
+
+
+def _parts(task: Any) -> list[str]:
+    """A task of a benchmark by its name, or by the subsets that the benchmark has."""
+    name, chosen = task.metadata.name, getattr(task, "hf_subsets", None)
+    if chosen is None or set(chosen) == set(task.metadata.hf_subsets):
+        return [name]
+    return [f"{name}/{subset}" for subset in chosen]

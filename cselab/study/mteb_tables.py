@@ -1,5 +1,6 @@
-"""Results of mteb beside the papers' zero-shot tables."""
+"""The papers' zero-shot tables as lists of mteb's tasks, and results of mteb beside them."""
 
+import functools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -8,12 +9,95 @@ import pandas
 
 from cselab.errors import SettingsError, suggest
 from cselab.study import papers
-from cselab.study.mteb_benchmarks import TABLES
 
+LEFT_OUT = {
+    "ContractNLIInclusionOfVerbally": "ConveyedInformationLegalBench",
+    "ContractNLIPermissibleAcquirement": "OfSimilarInformationLegalBench",
+    "ContractNLIPermissibleDevelopment": "OfSimilarInformationLegalBench",
+    "OPP115InternationalAndSpecific": "AudiencesLegalBench",
+}
+"""Parts of mteb's names, before the suffix, that JTCSE's Table II leaves out."""
+MTEB_NAMES = {
+    "PolEmo2": "PolEmo2.0-IN",  # the table does not say whether IN or OUT
+    "CMedQAv1": "CMedQAv1-reranking",
+    "CMedQAv2": "CMedQAv2-reranking",
+    "STS17": "STS17/en-en",
+    "STS22": "STS22.v2/en",  # the cells are those of Table V's STS22.v2, en
+    "STSBM": "STSBenchmarkMultilingualSTS/en",
+}
+"""Other names that the tables shorten, with mteb's."""
+FULL_NAMES = {
+    *("AllegroReviews", "KLUE-TC", "SentimentAnalysisHindi", "TNews"),
+    *("AskUbuntuDupQuestions", "SciDocsRR", "StackOverflowDupQuestions"),
+    *("BUCC", "BUCC.v2", "Tatoeba"),
+}
+"""Names that JTCSE's tables print in full, without the suffix of their kind."""
+
+
+@dataclass(frozen=True)
+class PaperTable:
+    """A table of zero-shot scores.
+
+    Attributes:
+        papers: Keys of `papers.PAPERS` that print a part of it, under one number.
+        average: The printed average's name.
+        suffix: Suffix that mteb's names have and the printed ones lack.
+        metric: Metric of mteb; None for its main score.
+        only: The printed columns that belong here; none for all.
+    """
+
+    papers: tuple[str, ...]
+    number: str
+    average: str
+    suffix: str = ""
+    metric: str | None = None
+    only: tuple[str, ...] = ()
+
+    @property
+    def title(self) -> str:
+        """Paper and number: "JTCSE, Table II"."""
+        return f"{papers.PAPERS[self.papers[0]]}, Table {self.number}"
+
+    @functools.cached_property
+    def cells(self) -> pandas.DataFrame:
+        """The printed cells of BERT-base."""
+        cells = pandas.concat([papers.rows(paper, self.number) for paper in self.papers])
+        cells = cells[cells.backbone == "bert-base"]
+        return cells[cells.task.isin((*self.only, self.average))] if self.only else cells
+
+    @property
+    def tasks(self) -> dict[str, str]:
+        """mteb's task, or task/subset, by printed name."""
+        printed = [name for name in dict.fromkeys(self.cells.task) if name != self.average]
+        return {name: self._mteb_name(name) for name in printed}
+
+    def _mteb_name(self, printed: str) -> str:
+        whole = printed.endswith(self.suffix) or printed in FULL_NAMES
+        full = printed if whole else f"{printed}{LEFT_OUT.get(printed, '')}{self.suffix}"
+        return MTEB_NAMES.get(printed, full)
+
+
+_JTCSE, _TNCSE = ("jtcse",), ("tncse-supplement",)
+TABLES = {
+    "jtcse-sts": PaperTable(_JTCSE, "I", "avg3", only=("STS17", "STS22", "STSBM")),
+    "jtcse-classification": PaperTable(_JTCSE, "II", "avg45", "Classification"),
+    "jtcse-reranking": PaperTable(_JTCSE, "III", "avg14", "Reranking"),
+    "jtcse-bitext": PaperTable(_JTCSE, "IV", "avg15", "BitextMining"),
+    "jtcse-sts22": PaperTable(("jtcse", "jtcse-readme"), "V", "avg18"),
+    "tncse-sts17": PaperTable(_TNCSE, "IV-1", "STS17/avg11"),
+    "tncse-sts22": PaperTable(_TNCSE, "IV-2", "STS22/avg18"),
+    "tncse-classification": PaperTable(_TNCSE, "IV-3", "classification/avg30"),
+    "tncse-retrieval": PaperTable(_TNCSE, "IV-4", "retrieval/avg30", metric="map_at_10"),
+    "tncse-reranking": PaperTable(_TNCSE, "IV-5", "reranking/avg9"),
+}
+"""Tables that name their tasks."""
+SUPPLEMENT = tuple(name for name in TABLES if name.startswith("tncse-"))
 RETRIEVAL, ZERO_SHOT = "jtcse-retrieval", "tncse-zero-shot"
-"""JTCSE's Table VII: fifteen metrics, each a mean over 45 tasks that it does not name; TNCSE's
-Table 2: the averages of its supplement's tables."""
-NAMES = (*TABLES, RETRIEVAL, ZERO_SHOT)
+GROUPS = {RETRIEVAL: ("tncse-retrieval",), ZERO_SHOT: SUPPLEMENT}
+"""Tables that do not, with those whose tasks they have here: JTCSE's Table VII, fifteen metrics,
+each a mean over 45 tasks; TNCSE's Table 2, the averages of its supplement's tables."""
+OFFLINE = "offline"
+NAMES = (*TABLES, *GROUPS)
 
 
 @dataclass(frozen=True)
@@ -22,8 +106,7 @@ class Beside:
 
     Attributes:
         frame: A row per printed task, a column per model, the last one ours; scores x100.
-        done: Tasks, subsets or averages of it that have a result here.
-        coverage: The same in words.
+        done: Tasks, subsets or averages of it that have a result here; `coverage` is in words.
     """
 
     title: str
@@ -62,22 +145,24 @@ def beside_table(name: str, results: Sequence[Any], label: str = "here") -> Besi
     if name not in TABLES:
         raise SettingsError(f"no table {name!r}; {suggest(name, NAMES)}")
     table, by_task = TABLES[name], {result.task_name: result for result in results}
-    frame = _wide(table.cells)
-    ours = {
-        printed: score
-        for printed, task in table.tasks.items()
-        if (score := _score(by_task, task, table.metric)) is not None
-    }
-    label = _column(frame, label)
-    frame[label] = pandas.Series(ours, dtype=float)
-    total, done = len(table.tasks), len(ours)
-    subsets = any("/" in task for task in table.tasks.values())
-    coverage = f"{done} of {total} {'subsets' if subsets else 'tasks'}"
+    scored = {task: _score(by_task, full, table.metric) for task, full in table.tasks.items()}
+    ours = pandas.Series(scored, dtype=float).dropna()
+    total, done = len(scored), len(ours)
+    kind = "subsets" if any("/" in task for task in table.tasks.values()) else "tasks"
+    coverage = f"{done} of {total} {kind}"
     if done == total:
-        frame.loc[table.average, label] = sum(ours.values()) / total
+        ours[table.average] = ours.mean()
     else:
         coverage += ", so no average of ours"
-    return Beside(table.title, frame, done, coverage)
+    return _beside(table.title, _wide(table.cells), label, ours, done, coverage)
+
+
+def _beside(
+    title: str, frame: pandas.DataFrame, label: str, ours: pandas.Series, done: int, coverage: str
+) -> Beside:
+    """The table with our column; a paper's model of that name keeps its own."""
+    frame[f"{label} (here)" if label in frame else label] = ours
+    return Beside(title, frame, done, coverage)
 
 
 def tables_with(results: Sequence[Any]) -> list[str]:
@@ -86,8 +171,7 @@ def tables_with(results: Sequence[Any]) -> list[str]:
 
 
 def scores(results: Sequence[Any], label: str = "here") -> pandas.DataFrame:
-    """Main score x100 of each task, split and subset of mteb's `TaskResult`s, in a column of that
-    label."""
+    """Main score x100 of each task, split and subset of `TaskResult`s, in a column `label`."""
     rows = [
         {
             "task": result.task_name,
@@ -97,15 +181,10 @@ def scores(results: Sequence[Any], label: str = "here") -> pandas.DataFrame:
             "data": result.dataset_revision,
         }
         for result in results
-        for split, found in result.scores.items()
-        for row in found
+        for split, subsets in result.scores.items()
+        for row in subsets
     ]
     return pandas.DataFrame(rows, columns=["task", "split", "subset", label, "data"])
-
-
-def _column(frame: pandas.DataFrame, label: str) -> str:
-    """The label of our column; a paper's model of that name keeps its own."""
-    return f"{label} (here)" if label in frame else label
 
 
 def _wide(cells: pandas.DataFrame) -> pandas.DataFrame:
@@ -120,32 +199,25 @@ def _score(by_task: Mapping[str, Any], name: str, metric: str | None) -> float |
     result = by_task.get(task)
     if result is None:
         return None
+    from cselab.evaluation.mteb_tasks import find_tasks
+
     rows = result.scores.get("test") or next(iter(result.scores.values()))
     by_subset = {row["hf_subset"]: row[metric or "main_score"] for row in rows}
-    wanted = [subset] if subset else _subsets(task)
+    wanted = [subset] if subset else find_tasks([task])[0].hf_subsets
     if not set(wanted) <= by_subset.keys():
         return None
     return 100 * sum(by_subset[one] for one in wanted) / len(wanted)
 
 
-def _subsets(task: str) -> list[str]:
-    from cselab.evaluation.mteb_tasks import find_tasks
-
-    return find_tasks([task])[0].hf_subsets
-
-
 def _averages(results: Sequence[Any], label: str) -> Beside:
     """TNCSE's Table 2: averages of its supplement's five tables, ours where they are complete."""
-    names = [name for name in TABLES if name.startswith("tncse-")]
-    ours = {
-        TABLES[name].average: beside_table(name, results).frame["here"].get(TABLES[name].average)
-        for name in names
-    }
-    frame = _wide(papers.rows("tncse", "2"))
-    label = _column(frame, label)
-    frame[label] = pandas.Series(ours, dtype=float)
-    done = int(frame[label].count())
-    return Beside("TNCSE, Table 2", frame, done, f"{done} of {len(frame)} averages")
+    frame, ours = _wide(papers.rows("tncse", "2")), {}
+    for name in SUPPLEMENT:
+        average = TABLES[name].average
+        ours[average] = beside_table(name, results).frame["here"].get(average)
+    column = pandas.Series(ours, dtype=float)
+    done = int(column.count())
+    return _beside("TNCSE, Table 2", frame, label, column, done, f"{done} of {len(frame)} averages")
 
 
 METRICS = [
@@ -155,10 +227,8 @@ METRICS = [
 
 
 def retrieval_metrics(results: Sequence[Any]) -> pandas.DataFrame:
-    """The fifteen metrics of JTCSE's Table VII x100, a retrieval task a column.
-
-    https://arxiv.org/abs/2505.02366.
-    """
+    """The metrics of JTCSE's Table VII (https://arxiv.org/abs/2505.02366) x100, a retrieval task a
+    column."""
     from cselab.evaluation.mteb_tasks import find_tasks
 
     by_task = {result.task_name: result for result in results}
@@ -179,6 +249,6 @@ def _retrieval(results: Sequence[Any], label: str) -> Beside:
     cells = cells[cells.metric.isin(ours.index) & (cells.task == "retrieval45")]
     frame = _wide(cells.assign(task=cells.metric))
     count = ours.shape[1]
-    frame[_column(frame, f"{label}, mean of {count}" if count else label)] = ours.mean(axis=1)
     coverage = f"{count} of the {len(named)} tasks that TNCSE names; this table's 45 are not named"
-    return Beside("JTCSE, Table VII", frame, count, coverage)
+    label = f"{label}, mean of {count}" if count else label
+    return _beside("JTCSE, Table VII", frame, label, ours.mean(axis=1), count, coverage)

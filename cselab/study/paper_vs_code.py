@@ -17,7 +17,7 @@ from cselab.experiments.lab import Lab
 from cselab.experiments.run import configure, released_values
 from cselab.methods import MethodConfig, StepContext
 from cselab.methods.config import TrainedConfig
-from cselab.study.texts import one_line
+from cselab.study.texts import markdown, one_line
 
 SENTENCES = 64
 PAGE_HEAD = """# Paper versus released code
@@ -34,12 +34,9 @@ class Row(NamedTuple):
     """A difference between a paper and its released code.
 
     Attributes:
-        name: Name of the row.
         of: The papers that have the difference.
-        method: Name of the method that it is measured on.
-        paper: The paper's wording.
-        released: The code's.
-        here: Which of them is the default.
+        method: The method that it is measured on.
+        here: Which of the two wordings is the default.
         settings: Paths of the method's preset "released" that are the difference.
         change: Values by dotted path instead, where the preset leaves the settings as they are.
         base: Settings of both sides where the difference shows.
@@ -72,12 +69,7 @@ class Row(NamedTuple):
 
 
 class Effect(NamedTuple):
-    """A term of a loss at the start of training.
-
-    Attributes:
-        loss: The term's value.
-        gradient: The length of its gradient in the encoder.
-    """
+    """A term's value at the start of training, and the length of its gradient in the encoder."""
 
     loss: float
     gradient: float
@@ -98,18 +90,14 @@ def table() -> pandas.DataFrame:
 def loss_effects(lab: Lab) -> pandas.DataFrame:
     """The term's value and gradient in both wordings, for each row with a term.
 
-    Both are of one batch of the lab's text. Twins start from the lab's two towers (trained if they
-    are not there), other methods from the backbone or decoder. Both sides have the same dropout
-    masks.
-
-    Args:
-        lab: Whose text, towers and backbone are used.
+    Both are of one batch of the lab's text, with the same dropout masks. Twins start from the lab's
+    two towers (trained if they are not there), other methods from the backbone or decoder.
     """
-    found = {}
+    effects = {}
     for row in rows():
         if row.term:
             one, other = (loss_effect(lab, row, changed=side) for side in (False, True))
-            found[row.name] = {
+            effects[row.name] = {
                 "of": row.of,
                 "term": row.term,
                 "sides": " / ".join(row.labels),
@@ -118,29 +106,17 @@ def loss_effects(lab: Lab) -> pandas.DataFrame:
                 "gradient": one.gradient,
                 "gradient, other": other.gradient,
             }
-    return pandas.DataFrame.from_dict(found, orient="index")
+    return pandas.DataFrame.from_dict(effects, orient="index")
 
 
 def configs(lab: Lab, row: Row) -> tuple[TrainedConfig, TrainedConfig]:
-    """The method's configuration in both wordings, in the order of `row.sides`.
-
-    Args:
-        lab: Whose settings it takes.
-        row: The difference.
-    """
+    """The method's configuration in the lab in both wordings, in the order of `row.sides`."""
     base = lab.config(row.method, **row.base)
     return base, base.changed(row.changes(base))
 
 
 def loss_effect(lab: Lab, row: Row, *, changed: bool, seed: int = 0) -> Effect:
-    """One side of one row.
-
-    Args:
-        lab: As in `loss_effects`.
-        row: The difference.
-        changed: Whether it is the second of `row.sides`.
-        seed: Seed of the dropout masks.
-    """
+    """One side of one row, the second if `changed`, as `loss_effects` measures it."""
     config = configs(lab, row)[changed]
     torch.manual_seed(seed)  # of what the method draws: LoRA's, a head's
     method = lab.create(config).train()
@@ -156,15 +132,9 @@ def loss_effect(lab: Lab, row: Row, *, changed: bool, seed: int = 0) -> Effect:
 
 
 def score_effects(lab: Lab, seeds: Iterable[int], some: Iterable[Row]) -> pandas.DataFrame:
-    """Average test score of each row's two wordings by seed; trainings are kept.
+    """Average test score of the two wordings of some rows, trained in the lab; a row a seed.
 
-    Args:
-        lab: The lab that trains.
-        seeds: The seeds.
-        some: Rows.
-
-    Returns:
-        Columns `row.sides` of each row, such as "name: paper" and "name: released"; a row a seed.
+    The columns are each row's `sides`, such as "name: paper" and "name: released".
     """
 
     def trained(row: Row, side: int):
@@ -175,14 +145,8 @@ def score_effects(lab: Lab, seeds: Iterable[int], some: Iterable[Row]) -> pandas
 
 
 def page(effects: pandas.DataFrame, scores: pandas.DataFrame | None = None) -> str:
-    """The page as Markdown: every row, and what was measured.
-
-    Args:
-        effects: Table of `loss_effects`.
-        scores: Table of `score_effects`; shown as mean ± sd over seeds of the difference.
-    """
-    heads = ["difference", "of", "paper", "released", "here", "loss", "gradient", "score"]
-    lines = [*PAGE_HEAD.splitlines(), f"| {' | '.join(heads)} |", "|---" * len(heads) + "|"]
+    """The page as Markdown: every row, and what `loss_effects` and `score_effects` measured."""
+    cells = {}
     for row in rows():
         loss = gradient = score = ""
         if row.name in effects.index:
@@ -192,26 +156,22 @@ def page(effects: pandas.DataFrame, scores: pandas.DataFrame | None = None) -> s
                 loss += f" ({' → '.join(row.labels)})"
             gradient = f"× {one['gradient, other'] / one['gradient']:.3g}"
         if scores is not None and set(row.sides) <= set(scores.columns):
-            found = scores[row.sides[1]] - scores[row.sides[0]]
-            score = f"{found.mean():+.2f} ± {found.std():.2f} (n = {len(found)})"
-        cells = (row.name, row.of, row.paper, row.released, row.here, loss, gradient, score)
-        lines.append("| " + " | ".join(one_line(cell).replace("|", "\\|") for cell in cells) + " |")
-    return "\n".join(lines) + "\n"
+            gaps = scores[row.sides[1]] - scores[row.sides[0]]
+            score = f"{gaps.mean():+.2f} ± {gaps.std():.2f} (n = {len(gaps)})"
+        cells[row.name] = (row.of, row.paper, row.released, row.here, loss, gradient, score)
+    heads = ["of", "paper", "released", "here", "loss", "gradient", "score"]
+    made = pandas.DataFrame.from_dict(cells, orient="index", columns=heads)
+    made = made.map(lambda cell: one_line(cell).replace("|", "\\|"))
+    return f"{PAGE_HEAD}{markdown(made.rename_axis('difference'), markup=True)}\n"
 
 
 def released_settings(method: str, profile: str = "paper") -> pandas.DataFrame:
-    """What the preset "released" changes in a method: each setting by path, in both.
-
-    Args:
-        method: A registered name.
-        profile: "tiny", "small" or "paper".
-    """
+    """Settings that the preset "released" changes in a method, by path, each in both presets."""
     paper, code = (configure(method, profile, preset=preset) for preset in ("paper", "released"))
-    before = {place: value for place, value, _ in paper.method.leaves()}
-    after = {place: value for place, value, _ in code.method.leaves()}
+    before = {path: value for path, value, _ in paper.method.leaves()}
     changed = {
-        ".".join(place): {"paper": before.get(place), "released": after[place]}
-        for place in after
-        if before.get(place) != after[place]
+        ".".join(path): {"paper": before.get(path), "released": value}
+        for path, value, _ in code.method.leaves()
+        if before.get(path) != value
     }
     return pandas.DataFrame.from_dict(changed, orient="index", columns=["paper", "released"])

@@ -36,47 +36,31 @@ COLUMNS = ("STS12", "STS13", "STS14", "STS15", "STS16", "STSBenchmark", "SICK-R"
 
 
 def rows(paper: str, table: str | None = None) -> pandas.DataFrame:
-    """Every cell of a paper's tables, or of one table.
-
-    Args:
-        paper: A key of PAPERS.
-        table: Printed number of the table; None: all tables.
+    """Every cell of a paper's tables (a key of PAPERS), or of the one with this printed number.
 
     Returns:
         Columns paper, table, backbone, model, variant, task, metric, value, source_note.
 
     Raises:
         DataError: With the nearest name, for an unknown paper or table.
-
-    Examples:
-        >>> from cselab.study import papers
-        >>> cells = papers.rows("jtcse", "I")
-        >>> list(cells.columns)
-        ['paper', 'table', 'backbone', 'model', 'variant', 'task', 'metric', 'value', 'source_note']
     """
     if paper not in PAPERS:
         raise DataError(f"unknown paper {paper!r}; {suggest(paper, PAPERS)}")
     cells = _all()[_all().paper == paper]
     if table is not None:
         if table not in set(cells.table):
-            hint = suggest(table, set(cells.table))
-            raise DataError(f"{PAPERS[paper]} has no table {table!r}; {hint}")
+            raise DataError(
+                f"{PAPERS[paper]} has no table {table!r}; {suggest(table, cells.table)}"
+            )
         cells = cells[cells.table == table]
     return cells.reset_index(drop=True)
 
 
 def sts(paper: str, table: str, *, backbone: str = "bert-base") -> pandas.DataFrame:
-    """One table's STS scores, Spearman x100.
-
-    Args:
-        paper, table: As in `rows`.
-        backbone: As the table has it.
-
-    Returns:
-        A model a row, the seven tasks and their printed average as columns.
+    """One table's STS scores, Spearman x100: a model a row, seven tasks and their printed average.
 
     Raises:
-        DataError: Where the table has no STS scores for the backbone.
+        DataError: As `rows`, and where the table has no STS scores for the backbone.
 
     Examples:
         >>> from cselab.study import papers
@@ -89,9 +73,8 @@ def sts(paper: str, table: str, *, backbone: str = "bert-base") -> pandas.DataFr
     cells = cells[cells.task.isin(COLUMNS)]
     if cells.empty:
         hint = suggest(backbone, set(rows(paper, table).backbone))
-        raise DataError(
-            f"table {table} of {PAPERS[paper]} has no STS scores of {backbone!r}; {hint}"
-        )
+        source = f"table {table} of {PAPERS[paper]}"
+        raise DataError(f"{source} has no STS scores of {backbone!r}; {hint}")
     wide = cells.assign(model=model_names(cells)).pivot_table(
         index="model", columns="task", values="value", sort=False
     )

@@ -14,7 +14,7 @@ from cselab.experiments.grid import expand, read_grid
 from cselab.experiments.store import Store
 from cselab.methods import MethodConfig
 from cselab.paths import shipped
-from cselab.study.rows import read_rows
+from cselab.study.comparable import comparable_scores
 from cselab.study.tables import read_tables
 
 CLAIMS = {
@@ -32,7 +32,7 @@ def store(name: str) -> Path:
     """Path of the store of a grid's recorded runs, such as "synthetic-papers".
 
     Raises:
-        DataError: For an unknown grid, with the nearest.
+        DataError: With the nearest name, for an unknown grid.
     """
     path = shipped("reference") / "results" / f"{name}.sqlite"
     if not path.is_file():
@@ -49,21 +49,17 @@ def tables(
     `plots.difference_chart` draws the tables.
 
     Args:
-        against: Label of the baseline.
-        only: Labels, * and ? as in a shell.
-        stores: Names of stores (as in `store`) by the titles of their tables.
-
-    Returns:
-        One table for each store in which `against` was run. Rows are in the order of `only`, then
-            by their names and numbers.
+        only: Labels, * and ? as in a shell; the rows come in this order, then by name and number.
+        stores: Names of stores (as in `store`) by the titles of their tables; one in which
+            `against` was not run has no table.
 
     Raises:
-        DataError: For a label or pattern without runs, with the nearest label.
+        DataError: With the nearest label, for a label or pattern without runs.
 
     Examples:
         >>> from cselab.study import recorded
-        >>> found = recorded.tables("SimCSE", ["TNCSE", "ImSimCSE"])
-        >>> list(found["real text, as the papers set it"].index)
+        >>> tables = recorded.tables("SimCSE", ["TNCSE", "ImSimCSE"])
+        >>> list(tables["real text, as the papers set it"].index)
         ['SimCSE', 'TNCSE', 'ImSimCSE']
     """
     paths = {head: store(name) for head, name in stores.items()}
@@ -94,33 +90,27 @@ def methods(grid: str) -> dict[str, MethodConfig]:
 
 
 def trained(name: str) -> pandas.DataFrame:
-    """The rows of what was trained, one a run and measure; `plots.energy_chart` draws them.
+    """Scores of what was trained, one a run and measure; `plots.energy_chart` draws them.
 
-    What trains nothing is left out: there, a model has a single energy but a score for each
-    pooling, which would distort a correlation of the two.
+    A model that is not trained has one energy but a score for each pooling, which would distort a
+    correlation of the two.
     """
-    rows = read_rows(store(name))
+    rows = comparable_scores(store(name))
     return rows[~rows["method"].isin(NOT_TRAINED)]
 
 
 def transfer_protocols() -> pandas.DataFrame:
-    """Transfer accuracy x100 by two protocols on the same vectors (benchmarks/protocols.py).
-
-    Returns:
-        Columns label, seed, protocol, the tasks, average. An untrained row has one seed.
-    """
+    """Transfer accuracy x100 by two protocols on the same vectors (benchmarks/protocols.py):
+    label, seed, protocol, the tasks, average; an untrained row has one seed."""
     table = _measured("transfer-protocols.json")
     tasks = table.columns.drop(["label", "seed", "protocol"])
     return table.assign(average=table[tasks].mean(axis=1))
 
 
 def decoder_scores() -> pandas.DataFrame:
-    """Recorded scores of decoders on synthetic and real text (benchmarks/decoders.py).
-
-    Returns:
-        Columns text, label, seed; STS (average, Spearman x100), strict accuracy, and the transfer
-            tasks (accuracy x100, SentEval's protocol), NaN where a row has none.
-    """
+    """Recorded scores of decoders on synthetic and real text (benchmarks/decoders.py): text, label,
+    seed; STS (average, Spearman x100), strict accuracy, and transfer tasks (accuracy x100,
+    SentEval's protocol), NaN where a row has none."""
     return _measured("decoders.json")
 
 

@@ -15,7 +15,7 @@ from cselab.machine import clock
 from cselab.methods import method_names, registered
 from cselab.study import papers
 from cselab.study.claims import check_claims, read_claims, shown_claims
-from cselab.study.rows import read_object, read_rows
+from cselab.study.comparable import comparable_scores, read_object
 from cselab.study.texts import DIGITS, as_texts, one_line
 
 MEASURES = {
@@ -32,9 +32,8 @@ class Tables(NamedTuple):
 
     Attributes:
         against: The label that others are compared with.
-        rows: The numbers, one run a label and seed.
-        numbers: Tables by name, a label a row.
-        texts: The same for a reader.
+        rows: The scores, as `comparable_scores` gives them.
+        numbers: Tables by name, a label a row; `texts` are the same for a reader.
         notes: Sentences on what the tables leave out, and on the conditions.
     """
 
@@ -57,13 +56,10 @@ def read_tables(
     A table is left out if the store has none of its measures.
 
     Args:
-        store, against, only: As in `cselab.study.rows.read_rows`.
+        store, against, only: As in `comparable_scores`, whose errors it raises.
         claims: A file of papers' claims, checked against the rows (`cselab.study.claims`).
-
-    Raises:
-        DataError: As `read_rows`.
     """
-    rows, runs = read_rows(store, against=against, only=only), Store(store).runs()
+    rows, runs = comparable_scores(store, against=against, only=only), Store(store).runs()
     numbers, against = _tables(rows, rows.label.iloc[0])
     notes = _left_out(rows, Store(store).scores())
     shown = numbers["scores"].index
@@ -84,31 +80,19 @@ def read_tables(
     return Tables(against, rows, numbers, texts, notes)
 
 
-def paper_rows() -> dict[str, str]:
-    """Methods by their rows in Table I of JTCSE or Table 3 of ImSimCSE (BERT-base).
-
-    A method that inherits from another one's class has a row only if it names its own.
-    """
-    own = {name: vars(registered(name)).get("paper_row", "") for name in method_names()}
-    return {name: row for name, row in own.items() if row}
-
-
 @functools.cache
 def printed_averages() -> dict[str, float]:
-    """The averages that the papers print for BERT-base, by the tables' own names.
-
-    They are of JTCSE's Table I (https://arxiv.org/abs/2505.02366) and, for methods that it lacks,
-    of ImSimCSE's Table 3 (https://arxiv.org/abs/2305.13192).
-    """
+    """BERT-base's averages by the rows of JTCSE's Table I (https://arxiv.org/abs/2505.02366) and,
+    for methods that it lacks, of ImSimCSE's Table 3 (https://arxiv.org/abs/2305.13192)."""
     return {**papers.sts("imsimcse", "3").average, **papers.sts("jtcse", "I").average}
 
 
 def _left_out(rows: pandas.DataFrame, scores: pandas.DataFrame) -> list[str]:
     """Sentences on older runs of the rows, and on rows of several versions of the library."""
-    run, what = ["label", "seed"], ["label", "seed", "measure"]
+    run, measured = ["label", "seed"], ["label", "seed", "measure"]
     known = scores.set_index(run).index.isin(rows.set_index(run).index)
     older = scores[known & ~scores.key.isin(rows.key)]
-    lost = older.set_index(what).index.difference(rows.set_index(what).index)
+    lost = older.set_index(measured).index.difference(rows.set_index(measured).index)
     sources = rows.source.unique()
     notes = []
     if not older.empty:
@@ -120,14 +104,13 @@ def _left_out(rows: pandas.DataFrame, scores: pandas.DataFrame) -> list[str]:
             "other measures needs a --store of its own."
         )
     if len(sources) > 1:
-        versions = f"{len(sources)} versions of the library's source ({', '.join(sources)})"
-        notes.append(f"The runs are by {versions}.")
+        listed = ", ".join(sources)
+        notes.append(f"The runs are by {len(sources)} versions of the library's source ({listed}).")
     return notes
 
 
 def _tables(scores: pandas.DataFrame, against: str) -> tuple[dict[str, pandas.DataFrame], str]:
-    """Means over seeds, a label a row: the scores, and what else was measured. Also the row that
-    the scores are compared with."""
+    """Means over seeds, a label a row, and the row that the scores are compared with."""
     table, against = _scores(scores, against)
     tables = {"scores": table}
     for name, measures in MEASURES.items():
@@ -161,7 +144,9 @@ def _scores(scores: pandas.DataFrame, against: str) -> tuple[pandas.DataFrame, s
     if set(tasks) == set(STS7):
         methods = scores.groupby("label")["method"].first()
         methods = methods[~methods.duplicated(keep=False)]  # which variant is the paper's is open
-        table["paper"] = methods.map(paper_rows()).map(printed_averages()).reindex(table.index)
+        # a class that inherits from another method's has a row of a paper only if it names its own
+        rows = {name: vars(registered(name)).get("paper_row", "") for name in method_names()}
+        table["paper"] = methods.map(rows).map(printed_averages()).reindex(table.index)
     return table.reindex(list(dict.fromkeys(test.label))), against
 
 
@@ -178,10 +163,10 @@ def _failures(runs: pandas.DataFrame) -> list[str]:
 def _conditions(runs: pandas.DataFrame) -> list[str]:
     """Versions, hardware, time: a sentence each."""
     environments = [read_object(text) for text in runs.environment]
-    damaged = [key for key, found in zip(runs.key, environments, strict=True) if found is None]
+    damaged = [key for key, one in zip(runs.key, environments, strict=True) if one is None]
     known = list(filter(None, environments))
     facts = {
-        key: ", ".join(sorted({str(found[key]) for found in known if found.get(key)}))
+        key: ", ".join(sorted({str(one[key]) for one in known if one.get(key)}))
         for key in ("hardware", "python", "torch", "transformers", "cselab", "commit", "source")
     }
     time, data = clock(runs.seconds.sum()), ", ".join(runs.data.unique())

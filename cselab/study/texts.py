@@ -1,7 +1,9 @@
 """Tables of numbers as texts: for Markdown, for a page, for a reader."""
 
 import re
+from pathlib import Path
 
+import jinja2
 import pandas
 
 HEADS = {
@@ -19,8 +21,19 @@ HEADS = {
 MARKUP = re.compile(
     r"[\\`*|~$]|<(?=[a-zA-Z/!?])|\[(?=[^]]*]\()|&(?=#?\w+;)|(?<!\w)_|_(?!\w)|^[#>]|^[+-](?=\s)"
 )
-"""What Markdown would not show as it is written."""
+"""Signs that Markdown would not show as they are written."""
 DIGITS = {"scores": 2, "prose": 2, "phenomena": 1, "geometry": 3, "transfer": 1}
+
+
+def templates(folder: Path) -> jinja2.Environment:
+    """The Jinja templates of a folder; values are escaped in those of HTML, not in Markdown."""
+    return jinja2.Environment(
+        loader=jinja2.FileSystemLoader(folder),
+        undefined=jinja2.StrictUndefined,
+        autoescape=jinja2.select_autoescape(["html.j2"]),
+        keep_trailing_newline=True,
+        trim_blocks=True,
+    )
 
 
 def one_line(text: object) -> str:
@@ -29,13 +42,7 @@ def one_line(text: object) -> str:
 
 
 def plain(text: object) -> str:
-    """A text as Markdown that is shown as the text is written, in one line.
-
-    Examples:
-        >>> from cselab.study.texts import plain
-        >>> print(plain("a|b, *c* and last_only"))
-        a\\|b, \\*c\\* and last_only
-    """
+    """A text as Markdown that is shown as the text is written, in one line."""
     return MARKUP.sub(r"\\\g<0>", one_line(text))
 
 
@@ -43,7 +50,6 @@ def markdown(table: pandas.DataFrame, *, markup: bool = False) -> str:
     """Format a table of texts as Markdown; the name of its index heads the first column.
 
     Args:
-        table: Table of texts.
         markup: Whether the texts are Markdown themselves; else they are shown as they are written.
     """
     shown = str if markup else plain

@@ -13,7 +13,7 @@ import pytest
 from cselab.evaluation.mteb_data import FEEDS
 from cselab.experiments.grid import expand, read_grid
 from cselab.methods import method_names, registry
-from cselab.study.mteb_benchmarks import GROUPS, OFFLINE, TABLES
+from cselab.study.mteb_tables import GROUPS, OFFLINE, TABLES
 from cselab.workbook.headless.runner import find_parameters
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"

@@ -14,7 +14,7 @@ RUN = ("00_start_here", "03_jtcse_training")
 
 
 class Links(HTMLParser):
-    """What a page links to, and the anchors that it has."""
+    """Targets of a page's links, and its anchors."""
 
     def __init__(self, page: Path):
         super().__init__()

@@ -20,10 +20,6 @@ class Hub:
     home: Path
 
     @property
-    def address(self) -> str:
-        return self.server.address
-
-    @property
     def requests(self) -> list[str]:
         """Method and path of every request so far, as "GET /api/models/OWNER/NAME".
 
@@ -33,18 +29,17 @@ class Hub:
 
     @property
     def environment(self) -> dict[str, str]:
-        """All variables of a new process that uses this hub: its clients read them at import."""
         return self.environment_with(self.home)
 
     def environment_with(self, home: Path) -> dict[str, str]:
-        """The same with downloads in another folder, for instance an empty one.
+        """All variables of a new process that uses this hub, with downloads in a folder.
 
         DISABLE_SAFETENSORS_CONVERSION: without it, transformers asks a public service to convert
         every repository that has only a pytorch_model.bin.
         """
         kept = {k: v for k, v in os.environ.items() if not k.startswith(READ_BY_CLIENTS)}
         return kept | {
-            "HF_ENDPOINT": self.address,
+            "HF_ENDPOINT": self.server.address,
             "HF_HOME": str(home),
             "HF_HUB_DISABLE_PROGRESS_BARS": "1",
             "HF_HUB_DISABLE_TELEMETRY": "1",
@@ -58,11 +53,11 @@ class Hub:
 @pytest.fixture(scope="session")
 def hub(tmp_path_factory) -> Iterator[Hub]:
     """The simulated hub with all stand-ins, and a folder of downloads that the tests share."""
-    from repositories import LATE, make_repositories
+    from repositories import make_repositories
 
     folder = tmp_path_factory.mktemp("hub")
     make_repositories(folder)
-    server = HubServer(folder, LATE)
+    server = HubServer(folder)
     server.start()
     yield Hub(server, tmp_path_factory.mktemp("hub-home"))
     server.stop()

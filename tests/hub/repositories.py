@@ -8,7 +8,6 @@ import csv
 import gzip
 import io
 import json
-import shutil
 import string
 import tarfile
 from collections.abc import Iterable, Iterator
@@ -20,7 +19,7 @@ from random import Random
 import sentencepiece
 import torch
 from safetensors.torch import save_file
-from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers, processors, trainers
+from tokenizers import processors
 from transformers import (
     BertConfig,
     BertForPreTraining,
@@ -35,13 +34,14 @@ from transformers import (
     PreTrainedModel,
     Qwen2Config,
     Qwen2ForCausalLM,
+    Qwen2Tokenizer,
     RobertaConfig,
     RobertaForMaskedLM,
 )
 from transformers.models.m2m_100.tokenization_m2m_100 import FAIRSEQ_LANGUAGE_CODES
 
 from cselab.data.synthetic import sentences, triplets
-from cselab.study.pretraining.tokenizer import train_tokenizer
+from cselab.study.pretraining.tokenizer import train_byte_tokenizer, train_tokenizer
 
 WIDTH, LAYERS, DECODER_LAYERS = 32, 12, 4
 """Encoders are as deep as the public ones: divisors of the depth place cross-attention layers."""
@@ -72,15 +72,11 @@ SICK_PAIRS = {"SICK_train.txt": 4500, "SICK_trial.txt": 500, "SICK_test_annotate
 
 
 def make_repositories(folder: Path) -> None:
-    """Write all stand-ins to `folder`, without the files in `LATE`; a finished folder is kept."""
-    done = folder / ".complete"
-    if done.exists():
-        return
+    """Write all stand-ins to `folder`."""
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)
         _make_models(folder / "models")
     _make_datasets(folder / "datasets")
-    done.touch()
 
 
 def _make_models(folder: Path) -> None:
@@ -104,11 +100,11 @@ def _make_datasets(folder: Path) -> None:
     simcse = _new(folder.parent / SIMCSE)
     (simcse / "wiki1m_for_simcse.txt").write_text("".join(f"{line}\n" for line in _text()))
     _senteval(simcse / "senteval.tar")
+    _write_nli(simcse / "nli_for_simcse.csv")
 
 
 def _new(folder: Path) -> Path:
-    """The folder, emptied, with the file that every repository has."""
-    shutil.rmtree(folder, ignore_errors=True)
+    """The folder, with the file that every repository has."""
     folder.mkdir(parents=True)
     (folder / ".gitattributes").write_text("*.safetensors filter=lfs diff=lfs merge=lfs -text\n")
     return folder
@@ -198,53 +194,15 @@ def _sentence_bert(folder: Path) -> None:
 
 def _roberta(folder: Path) -> None:
     """With a masked-LM head, without a pooler; old versions also stored the position ids."""
-    tokenizer = _byte_level(["<s>", "<pad>", "</s>", "<unk>"], folder, last="<mask>")
-    post_processor = processors.RobertaProcessing(("</s>", 2), ("<s>", 0), add_prefix_space=False)
-    tokenizer.post_processor = post_processor
-    mask = AddedToken("<mask>", lstrip=True, special=True, normalized=False)
-    tokenizer.add_special_tokens([mask])
-    tokenizer.save(str(folder / "tokenizer.json"))
-    _write_json(folder / "tokenizer_config.json", {"model_max_length": 512})
+    tokenizer = train_byte_tokenizer(_training_text(), vocab_size=VOCABULARY, max_length=512)
+    tokenizer.save_pretrained(folder)
     shape = {"num_hidden_layers": LAYERS, "max_position_embeddings": 514, "type_vocab_size": 1}
     ids = {"bos_token_id": 0, "pad_token_id": 1, "eos_token_id": 2, "layer_norm_eps": 1e-5}
-    config = RobertaConfig(**_small(vocab_size=tokenizer.get_vocab_size(), **shape, **ids))
+    config = RobertaConfig(**_small(vocab_size=len(tokenizer), **shape, **ids))
     model = RobertaForMaskedLM(config)
     _write_config(model, folder, architectures=["RobertaForMaskedLM"], model_type="roberta")
     positions = {"roberta.embeddings.position_ids": torch.arange(514)[None]}
     _write_safetensors(_parameters(model) | positions, folder)
-
-
-def _byte_level(special: list[str], folder: Path, last: str | None = None) -> Tokenizer:
-    """Byte-pair merges of bytes, also written as vocab.json and merges.txt.
-
-    special: tokens before the pieces. last: a token after them.
-    """
-    trained = Tokenizer(models.BPE())
-    trained.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
-    alphabet = pre_tokenizers.ByteLevel.alphabet()
-    trainer = trainers.BpeTrainer(
-        vocab_size=VOCABULARY,
-        special_tokens=special,
-        initial_alphabet=alphabet,
-        show_progress=False,
-    )
-    trained.train_from_iterator(_training_text(), trainer)
-    state = json.loads(trained.to_str())["model"]
-    vocabulary, merges = state["vocab"], [tuple(pair) for pair in state["merges"]]
-    if last:
-        vocabulary[last] = len(vocabulary)
-    (folder / "vocab.json").write_text(json.dumps(vocabulary, ensure_ascii=False))
-    lines = ["#version: 0.2", *(" ".join(pair) for pair in merges)]
-    (folder / "merges.txt").write_text("\n".join(lines) + "\n")
-    tokenizer = Tokenizer(models.BPE(vocabulary, merges))
-    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
-    tokenizer.decoder = decoders.ByteLevel()
-    tokenizer.add_special_tokens(_special(special))
-    return tokenizer
-
-
-def _special(tokens: list[str]) -> list[AddedToken]:
-    return [AddedToken(token, special=True, normalized=False) for token in tokens]
 
 
 def _llama(folder: Path) -> None:
@@ -278,25 +236,18 @@ def _llama(folder: Path) -> None:
 
 def _qwen(folder: Path) -> None:
     """bfloat16, two heads of keys and values, tied embeddings; pads with its end token."""
-    special = ["<|endoftext|>", "<|im_start|>", "<|im_end|>"]
-    tokenizer = _byte_level([], folder)
-    tokenizer.add_special_tokens(_special(special))
-    tokenizer.save(str(folder / "tokenizer.json"))
-    tokens = {
-        "eos_token": special[0],
-        "pad_token": special[0],
-        "unk_token": None,
-        "bos_token": None,
-    }
-    config = {**tokens, "model_max_length": 131072, "tokenizer_class": "Qwen2Tokenizer"}
-    _write_json(folder / "tokenizer_config.json", config)
+    end_token = "<|endoftext|>"
+    untrained = Qwen2Tokenizer(pad_token=end_token)
+    tokenizer = untrained.train_new_from_iterator(_training_text(), VOCABULARY)
+    tokenizer.model_max_length = 131072
+    tokenizer.save_pretrained(folder)
     shape = {
         "num_hidden_layers": DECODER_LAYERS,
         "num_key_value_heads": 2,
         "tie_word_embeddings": True,
     }
-    end = tokenizer.token_to_id(special[0])
-    rows = tokenizer.get_vocab_size() + 5  # more embeddings than tokens, as the public one has
+    end = tokenizer.convert_tokens_to_ids(end_token)
+    rows = len(tokenizer) + 5  # more embeddings than tokens, as the public one has
     ids = {"bos_token_id": end, "eos_token_id": end}
     model = Qwen2ForCausalLM(Qwen2Config(**_small(vocab_size=rows, **shape, **ids)))
     model.to(torch.bfloat16).save_pretrained(folder)
@@ -429,19 +380,14 @@ def _family(sentence: str, random: Random) -> list[str]:
 
 
 def _sts(folder: Path, splits: dict[str, int]) -> None:
-    """SPLIT.jsonl.gz with sentence1, sentence2 and score; STSBenchmark has five columns more."""
+    """SPLIT.jsonl.gz with sentence1, sentence2 and score."""
     (folder / "README.md").write_text("---\nlanguage:\n- en\n---")
     lowest = 1 if folder.name == "sickr-sts" else 0
     for split, count in splits.items():
-        rows = []
-        for number, pair in enumerate(_pairs(count, f"{folder.name} {split}")):
-            row = {
-                "score": pair.score(lowest),
-                "sentence1": pair.sentence1,
-                "sentence2": pair.sentence2,
-            }
-            rows.append(_origin(split, number) | row if folder.name == "stsbenchmark-sts" else row)
-        lines = "".join(json.dumps(row) + "\n" for row in rows)
+        lines = ""
+        for pair in _pairs(count, f"{folder.name} {split}"):
+            row = {"sentence1": pair.sentence1, "sentence2": pair.sentence2}
+            lines += json.dumps(row | {"score": pair.score(lowest)}) + "\n"
         packed = gzip.compress(lines.encode(), compresslevel=1, mtime=0)
         (folder / f"{split}.jsonl.gz").write_bytes(packed)
 
@@ -455,17 +401,6 @@ def _many_languages(folder: Path, score: str, subsets: list[str]) -> None:
                 row = {"sentence1": pair.sentence1, "sentence2": pair.sentence2}
                 row |= {score: pair.score(0), "lang": subset}
                 file.write(json.dumps(row) + "\n")
-
-
-def _origin(split: str, number: int) -> dict[str, str]:
-    """STSBenchmark's columns on where a pair is from."""
-    name = {"validation": "dev"}.get(split, split)
-    kind = {
-        "genre": "main-captions",
-        "dataset": "MSRvid",
-        "year": f"2012{'train' if name == 'train' else 'test'}",
-    }
-    return {"split": name, **kind, "sid": f"{number:04d}"}
 
 
 def _senteval(path: Path) -> None:
@@ -486,14 +421,10 @@ def _sick(name: str, count: int) -> str:
     return "\n".join(lines) + "\n"
 
 
-def write_nli(path: Path) -> None:
+def _write_nli(path: Path) -> None:
     """SimCSE's triplets: 275,601 rows that differ in a number, made of 300 distinct ones."""
     drawn = [(t.anchor, t.entailed, t.contradicted) for t in triplets(300)]
     with path.open("w", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(("sent0", "sent1", "hard_neg"))
         writer.writerows([f"{text} {i}" for text in drawn[i % len(drawn)]] for i in range(NLI_ROWS))
-
-
-LATE = {SIMCSE: {"nli_for_simcse.csv": write_nli}}
-"""Files that are written when they are first asked for, by repository."""

@@ -35,7 +35,7 @@ def cselab(hub, *arguments, **settings):
 
 
 def test_all_notebooks_at_paper_size(hub, tmp_path):
-    """Prevents an error after all training: the first edition's last cell asked for a test the hub
+    """Prevents an error after all training, as of a last cell that asks for a test which the hub
     does not have."""
     options = ["--profile", "paper", "--outputs", tmp_path, "--name", "p"]
     done = cselab(hub, "run", *options, **ALL, **QWEN)

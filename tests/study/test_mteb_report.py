@@ -28,10 +28,11 @@ def test_a_folder_is_evaluated_once_and_another_encoder_is_another_one(
     """Prevents an encoder from getting the scores of the one that had its name before."""
     monkeypatch.delenv("CSELAB_DATA", raising=False)
     folder = tmp_path / "mine" / "encoder"
-    task = ("--task", "SyntheticPairClassification", "--task", "STS12")
     for turn, pooling in enumerate(["cls", "cls", "mean"]):
         load(TINY, pooling=pooling).save_pretrained(folder)
-        code, out, _ = cselab(monkeypatch, capfd, "mteb", folder, *task, "--outputs", tmp_path)
+        tasks = ["--task", "SyntheticPairClassification", "--task", "STS12"]
+        tasks += ["--task", "SyntheticReranking"] if turn == 1 else []
+        code, out, _ = cselab(monkeypatch, capfd, "mteb", folder, *tasks, "--outputs", tmp_path)
         assert not code
         assert out.splitlines()[0].startswith("STS12 needs sts/sts12-test.tsv.gz of a data folder")
         assert ("(finished before)" in out) == (turn == 1)
@@ -41,9 +42,6 @@ def test_a_folder_is_evaluated_once_and_another_encoder_is_another_one(
     assert len(found) == 2
     assert {path.parents[1].name for path in files} == {"cselab__mine"}
     assert len(list(tmp_path.rglob("scores.csv"))) == 2
-    cselab(
-        monkeypatch, capfd, "mteb", folder, "--task", "SyntheticReranking", "--outputs", tmp_path
-    )
     lengths = sorted(len(path.read_text().splitlines()) for path in tmp_path.rglob("scores.csv"))
     assert lengths == [2, 3]  # a later run adds to the table
 
@@ -59,7 +57,7 @@ def test_the_papers_table_stands_beside_ours_with_its_coverage(
     )
     assert not code
     assert "STS17: cosine_spearman" in out
-    assert "TNCSE, supplement IV-1: 1 of 11 subsets, so no average of ours" in out
+    assert "TNCSE, supplement, Table IV-1: 1 of 11 subsets, so no average of ours" in out
     (path,) = tmp_path.rglob("tncse-sts17.csv")
     header, *rows = path.read_text().splitlines()
     assert header.endswith(",tiny")
@@ -72,8 +70,6 @@ def test_the_papers_table_stands_beside_ours_with_its_coverage(
     [
         (["{empty}", "--task", "STS12"], "no encoder in .*: expected cselab.json"),
         (["{vision}", "--task", "STS12"], "is a 'vit' model; expected an encoder"),
-        (["{tiny}", "--task", "STS72"], "unknown mteb task 'STS72'; did you mean 'STS22'"),
-        (["{tiny}", "--benchmark", "jtcse-rerank"], "did you mean 'jtcse-reranking'"),
         (["{tiny}", "--task", "STS17", "--languages", "sw"], "has the language 'sw'; they have"),
         (["{tiny}", "--task", "STS12", "--benchmark", "offline"], "a benchmark or tasks, not both"),
         (["{tiny}", "--data-dir", "/no/such"], "no folder /no/such"),

@@ -1,4 +1,4 @@
-"""What comes with the project as recorded runs, and how it is compared."""
+"""The recorded runs that come with the project, and how they are compared."""
 
 import pandas
 import pytest
@@ -7,38 +7,35 @@ from cselab.data.transfer import TRANSFER7
 from cselab.errors import DataError
 from cselab.evaluation import compare_methods
 from cselab.study import recorded
-from cselab.study.tables import read_tables
+from cselab.study.comparable import comparable_scores
 
 STORES = sorted(recorded.store("real-papers").parent.glob("*.sqlite"))
 
 
 def test_a_difference_is_paired_by_seed_and_keeps_the_studys_order():
     """Prevents means over different seeds, and an interval where two seeds cannot give one."""
-    rows = [
-        ("B", 1, 60.0),
-        ("B", 2, 61.0),
-        ("B", 3, 62.0),
-        ("A", 3, 63.5),
-        ("A", 1, 61.0),
-        ("A", 2, 62.5),
-        ("C", 1, 70.0),
-    ]
-    found = compare_methods(pandas.DataFrame(rows, columns=["method", "seed", "average"]), "B")
-    assert list(found.index) == ["B", "A", "C"]
-    assert found.loc["A", "difference"] == pytest.approx((1.0 + 1.5 + 1.5) / 3)
+    rows = [("B", 1, 60.0), ("B", 2, 61.0), ("B", 3, 62.0)]
+    rows += [("A", 3, 63.5), ("A", 1, 61.0), ("A", 2, 62.5), ("C", 1, 70.0)]
+    table = compare_methods(pandas.DataFrame(rows, columns=["method", "seed", "average"]), "B")
+    assert list(table.index) == ["B", "A", "C"]
+    assert table.loc["A", "difference"] == pytest.approx((1.0 + 1.5 + 1.5) / 3)
     half = 4.302653 * 0.288675 / 3**0.5  # t of 2 degrees of freedom; sd of 1, 1.5, 1.5
-    assert found.loc["A", "high"] - found.loc["A", "low"] == pytest.approx(2 * half, rel=1e-4)
-    assert found.seeds.tolist() == [3, 3, 1]
-    assert found.loc["C", ["difference", "low", "high"]].isna().all()
+    assert table.loc["A", "high"] - table.loc["A", "low"] == pytest.approx(2 * half, rel=1e-4)
+    assert table.seeds.tolist() == [3, 3, 1]
+    assert table.loc["C", ["difference", "low", "high"]].isna().all()
 
 
 def test_names_choose_rows_and_a_wrong_baseline_is_named():
-    found = recorded.tables("sum of two towers", ["TNCSE", "JTCSE*"])
-    found = found["synthetic text, as the papers set it"]
-    assert {"sum of two towers", "TNCSE", "JTCSE"} <= set(found.index)
-    assert not {"SimCSE", "TNCSE D"} & set(found.index)
+    """Prevents rows that nobody asked for, or in the order in which they were finished."""
+    stores = {"real text": "real-papers"}
+    tables = recorded.tables("SimCSE", ["less*", "SimCSE + Barlow*"], stores)
+    barlow = [f"SimCSE + Barlow, M: {rows}" for rows in (0, 128)]
+    noise = ["less noise on negatives", "less noise on positives"]
+    assert list(tables["real text"].index) == ["SimCSE", *noise, *barlow]
     with pytest.raises(DataError, match="SimCSEE.*did you mean 'SimCSE'"):
         recorded.tables("SimCSEE", [])
+    with pytest.raises(DataError, match="no recorded store 'real-tunde'; did you mean 'real-tune"):
+        recorded.store("real-tunde")
 
 
 def test_a_row_of_one_text_alone_leaves_the_others_their_baseline():
@@ -46,21 +43,6 @@ def test_a_row_of_one_text_alone_leaves_the_others_their_baseline():
     found = recorded.tables("JTCSE", ["JTCSE with SICK-R"])
     assert list(found["real text, as the papers set it"].index) == ["JTCSE", "JTCSE with SICK-R"]
     assert list(found["synthetic text, as the papers set it"].index) == ["JTCSE"]
-
-
-def test_a_store_that_is_not_there_is_named_and_not_made():
-    """Prevents an empty store among the recorded ones after a name was mistyped."""
-    with pytest.raises(DataError, match="no recorded store 'real-tunde'; did you mean 'real-tune"):
-        recorded.store("real-tunde")
-
-
-def test_rows_come_by_what_was_asked_for_and_by_number():
-    """Prevents rows in the order in which they were finished."""
-    stores = {"real text": "real-papers"}
-    found = recorded.tables("SimCSE", ["less*", "SimCSE + Barlow*"], stores)["real text"]
-    barlow = [f"SimCSE + Barlow, M: {rows}" for rows in (0, 128)]
-    noise = ["less noise on negatives", "less noise on positives"]
-    assert list(found.index) == ["SimCSE", *noise, *barlow]
 
 
 def test_a_model_without_training_is_in_no_correlation():
@@ -73,7 +55,7 @@ def test_a_model_without_training_is_in_no_correlation():
 @pytest.mark.parametrize("path", STORES, ids=lambda path: path.stem)
 def test_recorded_stores_stay_readable(path):
     """Prevents recorded results that a change of the store or of the settings makes unreadable."""
-    rows = read_tables(path).rows
+    rows = comparable_scores(path)
     assert ("real" in path.stem) != ("Synthetic" in set(rows.task))
 
 

@@ -60,8 +60,9 @@ def test_grids_agree_only_where_both_verdicts_are_settled(monkeypatch):
 
 
 @pytest.mark.slow  # expands all grids
-def test_every_label_of_a_claim_is_in_a_grid():
-    """Prevents a claim that no run can ever answer because a label was renamed."""
+def test_the_grids_have_the_runs_of_their_stores_and_the_labels_of_the_claims():
+    """Prevents a claim that no run can ever answer because a label was renamed, and a verdict from
+    a store in which a row or a seed is missing."""
     claims = claim_tables.read_claims(claim_tables.CLAIMS)
     wanted = {label for claim in claims for label in (claim.better, claim.than)}
     sick = {"SimCSE with SICK-R", "JTCSE with SICK-R"}
@@ -73,27 +74,18 @@ def test_every_label_of_a_claim_is_in_a_grid():
         "real-tuned": no_head,
     }
     for grid in claim_tables.GRIDS:
-        known = {label for label, _ in claim_tables.declared_runs(grid)}
-        assert wanted - known == lacking[grid], grid
+        declared = claim_tables.declared_runs(grid)
+        assert wanted - {label for label, _ in declared} == lacking[grid], grid
+        rows = result_values.rows_of(grid)
+        assert set(zip(rows.label, rows.seed, strict=True)) == declared, grid
 
 
-def test_the_stores_are_of_one_library():
-    """Prevents a table whose rows were made by different versions, which the pages deny."""
+def test_the_stores_are_of_one_library_and_every_row_has_the_same_seeds():
+    """Prevents a table whose rows were made by different versions, which the pages deny, or in
+    which a method was lucky to have fewer seeds than others."""
     paths = [recorded.store(grid) for grid in result_tables.GRIDS]
-    sources = {source for path in paths for source in Store(path).runs().source}
-    assert len(sources) == 1
-
-
-@pytest.mark.parametrize("grid", claim_tables.GRIDS)
-def test_a_store_of_the_claims_has_the_runs_of_its_grid(grid):
-    """Prevents a verdict from a grid of which a row or a seed is missing, or was renamed."""
-    rows = result_values.rows_of(grid)
-    assert set(zip(rows.label, rows.seed, strict=True)) == claim_tables.declared_runs(grid)
-
-
-@pytest.mark.parametrize("grid", claim_tables.GRIDS)
-def test_every_row_of_the_claims_has_the_same_seeds(grid):
-    """Prevents a table in which a method was lucky to have fewer seeds than others."""
-    declared = read_grid(REFERENCE / "grids" / f"{grid}.toml")
-    assert len(parse_seeds(declared["seeds"])) >= 7
-    assert not any({"seed", "seeds"} & block.keys() for block in declared["runs"])
+    assert len({source for path in paths for source in Store(path).runs().source}) == 1
+    for grid in claim_tables.GRIDS:
+        declared = read_grid(REFERENCE / "grids" / f"{grid}.toml")
+        assert len(parse_seeds(declared["seeds"])) >= 7
+        assert not any({"seed", "seeds"} & block.keys() for block in declared["runs"])

@@ -7,13 +7,11 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 from transformers import (
-    BertConfig,
+    AutoConfig,
     BertForPreTraining,
-    LlamaConfig,
     LlamaForCausalLM,
     PreTrainedModel,
     PreTrainedTokenizerBase,
-    RobertaConfig,
     RobertaForMaskedLM,
 )
 from transformers.models.roberta.modeling_roberta import RobertaPooler
@@ -23,6 +21,12 @@ from cselab.methods.baselines.sif import cooccurrence, ppmi_vectors
 from cselab.study.pretraining.trainer import TrainingConfig
 
 Kind: TypeAlias = Literal["bert", "roberta", "llama"]
+DROPOUTS = ("hidden_dropout_prob", "attention_probs_dropout_prob")
+MODELS: dict[str, Any] = {
+    "bert": BertForPreTraining,
+    "roberta": RobertaForMaskedLM,
+    "llama": LlamaForCausalLM,
+}
 
 
 @dataclass(frozen=True)
@@ -37,14 +41,8 @@ class BackboneConfig(TrainingConfig):
     max_positions: int = 128
     held_out: int = 2000
     """Sentences for the held-out loss."""
-
-
-@dataclass(frozen=True)
-class EncoderConfig(BackboneConfig):
-    """Settings of masked LM, bag of words and next sentence."""
-
     masked: float = 0.3
-    """Share of masked words in single sentences."""
+    """Share of masked words in single sentences; this and what follows are for encoders."""
     bag_weight: float = 3.0
     """Weight of the bag-of-words loss; with 1, [CLS] scored a point less on STS-B dev. 0: none."""
     dropout: float = 0.1
@@ -65,38 +63,20 @@ def build_model(
         "num_hidden_layers": config.layers,
         "num_attention_heads": config.heads,
         "pad_token_id": tokenizer.pad_token_id,
+        "max_position_embeddings": config.max_positions,
     }
+    if kind != "bert":
+        shape |= {"bos_token_id": tokenizer.cls_token_id, "eos_token_id": tokenizer.sep_token_id}
     if kind == "llama":
-        return LlamaForCausalLM(
-            LlamaConfig(
-                **shape,
-                intermediate_size=2 * config.inner // 3,  # SwiGLU has three matrices, BERT two
-                max_position_embeddings=config.max_positions,
-                tie_word_embeddings=True,
-                bos_token_id=tokenizer.cls_token_id,
-                eos_token_id=tokenizer.sep_token_id,
-            )
-        )
-    assert isinstance(config, EncoderConfig)
-    shape |= {
-        "intermediate_size": config.inner,
-        "hidden_dropout_prob": config.dropout,
-        "attention_probs_dropout_prob": config.dropout,
-    }
-    if kind == "bert":
-        return BertForPreTraining(BertConfig(**shape, max_position_embeddings=config.max_positions))
-    model = RobertaForMaskedLM(
-        RobertaConfig(
-            **shape,
-            # positions count from pad_token_id + 1
-            max_position_embeddings=config.max_positions + tokenizer.pad_token_id + 1,
-            type_vocab_size=1,
-            layer_norm_eps=1e-5,
-            bos_token_id=tokenizer.bos_token_id,
-            eos_token_id=tokenizer.eos_token_id,
-        )
-    )
-    if config.bag_weight:
+        inner = 2 * config.inner // 3  # SwiGLU has three matrices, BERT two
+        shape |= {"intermediate_size": inner, "tie_word_embeddings": True}
+    else:
+        shape |= dict.fromkeys(DROPOUTS, config.dropout) | {"intermediate_size": config.inner}
+    if kind == "roberta":
+        shape["max_position_embeddings"] += tokenizer.pad_token_id + 1  # where positions start
+        shape |= {"type_vocab_size": 1, "layer_norm_eps": 1e-5}
+    model = MODELS[kind](AutoConfig.for_model(kind, **shape))
+    if kind == "roberta" and config.bag_weight:
         model.roberta.pooler = RobertaPooler(model.config)
         model.roberta.pooler.apply(model._init_weights)
     return model
@@ -107,9 +87,8 @@ def init_embeddings(embedding: nn.Embedding, rows: Rows, config: BackboneConfig)
     """Initialise embeddings with PPMI word vectors plus noise of the same length, at BERT's scale.
 
     The standard deviation is 0.02; words without counts keep their random vectors. With noise only,
-    the loss stays on its unigram plateau for ten million tokens; with word vectors it does not. But
-    word vectors alone are very similar for words of one topic, so that sentences are distinguished
-    worse than by their words; the noise keeps words apart.
+    the loss stays on its unigram plateau for ten million tokens. With word vectors only, sentences
+    of one topic are told apart worse than by their words; the noise keeps words apart.
     """
     counts = cooccurrence(rows, embedding.num_embeddings)
     vectors = ppmi_vectors(counts, config.width, seed=config.seed)

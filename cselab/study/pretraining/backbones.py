@@ -3,9 +3,8 @@
 Masked LM does not train [CLS], from which contrastive training starts. Therefore, by default,
 [CLS] also predicts the words of its sentence, weighted towards rare ones. A BERT's pooler is
 trained on the next-sentence task, if the text keeps its order. A RoBERTa (Liu et al. 2019,
-https://arxiv.org/abs/1907.11692) has no such task: its pooler predicts the words of the sentence
-too. `BERT_OBJECTIVES` are the settings without bag of words, the start of the papers; a RoBERTa
-then has no pooler, as the hub's roberta-base. The Llama, for BeLLM, predicts the next token.
+https://arxiv.org/abs/1907.11692) has no such task: its pooler predicts the words too, or there is
+none without bag of words, as in the hub's. The Llama, for BeLLM, predicts the next token.
 """
 
 import hashlib
@@ -18,7 +17,7 @@ from typing import Any
 import numpy as np
 import torch
 from torch import Tensor, nn
-from transformers import PreTrainedTokenizerBase
+from transformers import LlamaForCausalLM, PreTrainedTokenizerBase
 
 from cselab.data.token_rows import Rows, next_sentence_pairs
 from cselab.errors import DataError
@@ -27,7 +26,6 @@ from cselab.models.folder import check_folder, new_folder
 from cselab.seals import remove
 from cselab.study.pretraining.architectures import (
     BackboneConfig,
-    EncoderConfig,
     Kind,
     build_model,
     init_embeddings,
@@ -39,12 +37,11 @@ from cselab.study.pretraining.trainer import CurveTrainer
 BERT_OBJECTIVES: Mapping[str, Any] = MappingProxyType(
     {"masked": 0.15, "bag_weight": 0.0, "dropout_last": 1.0}
 )
-"""Settings of `EncoderConfig` for masked LM (in a BERT, and next sentence) alone, with dropout in
-every step.
+"""Settings for BERT's own objectives, the start of the papers.
 
 Devlin et al. 2019, https://arxiv.org/abs/1810.04805, section 3.1. BERT's steps are all on pairs;
-here most are on single sentences, because most of the corpora do not keep their order. With every
-second step on pairs, [CLS] scored seven points less on STS-B dev.
+here most are not, because most corpora do not keep their order. With every second step on pairs,
+[CLS] scored seven points less on STS-B dev.
 """
 
 
@@ -62,31 +59,24 @@ def pretrain(
     result. A sentence is `[CLS] … [SEP]`, also for a Llama.
 
     Args:
-        kind: Architecture; an encoder needs an `EncoderConfig`.
-        config: Settings of the model and its training.
         sentences: The text, read twice (for the tokenizer, then for the tokens).
-        folder: Folder of the backbone.
         ordered: Text in its original order, for a BERT's next-sentence task; None leaves the pooler
             untrained.
 
     Returns:
-        The content of a card: config, sentences, tokens seen, hours, and `curve`: step, held-out
-            loss (nats), training losses, tokens and seconds.
+        The content of a card; `curve` has step, held-out loss (nats), training losses and tokens.
 
     Raises:
-        DataError: For less text than a batch and the held-out sentences.
-        SettingsError: For checkpoints of a training on other text or settings.
-        ModelError: Before the training, if `folder` holds something else.
+        DataError, SettingsError, ModelError: Before the training, for too little text, checkpoints
+            of other text or settings, and a folder that holds something else.
     """
     check_folder(folder)
-    # the weights, which are drawn next, depend on it
-    torch.manual_seed(config.seed)
+    torch.manual_seed(config.seed)  # of the weights, which are drawn next
     train = train_byte_tokenizer if kind == "roberta" else train_tokenizer
     tokenizer = train(sentences, vocab_size=config.vocab_size, max_length=config.max_positions)
-    rows = Rows.tokenize(sentences, tokenizer, max_length=config.max_length)
-    in_order = None
-    if ordered is not None:
-        in_order = Rows.tokenize(ordered, tokenizer, max_length=config.max_length)
+    cut = config.max_length
+    rows = Rows.tokenize(sentences, tokenizer, max_length=cut)
+    in_order = None if ordered is None else Rows.tokenize(ordered, tokenizer, max_length=cut)
     checkpoints = Path(f"{folder}.checkpoints")
     trainer = BackboneTrainer(kind, config, tokenizer, rows, checkpoints, in_order)
     seconds = trainer.run()
@@ -104,16 +94,7 @@ def pretrain(
 
 
 class BackboneTrainer(CurveTrainer):
-    """Trainer of a backbone that `pretrain` describes.
-
-    Args:
-        kind: As in `pretrain`.
-        config: As in `pretrain`.
-        tokenizer: The model's.
-        rows: Tokens of the text.
-        checkpoints: As in `CurveTrainer`.
-        ordered: Tokens of text in its order, for a BERT.
-    """
+    """Trainer of a backbone that `pretrain` describes, on tokens of its text."""
 
     config: BackboneConfig
 
@@ -128,13 +109,12 @@ class BackboneTrainer(CurveTrainer):
     ):
         if len(rows) < (least := config.batch_size + config.held_out):
             raise DataError(
-                f"pretraining got {len(rows)} sentences; it needs at least {least} (a batch of "
-                f"{config.batch_size} and {config.held_out} held out)"
+                f"{len(rows)} sentences are too few: a batch and those held out take {least}"
             )
         self.tokenizer, self.rows, self.ordered = tokenizer, rows, ordered
         self.held_out = held_out_positions(len(rows), config)
         self.weights = None
-        if isinstance(config, EncoderConfig) and config.bag_weight:
+        if kind != "llama" and config.bag_weight:
             weights = sif_weights(rows, len(tokenizer), tokenizer.all_special_ids)
             self.weights = torch.tensor(weights, dtype=torch.float32, device=config.device)
         model = build_model(kind, config, tokenizer)
@@ -174,9 +154,8 @@ class BackboneTrainer(CurveTrainer):
 
     def training_step(self, model, inputs, num_items_in_batch=None) -> Tensor:
         """Train on the sentences, or in every `pair_every`-th step on ordered pairs."""
-        step, config = self.state.global_step, self.config
-        pairs = self.ordered is not None
-        if pairs and isinstance(config, EncoderConfig) and step % config.pair_every == 0:
+        step = self.state.global_step
+        if self.ordered is not None and step % self.config.pair_every == 0:
             inputs = self.pairs(step)
         self.tokens += int(inputs["attention_mask"].sum())
         return super().training_step(model, inputs, num_items_in_batch)
@@ -184,7 +163,7 @@ class BackboneTrainer(CurveTrainer):
     def losses(self, batch: MutableMapping[str, Tensor]) -> dict[str, Tensor]:
         """Losses of sentences or pairs, weighted."""
         config = self.config
-        if not isinstance(config, EncoderConfig):
+        if isinstance(self.model, LlamaForCausalLM):
             return {"next token": next_token_loss(self.model, *batch.values())}
         late = self.state.global_step >= (1 - config.dropout_last) * config.steps
         for part in self.model.modules():
@@ -199,8 +178,8 @@ class BackboneTrainer(CurveTrainer):
 
     def measured(self) -> dict[str, float]:
         """Held-out loss, and tokens seen in training."""
-        share = self.config.masked if isinstance(self.config, EncoderConfig) else 0.0
-        loss = held_out_loss(self.model, self.tokenizer, self.rows, self.held_out, masked=share)
+        options = {"masked": self.config.masked}
+        loss = held_out_loss(self.model, self.tokenizer, self.rows, self.held_out, **options)
         return {"held_out": loss, "tokens": self.tokens}
 
 

@@ -15,18 +15,13 @@ Heads = Annotated[int, typer.Option(help="Attention heads; they divide the width
 Seed = Annotated[int, typer.Option(help="Seed of weights, batches and masks.")]
 Inner = Annotated[int, typer.Option(help="Width of the feed-forward layers.")]
 Device = Annotated[str, typer.Option(help="cpu, cuda or cuda:1.")]
-Bf16 = Annotated[
-    bool, typer.Option("--bf16", help="Faster on a processor with bfloat16 matrix units.")
-]
+Bf16 = Annotated[bool, typer.Option("--bf16", help="Faster where bfloat16 matrix units are.")]
 DataDir = Annotated[Path | None, typer.Option(help="The data folder; CSELAB_DATA by default.")]
 
 
 def pretrain(
     folder: Annotated[Path, typer.Argument(help="Folder of the new backbone; must not exist.")],
-    kind: Annotated[
-        Literal["bert", "roberta", "llama"],
-        typer.Option(help="An encoder, or a decoder for BeLLM."),
-    ] = "bert",
+    kind: Annotated[Kind, typer.Option(help="An encoder, or a decoder for BeLLM.")] = "bert",
     data_dir: DataDir = None,
     corpus: Annotated[
         list[str] | None,
@@ -35,9 +30,7 @@ def pretrain(
     objectives: Annotated[
         Literal["words", "bert"],
         typer.Option(
-            help="For encoders. words: [CLS] also predicts the words of its sentence, as in "
-            "tiny-bert; bert: masked LM alone (a BERT: and next sentence), with dropout in every "
-            "step."
+            help="words: [CLS] also predicts the words of its sentence; bert: BERT's own."
         ),
     ] = "words",
     steps: Annotated[int, typer.Option(help="Number of training steps.", min=1)] = 9_000,
@@ -90,10 +83,7 @@ def pretrain(
 def card(
     folder: Annotated[Path, typer.Argument(help="A pretrained backbone.")], data_dir: DataDir = None
 ) -> None:
-    """Measure the numbers on a backbone's card again.
-
-    Held-out losses, next-sentence accuracy, and STS scores before contrastive training.
-    """
+    """Measure the numbers on a backbone's card again: losses, accuracy, STS before training."""
     from cselab.study.pretraining.recipe import measure
 
     print(json.dumps(measure(folder, data_dir), indent=1))
@@ -141,7 +131,7 @@ def train_translator(
         device=device,
         bf16=bf16,
     )
-    train_text = load_parallel(parallel, folder=data_dir)
-    test_text = load_parallel(test or f"{parallel}-test2016", folder=data_dir)
+    texts = (parallel, test or f"{parallel}-test2016")
+    train_text, test_text = (load_parallel(name, folder=data_dir) for name in texts)
     card = translator.train_translator(config, train_text, test_text, folder)
     print(json.dumps(card, indent=1))

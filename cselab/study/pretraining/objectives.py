@@ -56,14 +56,8 @@ def bag_of_words_loss(
 ) -> Float[Tensor, ""]:
     """Weighted cross-entropy of a sentence's words, predicted from one vector.
 
-    Without weights, the vector would mostly learn that sentences contain "the" and "of". DupMAE
-    (Liu et al. 2022, https://arxiv.org/abs/2211.08769, section 3.2) predicts bags of words without
-    weights.
-
-    Args:
-        logits: Logits of each sentence's vector.
-        ids: Tokens of the sentences.
-        weights: Weights of the tokens of the vocabulary.
+    Without weights, as in DupMAE (Liu et al. 2022, https://arxiv.org/abs/2211.08769, section 3.2),
+    the vector would mostly learn that sentences contain "the" and "of".
     """
     weight = weights[ids]
     log_probabilities = logits.float().log_softmax(dim=1).gather(1, ids)
@@ -81,14 +75,11 @@ def encoder_losses(
     """Losses of single sentences (masked LM, bag of words), or of pairs (masked LM, next sentence).
 
     The masks are drawn anew at every call (RoBERTa's dynamic masking,
-    https://arxiv.org/abs/1907.11692). The bag contains the masked words too. A RoBERTa has no
-    next-sentence task: its pooler, if it has one, predicts the bag as well, and the loss is their
-    mean. The losses of pairs are BERT's (Devlin et al. 2019, https://arxiv.org/abs/1810.04805,
-    section 3.1).
+    https://arxiv.org/abs/1907.11692). The bag contains the masked words too; a RoBERTa's pooler, if
+    it has one, predicts it as well. The losses of pairs are BERT's (Devlin et al. 2019,
+    https://arxiv.org/abs/1810.04805, section 3.1).
 
     Args:
-        model: Model with a masked-LM head.
-        tokenizer: The model's.
         batch: input_ids and attention_mask, (B, L); of pairs also token_type_ids, (B, L), and
             next_sentence_label, 0 if the second sentence follows, else 1, (B,).
         masked: Share of the tokens that is masked in single sentences.
@@ -96,7 +87,7 @@ def encoder_losses(
     """
     inputs = dict(batch)
     labels, ids = inputs.pop("next_sentence_label", None), inputs.pop("input_ids")
-    share = masked if labels is None else PAIRS_MASKED
+    name, share = ("masked LM", masked) if labels is None else ("masked LM of pairs", PAIRS_MASKED)
     hidden = random_tokens(ids, tokenizer.all_special_ids, share)
     output = model.base_model(ids.masked_fill(hidden, tokenizer.mask_token_id), **inputs)
     states, losses = output.last_hidden_state, {}
@@ -109,7 +100,6 @@ def encoder_losses(
             vectors.append(output.pooler_output)
         bags = [bag_of_words_loss(word_logits(model, v), ids, weights) for v in vectors]
         losses["bag of words"] = sum(bags) / len(bags)
-    name = "masked LM" if labels is None else "masked LM of pairs"
     losses[name] = token_loss(model, states, ids, hidden)
     return losses
 
@@ -136,10 +126,7 @@ def held_out_loss(
     """Loss in nats per predicted token, without dropout; keeps the random state.
 
     Args:
-        model: An encoder, for masked LM, or a decoder, for next-token prediction.
-        tokenizer: The model's.
-        rows: Tokens of the text.
-        which: Positions of the held-out sentences.
+        which: Positions of the held-out sentences in `rows`.
         masked: Share of the tokens that is masked for an encoder, the same ones at every call.
     """
     model.eval()
@@ -147,18 +134,17 @@ def held_out_loss(
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)
         for part in np.array_split(which, max(1, len(which) // 250)):
-            ids = rows.padded(part, pad)
+            on_cpu = rows.padded(part, pad)
+            # drawn on the CPU: the same on every device
+            hidden = random_tokens(on_cpu, tokenizer.all_special_ids, masked).to(model.device)
+            ids = on_cpu.to(model.device)
             mask = (ids != pad).long()
             if isinstance(model, LlamaForCausalLM):
-                predicted = mask[:, 1:].bool()
-                loss = next_token_loss(model, ids.to(model.device), mask.to(model.device))
+                loss, predicted = next_token_loss(model, ids, mask), int(mask[:, 1:].sum())
             else:
-                # drawn on the CPU: the same on every device
-                predicted = random_tokens(ids, tokenizer.all_special_ids, masked)
-                hidden, ids = predicted.to(model.device), ids.to(model.device)
                 inputs = ids.masked_fill(hidden, tokenizer.mask_token_id)
-                output = model.base_model(inputs, mask.to(model.device))
-                loss = token_loss(model, output.last_hidden_state, ids, hidden)
-            total += loss.item() * int(predicted.sum())
-            count += int(predicted.sum())
+                states = model.base_model(inputs, mask).last_hidden_state
+                loss, predicted = token_loss(model, states, ids, hidden), int(hidden.sum())
+            total += loss.item() * predicted
+            count += predicted
     return total / count

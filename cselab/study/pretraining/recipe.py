@@ -7,14 +7,13 @@ sentences take the place of captions.
 
 import itertools
 import json
-import platform
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
-from transformers import BertForPreTraining, LlamaForCausalLM, RobertaForMaskedLM
+from transformers import BertForPreTraining
 
 from cselab.data.corpus import load_corpus
 from cselab.data.sts import STS7, load_sts
@@ -22,12 +21,13 @@ from cselab.data.synthetic import sentences as synthetic_sentences
 from cselab.data.token_rows import Rows, next_sentence_pairs
 from cselab.errors import ModelError, SettingsError, suggest
 from cselab.evaluation import evaluate_sts
+from cselab.experiments.environment import environment_stamp
 from cselab.methods.baselines.sif import SifMean
 from cselab.models import SentenceEncoder, load_backbone, load_tokenizer
 from cselab.models.backbone import quiet_loading, read_config
 from cselab.models.encode import Encoder
 from cselab.models.folder import check_folder
-from cselab.study.pretraining.architectures import BackboneConfig, EncoderConfig, Kind
+from cselab.study.pretraining.architectures import MODELS, BackboneConfig, Kind
 from cselab.study.pretraining.backbones import held_out_positions, pretrain
 from cselab.study.pretraining.card import card_text
 from cselab.study.pretraining.objectives import held_out_loss
@@ -48,11 +48,6 @@ TEXT = (
 )
 IN_ORDER = ("wikipedia-core", "wikipedia-2014-b", "wikipedia-2014-c")
 SYNTHETIC_SENTENCES, SYNTHETIC_SEED = 150_000, 7
-ARCHITECTURES = {
-    "bert": BertForPreTraining,
-    "roberta": RobertaForMaskedLM,
-    "llama": LlamaForCausalLM,
-}
 
 
 class _Text:
@@ -78,17 +73,11 @@ def make_backbone(
 ) -> dict:
     """Pretrain a backbone into `folder`, measure it and write its `card.json` and README.
 
-    After an interruption, the same call continues, as `pretrain`.
+    After an interruption, the same call continues, as `pretrain`. Returns the card's content.
 
     Args:
-        kind: Architecture.
-        folder: Folder of the backbone.
         data_dir: A data folder with the corpora; None: CSELAB_DATA.
-        corpora: Names of the corpora.
-        **config: Fields of `BackboneConfig`, for an encoder those of `EncoderConfig`.
-
-    Returns:
-        The card's content.
+        **config: Fields of `BackboneConfig`.
 
     Raises:
         SettingsError: For a corpus whose licence is not known to allow derived works, and for a
@@ -96,7 +85,13 @@ def make_backbone(
         DataError: For a corpus or an STS set that is missing.
         ModelError: For a folder that holds something else.
     """
-    _check_corpora(corpora, kind)
+    for name in set(corpora) - set(TEXT):
+        hint = suggest(name, TEXT)
+        raise SettingsError(f"corpus {name!r} is not known to allow derived works; {hint}")
+    in_order = [name for name in IN_ORDER if name in corpora]
+    if kind == "bert" and not in_order:
+        listed = ", ".join(IN_ORDER)
+        raise SettingsError(f"next-sentence prediction needs a text in order; add one of {listed}")
     check_device(config.get("device", "cpu"))
     if check_folder(folder):
         raise ModelError(f"{folder} holds a saved encoder; choose a new folder, or an empty one")
@@ -104,45 +99,23 @@ def make_backbone(
         for task in STS7:
             load_sts(task, folder=data_dir)
     text = _Text(corpora, data_dir)
-    ordered = load_corpus(_in_order(corpora), folder=data_dir) if kind == "bert" else None
-    settings = (BackboneConfig if kind == "llama" else EncoderConfig)(**config)
+    ordered = load_corpus(in_order, folder=data_dir) if kind == "bert" else None
+    settings = BackboneConfig(**config)
     card = pretrain(kind, settings, text, folder, ordered=ordered)
-    card |= {"hardware": _hardware(settings.device), "corpora": list(corpora)}
-    card["measured"] = _measure(folder, data_dir, corpora)
-    (Path(folder) / "card.json").write_text(json.dumps(card, indent=1) + "\n")
-    page = card_text(Path(folder).name, kind, card, corpora, _in_order(corpora))
-    (Path(folder) / "README.md").write_text(page, encoding="utf-8")
+    hardware = environment_stamp(torch.device(settings.device))["hardware"]
+    card |= {"hardware": hardware, "corpora": list(corpora)}
+    folder = Path(folder)
+    (folder / "card.json").write_text(json.dumps(card, indent=1) + "\n")
+    card["measured"] = measure(folder, data_dir)
+    (folder / "card.json").write_text(json.dumps(card, indent=1) + "\n")
+    page = card_text(folder.name, kind, card, corpora, in_order)
+    (folder / "README.md").write_text(page, encoding="utf-8")
     return card
 
 
-def _check_corpora(corpora: tuple[str, ...], kind: str) -> None:
-    for name in corpora:
-        if name not in TEXT:
-            raise SettingsError(
-                f"corpus {name!r} is not known to allow derived works to be shared; "
-                f"{suggest(name, TEXT)}"
-            )
-    if kind == "bert" and not _in_order(corpora):
-        raise SettingsError(
-            f"next-sentence prediction needs a text in order; add one of {', '.join(IN_ORDER)}"
-        )
-
-
-def _in_order(corpora: tuple[str, ...]) -> tuple[str, ...]:
-    return tuple(name for name in IN_ORDER if name in corpora)
-
-
-def _hardware(device: str) -> str:
-    if device.startswith("cuda"):
-        return torch.cuda.get_device_name(device)
-    threads = torch.get_num_threads()
-    return f"{threads} thread{'' if threads == 1 else 's'} of a {platform.machine()} CPU"
-
-
 def measure(folder: str | Path, data_dir: str | Path | None) -> dict:
-    """Measure a backbone: held-out losses (nats); for an encoder also STS.
-
-    A BERT also has its next-sentence accuracy. STS scores are those before contrastive training.
+    """Measure a backbone: held-out losses (nats); for an encoder also STS before contrastive
+    training, for a BERT its next-sentence accuracy.
 
     Args:
         folder: Folder of the backbone, with its card, which names the held-out text.
@@ -151,19 +124,14 @@ def measure(folder: str | Path, data_dir: str | Path | None) -> dict:
     Raises:
         ModelError: For a folder without a card, or with a damaged one.
     """
-    card = Path(folder) / "card.json"
-    if not card.is_file():
+    path = Path(folder) / "card.json"
+    if not path.is_file():
         raise ModelError(f"no card.json in {folder}: expected a backbone made by `cselab pretrain`")
     try:
-        corpora = tuple(json.loads(card.read_text())["corpora"])
+        corpora = tuple(json.loads(path.read_text())["corpora"])
     except (ValueError, KeyError, TypeError) as error:
-        raise ModelError(
-            f"{card} is damaged ({type(error).__name__}: {error}); make the backbone again"
-        ) from None
-    return _measure(folder, data_dir, corpora)
-
-
-def _measure(folder: str | Path, data_dir: str | Path | None, corpora: tuple[str, ...]) -> dict:
+        reason = f"{type(error).__name__}: {error}"
+        raise ModelError(f"{path} is damaged ({reason}); make the backbone again") from None
     text, tokenizer = _Text(corpora, data_dir), load_tokenizer(folder)
     positions = held_out_positions(len(text), BackboneConfig())
     held_out = set(positions[positions < len(text.corpora)].tolist())  # real sentences only
@@ -171,7 +139,7 @@ def _measure(folder: str | Path, data_dir: str | Path | None, corpora: tuple[str
     rows = Rows.tokenize(sentences, tokenizer, max_length=BackboneConfig.max_length)
     kind = read_config(folder, f"no backbone in {folder}").model_type
     with quiet_loading():  # a masked LM leaves the pooler out
-        model = ARCHITECTURES[kind].from_pretrained(folder, dtype=torch.float32)
+        model = MODELS[kind].from_pretrained(folder, dtype=torch.float32)
 
     def loss(masked: float = 0.0) -> float:
         every = np.arange(len(rows))
@@ -181,22 +149,17 @@ def _measure(folder: str | Path, data_dir: str | Path | None, corpora: tuple[str
         return {"next-token loss": loss()}
     measured = {f"masked-LM loss, {share:.0%} masked": loss(share) for share in (0.15, 0.3)}
     if kind == "bert":
-        measured["next-sentence accuracy"] = _next_sentence_accuracy(
-            model, tokenizer, _in_order(corpora), data_dir
-        )
+        ordered = load_corpus([name for name in IN_ORDER if name in corpora], folder=data_dir)
+        measured["next-sentence accuracy"] = _next_sentence_accuracy(model, tokenizer, ordered)
     return {**measured, "sts": _sts_scores(folder, data_dir, text)}
 
 
 @torch.no_grad()
 def _next_sentence_accuracy(
-    model: BertForPreTraining,
-    tokenizer,
-    corpora: tuple[str, ...],
-    data_dir: str | Path | None,
-    pairs: int = 2000,
+    model: BertForPreTraining, tokenizer, ordered: Iterable[str], pairs: int = 2000
 ) -> float:
     """Accuracy on new pairs of the training text, half of which are consecutive sentences."""
-    sentences = itertools.islice(load_corpus(corpora, folder=data_dir), 20_000)
+    sentences = itertools.islice(ordered, 20_000)
     rows = Rows.tokenize(sentences, tokenizer, max_length=BackboneConfig.max_length)
     ids, segments, labels = next_sentence_pairs(
         rows, pairs, tokenizer.pad_token_id, np.random.default_rng(1)
@@ -216,10 +179,9 @@ def _sts_scores(
     model, tokenizer = load_backbone(folder), load_tokenizer(folder)
     rows = Rows.tokenize(text, tokenizer, max_length=BackboneConfig.max_length)
     encoders: dict[str, Encoder] = {
-        "cls": SentenceEncoder(model, tokenizer, pooling="cls"),
-        "mean": SentenceEncoder(model, tokenizer, pooling="mean"),
-        "SIF mean": SifMean.fit(rows, tokenizer, size=model.config.hidden_size),
+        pooling: SentenceEncoder(model, tokenizer, pooling=pooling) for pooling in ("cls", "mean")
     }
+    encoders["SIF mean"] = SifMean.fit(rows, tokenizer, size=model.config.hidden_size)
     scores = {}
     for name, encoder in encoders.items():
         report = evaluate_sts(encoder.encode, STS7, folder=data_dir)

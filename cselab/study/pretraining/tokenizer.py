@@ -1,5 +1,6 @@
-"""BERT's and RoBERTa's kind of tokenizer, trained deterministically on a text."""
+"""Tokenizers of backbones and translators, trained deterministically on a text."""
 
+import itertools
 from collections.abc import Iterable
 
 from tokenizers import (
@@ -14,6 +15,9 @@ from tokenizers import (
 )
 from transformers import PreTrainedTokenizerFast
 
+from cselab.data.translation.parallel import Parallel
+from cselab.data.translation.translators import LONGEST
+
 SPECIAL = {
     "pad_token": "[PAD]",
     "unk_token": "[UNK]",
@@ -27,8 +31,6 @@ ROBERTA_SPECIAL = {
     "eos_token": "</s>",
     "unk_token": "<unk>",
     "mask_token": "<mask>",
-    "cls_token": "<s>",
-    "sep_token": "</s>",
 }
 ALPHABET = 200
 """Number of characters with a piece, the most frequent ones; a word with another one is [UNK]."""
@@ -38,15 +40,10 @@ START = "▁"
 def train_tokenizer(
     sentences: Iterable[str], *, vocab_size: int, max_length: int
 ) -> PreTrainedTokenizerFast:
-    """Train a lower-case WordPiece tokenizer.
+    """Train a lower-case WordPiece tokenizer; normalisation and splitting are BERT's.
 
-    Normalisation and splitting are BERT's. It wraps a `tokenizers` object: in transformers 5,
-    `BertTokenizerFast(vocab_file=...)` maps every word to [UNK].
-
-    Args:
-        sentences: The text.
-        vocab_size: Most pieces of the vocabulary.
-        max_length: Tokens at which the tokenizer cuts.
+    It wraps a `tokenizers` object: in transformers 5, `BertTokenizerFast(vocab_file=...)` maps
+    every word to [UNK].
     """
     pieces = [*SPECIAL.values(), *_pieces(sentences, vocab_size - len(SPECIAL))]
     vocabulary = {piece: i for i, piece in enumerate(pieces)}
@@ -70,22 +67,11 @@ def train_byte_tokenizer(
 
     It is like RoBERTa's: `Ġ` is the space before a word, the ids of `<s>`, `<pad>`, `</s>` and
     `<unk>` are 0 to 3, and no text has an unknown token, because every byte is a piece.
-
-    Args:
-        sentences: The text.
-        vocab_size: Most pieces of the vocabulary.
-        max_length: Tokens at which the tokenizer cuts.
-
-    Examples:
-        >>> from cselab.study.pretraining.tokenizer import train_byte_tokenizer
-        >>> tokenizer = train_byte_tokenizer(["A dog runs."], vocab_size=300, max_length=8)
-        >>> tokenizer.convert_ids_to_tokens(tokenizer("A dog")["input_ids"])
-        ['<s>', 'A', 'Ġdog', '</s>']
     """
     tokenizer = Tokenizer(models.BPE())
     tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     tokenizer.decoder = decoders.ByteLevel()
-    *special, mask = dict.fromkeys(ROBERTA_SPECIAL.values())
+    *special, mask = ROBERTA_SPECIAL.values()
     trainer = trainers.BpeTrainer(
         vocab_size=vocab_size,
         # the mask stands for a word and the space before it
@@ -102,7 +88,34 @@ def train_byte_tokenizer(
         tokenizer_object=tokenizer,
         model_max_length=max_length,
         model_input_names=["input_ids", "attention_mask"],
+        cls_token="<s>",
+        sep_token="</s>",
         **ROBERTA_SPECIAL,
+    )
+
+
+def train_pair_tokenizer(text: Parallel, vocab_size: int) -> PreTrainedTokenizerFast:
+    """Train a cased byte-pair tokenizer on both languages together."""
+    special = ["<pad>", "</s>", "<unk>", *(f">>{language}<<" for language in text.languages)]
+    tokenizer = Tokenizer(models.BPE(unk_token="<unk>"))
+    tokenizer.normalizer = normalizers.NFKC()
+    tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
+        [pre_tokenizers.Metaspace(), pre_tokenizers.Punctuation()]
+    )
+    tokenizer.decoder = decoders.Metaspace()
+    trainer = trainers.BpeTrainer(
+        vocab_size=vocab_size, special_tokens=special, show_progress=False
+    )
+    tokenizer.train_from_iterator(itertools.chain.from_iterable(text.pairs), trainer)
+    tokenizer.post_processor = processors.TemplateProcessing(
+        single="$A </s>", special_tokens=[("</s>", tokenizer.token_to_id("</s>"))]
+    )
+    return PreTrainedTokenizerFast(
+        tokenizer_object=tokenizer,
+        pad_token="<pad>",
+        eos_token="</s>",
+        unk_token="<unk>",
+        model_max_length=LONGEST,
     )
 
 

@@ -41,18 +41,11 @@ class TrainingConfig:
 
     def __post_init__(self):
         if self.heads < 1 or self.width % self.heads:
-            raise SettingsError(
-                f"heads={self.heads} does not divide width={self.width}; expected a positive "
-                "number that does"
-            )
+            raise SettingsError(f"heads={self.heads} does not divide width={self.width}")
 
 
 def check_device(name: str) -> None:
-    """Check the name of a device.
-
-    Raises:
-        SettingsError: For a device that torch does not know or that is not available.
-    """
+    """Raise SettingsError for a device that torch does not know or that is not available."""
     try:
         kind = torch.device(name).type
     except RuntimeError:
@@ -67,11 +60,7 @@ class CurveTrainer(Trainer):
     A subclass may define other `losses`, and what an evaluation measures.
 
     Args:
-        model: The model to train.
-        config: Settings of the training.
-        rows: Training examples, n of them.
-        lengths: Tokens of each example, (n,); a batch has similar lengths.
-        collate: List of examples -> batch.
+        lengths: Tokens of each of the training examples `rows`, (n,); a batch has similar lengths.
         text: Fingerprint of the text; checkpoints of another text are refused.
         checkpoints: Folder of checkpoints; a training that was killed continues from its last one.
         **options: Further arguments of `TrainingArguments`.
@@ -92,7 +81,14 @@ class CurveTrainer(Trainer):
         checkpoints: Path,
         **options: Any,
     ):
-        _check_same_training(checkpoints, {**asdict(config), "text": text})
+        settings, path = {**asdict(config), "text": text}, checkpoints / "settings.json"
+        if path.is_file() and json.loads(path.read_text()) != settings:
+            raise SettingsError(
+                f"{checkpoints} is of a run on other text or settings; remove it to start anew"
+            )
+        checkpoints.mkdir(parents=True, exist_ok=True)
+        with replacing(path) as work:
+            work.write_text(json.dumps(settings))
         self.config, self.lengths = config, lengths
         self.resumed, damaged = last_complete(checkpoints, before=config.steps)
         for line in damaged:
@@ -110,11 +106,7 @@ class CurveTrainer(Trainer):
         self.add_callback(MarkComplete(self.curve))
 
     def run(self) -> float:
-        """Train to the last step.
-
-        Returns:
-            Seconds, those before an interruption included.
-        """
+        """Train to the last step; return seconds, those before an interruption included."""
         before = self.curve[-1]["seconds"] if self.curve else 0.0
         self._began = time.perf_counter() - before
         self.train(resume_from_checkpoint=self.resumed and str(self.resumed))
@@ -192,14 +184,3 @@ def _arguments(config: TrainingConfig, checkpoints: Path, options: dict) -> Trai
         torch.cuda.set_device(device)
         arguments.distributed_state.device = arguments.__dict__["_setup_devices"] = device
     return arguments
-
-
-def _check_same_training(checkpoints: Path, settings: dict) -> None:
-    path = checkpoints / "settings.json"
-    if path.is_file() and json.loads(path.read_text()) != settings:
-        raise SettingsError(
-            f"{checkpoints} is of a run on other text or settings; remove it to start anew"
-        )
-    checkpoints.mkdir(parents=True, exist_ok=True)
-    with replacing(path) as work:
-        work.write_text(json.dumps(settings))

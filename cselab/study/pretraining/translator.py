@@ -1,7 +1,6 @@
 """Training of a small translator from parallel text: one Marian model for both directions."""
 
 import hashlib
-import itertools
 import json
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -9,15 +8,6 @@ from pathlib import Path
 import numpy as np
 import sacrebleu
 import torch
-from tokenizers import (
-    Tokenizer,
-    decoders,
-    models,
-    normalizers,
-    pre_tokenizers,
-    processors,
-    trainers,
-)
 from transformers import (
     DataCollatorForSeq2Seq,
     MarianConfig,
@@ -30,6 +20,7 @@ from cselab.data.translation.translators import LONGEST, Seq2Seq
 from cselab.errors import DataError, SettingsError
 from cselab.models.folder import check_folder, new_folder, write_card
 from cselab.seals import remove
+from cselab.study.pretraining.tokenizer import train_pair_tokenizer
 from cselab.study.pretraining.trainer import CurveTrainer, TrainingConfig, check_device
 
 
@@ -45,7 +36,7 @@ class TranslatorConfig(TrainingConfig):
     """0: a few epochs do not overfit; 0.1 for thirty epochs."""
     label_smoothing: float = 0.1
     vocab_size: int = 4000
-    """Of both languages together."""
+    """Pieces of both languages together."""
 
 
 def train_translator(
@@ -57,37 +48,24 @@ def train_translator(
     models. After an interruption, the same call continues from `<folder>.checkpoints` to exactly
     the same result.
 
-    Args:
-        config: Settings of the model and its training.
-        train: Parallel text.
-        test: Parallel text of the same languages.
-        folder: Folder of the translator.
-
     Returns:
         The card: configuration, epochs, seconds, training loss, and BLEU and chrF (sacrebleu's
             defaults) of each direction on `test`, with greedy search.
 
     Raises:
-        DataError: For different languages of `train` and `test`, and for less text than a batch.
-        SettingsError: For no steps, and for checkpoints of a training on other text or settings.
-        ModelError: Before the training, if `folder` holds something else.
+        DataError, SettingsError, ModelError: Before the training, as `pretrain`; also for different
+            languages of `train` and `test`, and for no steps.
     """
     if train.languages != test.languages:
-        raise DataError(
-            f"training text is {train.languages}, the test {test.languages}; give the same pair of "
-            "languages"
-        )
+        raise DataError(f"training text is {train.languages}, but the test is {test.languages}")
     if config.steps < 1:
         raise SettingsError(f"steps={config.steps}: expected at least one step of training")
-    if 2 * len(train.pairs) < config.batch_size:
-        raise DataError(
-            f"{len(train.pairs)} pairs are less than half a batch of {config.batch_size}; give "
-            "more text"
-        )
+    if 2 * len(train.pairs) < (size := config.batch_size):
+        raise DataError(f"{len(train.pairs)} pairs are less than half a batch of {size}")
     check_device(config.device)
     check_folder(folder)
     torch.manual_seed(config.seed)
-    tokenizer = _tokenizer(train, config.vocab_size)
+    tokenizer = train_pair_tokenizer(train, config.vocab_size)
     checkpoints = Path(f"{folder}.checkpoints")
     trainer = translation_trainer(config, train, tokenizer, checkpoints)
     seconds = trainer.run()
@@ -99,7 +77,8 @@ def train_translator(
         scores = {}
         for source, target in ((first, second), (second, first)):
             translate = translator.with_languages(source, target)
-            scores[f"{source}-{target}"] = _score(translate, _direction(test, source))
+            pairs = test.pairs if source == first else [(b, a) for a, b in test.pairs]
+            scores[f"{source}-{target}"] = _score(translate, pairs)
         card = {
             "config": asdict(config),
             "pairs": len(train.pairs),
@@ -146,46 +125,15 @@ def translation_trainer(
 
 
 def _score(translate: Seq2Seq, pairs: list[tuple[str, str]]) -> dict[str, float]:
-    order = sorted(range(len(pairs)), key=lambda i: len(pairs[i][0]))
-    translations = [""] * len(pairs)
-    for start in range(0, len(order), 128):
-        part = order[start : start + 128]
-        for i, line in zip(part, translate([pairs[i][0] for i in part]), strict=True):
-            translations[i] = line
+    pairs = sorted(pairs, key=lambda pair: len(pair[0]))  # a batch has similar lengths
+    translations: list[str] = []
+    for start in range(0, len(pairs), 128):
+        translations += translate([source for source, _ in pairs[start : start + 128]])
     references = [[target for _, target in pairs]]
     return {
         "BLEU": round(sacrebleu.corpus_bleu(translations, references, force=True).score, 1),
         "chrF": round(sacrebleu.corpus_chrf(translations, references).score, 1),
     }
-
-
-def _direction(text: Parallel, source: str) -> list[tuple[str, str]]:
-    return text.pairs if source == text.languages[0] else [(b, a) for a, b in text.pairs]
-
-
-def _tokenizer(text: Parallel, vocab_size: int) -> PreTrainedTokenizerFast:
-    """Train a cased byte-pair tokenizer on both languages together."""
-    special = ["<pad>", "</s>", "<unk>", *(f">>{language}<<" for language in text.languages)]
-    tokenizer = Tokenizer(models.BPE(unk_token="<unk>"))
-    tokenizer.normalizer = normalizers.NFKC()
-    tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
-        [pre_tokenizers.Metaspace(), pre_tokenizers.Punctuation()]
-    )
-    tokenizer.decoder = decoders.Metaspace()
-    trainer = trainers.BpeTrainer(
-        vocab_size=vocab_size, special_tokens=special, show_progress=False
-    )
-    tokenizer.train_from_iterator(itertools.chain.from_iterable(text.pairs), trainer)
-    tokenizer.post_processor = processors.TemplateProcessing(
-        single="$A </s>", special_tokens=[("</s>", tokenizer.token_to_id("</s>"))]
-    )
-    return PreTrainedTokenizerFast(
-        tokenizer_object=tokenizer,
-        pad_token="<pad>",
-        eos_token="</s>",
-        unk_token="<unk>",
-        model_max_length=LONGEST,
-    )
 
 
 def _marian(config: TranslatorConfig, tokenizer: PreTrainedTokenizerFast) -> MarianConfig:

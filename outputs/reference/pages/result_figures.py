@@ -41,6 +41,12 @@ def claims_figure() -> go.Figure:
     titles = [HEADS[grid].replace(", ", ",<br>") for grid in GRIDS]
     figure = make_subplots(1, len(GRIDS), shared_yaxes=True, subplot_titles=titles)
     listed = set()
+
+    def mark(x, y, name: str, marker: dict, **options) -> None:
+        group = dict(name=name, legendgroup=name, showlegend=name not in listed)
+        figure.add_scatter(x=x, y=y, mode="markers", marker=marker, **group, **options)
+        listed.add(name)
+
     gaps = {row: claim.gap for row, claim in enumerate(claims) if claim.gap is not None}
     for column, grid in enumerate(GRIDS, 1):
         cell = {"row": 1, "col": column}
@@ -50,28 +56,13 @@ def claims_figure() -> go.Figure:
             if shown.empty:
                 continue
             x, low, high = (shown[side].clip(-EDGE, EDGE) for side in ("difference", "low", "high"))
-            figure.add_scatter(
-                x=x,
-                y=[names.index(claim) for claim in shown.index],
-                mode="markers",
-                name=verdict,
-                legendgroup=verdict,
-                showlegend=verdict not in listed,
-                marker=dict(color=colour, size=8, symbol=SYMBOLS.get(verdict, "circle")),
-                error_x=dict(array=high - x, arrayminus=x - low, thickness=1.5, color=colour),
-                **cell,
-            )
-            listed.add(verdict)
-        figure.add_scatter(
-            x=[min(gap, EDGE) for gap in gaps.values()],
-            y=list(gaps),
-            mode="markers",
-            name="the paper's gap",
-            legendgroup="gap",
-            showlegend=column == 1,
-            marker=dict(color="#000", symbol="line-ns-open", size=12),
-            **cell,
-        )
+            y = [names.index(claim) for claim in shown.index]
+            look = dict(color=colour, size=8, symbol=SYMBOLS.get(verdict, "circle"))
+            bars = dict(array=high - x, arrayminus=x - low, thickness=1.5, color=colour)
+            mark(x, y, verdict, look, error_x=bars, **cell)
+        x = [min(gap, EDGE) for gap in gaps.values()]
+        look = dict(color="#000", symbol="line-ns-open", size=12)
+        mark(x, list(gaps), "the paper's gap", look, **cell)
         figure.add_vrect(
             x0=-MARGIN, x1=MARGIN, fillcolor="#888", opacity=0.15, line_width=0, **cell
         )

@@ -9,8 +9,8 @@ import pandas
 from cselab.errors import DataError, suggest
 from cselab.evaluation import SeedComparison, compare_seeds
 from cselab.experiments.store import Store
+from cselab.study.comparable import comparable_scores
 from cselab.study.recorded import methods, store
-from cselab.study.rows import read_rows
 
 ROOT = Path(__file__).resolve().parents[3]
 REFERENCE = ROOT / "outputs" / "reference"
@@ -45,10 +45,7 @@ CONTRASTS = (
 
 
 def difference(name: str, better: str, than: str, measure: str = "test") -> SeedComparison:
-    """`better` minus `than` in a store, over the seeds that both have.
-
-    Raises DataError for a label without rows, with the nearest.
-    """
+    """`better` minus `than` in a store, over the seeds that both have."""
     one, two = (scores(name, label, measure) for label in (better, than))
     seeds = one.index.intersection(two.index)
     return compare_seeds(one[seeds], two[seeds])
@@ -56,8 +53,8 @@ def difference(name: str, better: str, than: str, measure: str = "test") -> Seed
 
 def gain(name: str, better: str, than: str, measure: str = "test") -> str:
     """A `difference` in points with its 95 % interval: "+0.52 [+0.24, +0.81]"."""
-    found = difference(name, better, than, measure)
-    return f"{found.mean:+.2f} [{found.low:+.2f}, {found.high:+.2f}]"
+    points = difference(name, better, than, measure)
+    return f"{points.mean:+.2f} [{points.low:+.2f}, {points.high:+.2f}]"
 
 
 def mean(name: str, label: str, measure: str = "test") -> str:
@@ -76,23 +73,20 @@ def repeated(grid: str) -> str:
     stores = [Store(store(name)) for name in (grid, f"{grid}-again")]
     chosen, run = "measure == 'test' and task == 'average'", ["label", "seed"]
     first, again = (of.scores().query(chosen).set_index(run).value for of in stores)
-    here, there = (hardware(of.runs().set_index(run)) for of in stores)
+    machine, other = (hardware(of.runs().set_index(run)) for of in stores)
     gap = (first - again).dropna().abs()
-    moved = here[gap.index] != there[gap.index]
+    moved = machine[gap.index] != other[gap.index]
     machines = {"another machine": gap[moved], "the same machine": gap[~moved]}
-    return "; ".join(
-        f"{_runs(gaps)} made again on {machine} differ by {gaps.mean():.3f} points in the mean and "
-        f"{gaps.max():.3f} at most"
-        for machine, gaps in machines.items()
-        if len(gaps)
-    )
-
-
-def _runs(gaps: pandas.Series) -> str:
-    """Name the runs' rows, or their number if there are more than three."""
-    labels = sorted(set(gaps.index.get_level_values("label")))
-    rows = ", ".join(labels) if len(labels) < 4 else f"of {len(labels)} rows"
-    return f"{len(gaps)} runs ({rows})"
+    texts = []
+    for where, gaps in machines.items():
+        labels = sorted(set(gaps.index.get_level_values("label")))
+        rows = ", ".join(labels) if len(labels) < 4 else f"of {len(labels)} rows"
+        if labels:
+            texts.append(
+                f"{len(gaps)} runs ({rows}) made again on {where} differ by {gaps.mean():.3f} "
+                f"points in the mean and {gaps.max():.3f} at most"
+            )
+    return "; ".join(texts)
 
 
 def caption_pairs(name: str) -> str:
@@ -111,17 +105,17 @@ def hardware(runs: pandas.DataFrame) -> pandas.Series:
 def scores(name: str, label: str, measure: str = "test") -> pandas.Series:
     """Averages of a label by seed; dev has one task. Raises DataError for a label without rows."""
     rows = rows_of(name)
-    found = rows[(rows.label == label) & (rows.measure == measure)]
+    averages = rows[(rows.label == label) & (rows.measure == measure)]
     if measure != "dev":
-        found = found[found.task == "average"]
-    if found.empty:
+        averages = averages[averages.task == "average"]
+    if averages.empty:
         raise DataError(
             f"no recorded {measure} of {label!r} in {name}; {suggest(label, rows.label)}"
         )
-    return found.set_index("seed").value
+    return averages.set_index("seed").value
 
 
 @cache
 def rows_of(name: str) -> pandas.DataFrame:
     """Rows of a store, read once."""
-    return read_rows(store(name))
+    return comparable_scores(store(name))

@@ -14,7 +14,6 @@ import sys
 from pathlib import Path
 
 import claim_tables
-import jinja2
 import pandas
 import result_tables
 import result_values
@@ -26,7 +25,7 @@ from cselab.experiments.store import Store
 from cselab.study.claims import MARGIN
 from cselab.study.papers import SEED_SPREAD
 from cselab.study.recorded import store
-from cselab.study.texts import markdown
+from cselab.study.texts import markdown, templates
 
 TEMPLATES = Path(__file__).resolve().parent
 PAGES = {path.name: REFERENCE / path.stem for path in sorted(TEMPLATES.glob("*.md.j2"))}
@@ -59,33 +58,30 @@ def rendered(template: str) -> tuple[str, dict[str, pandas.DataFrame]]:
         tables[name] = result_tables.KINDS[kind](*arguments)
         return f"{markdown(tables[name], markup=True)}\n\n[CSV](tables/{name}.csv)"
 
-    environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(TEMPLATES),
-        undefined=jinja2.StrictUndefined,
-        keep_trailing_newline=True,
-        trim_blocks=True,
-        autoescape=False,  # Markdown
-    )
-    page = environment.get_template(template).render(
-        table=table,
-        gain=result_values.gain,
-        mean=result_values.mean,
-        setting=result_values.setting,
-        repeated=result_values.repeated,
-        caption_pairs=result_values.caption_pairs,
-        curve=second_backbone.curve_scores,
-        climb=second_backbone.climb()["STS-B dev"],
-        margin=MARGIN,
-        spread=SEED_SPREAD,
-        seeds_needed=seeds_needed,
-        power=claim_tables.power,
-        agreement=claim_tables.agreement,
-        starred=claim_tables.starred,
-        claims=len(claim_tables.read_claims(claim_tables.CLAIMS)),
-        small_gaps=claim_tables.small_gaps(),
-        claimed_grids=claim_tables.GRIDS,
-        pilot=result_tables.PILOT,
-        library=Store(store("synthetic-papers")).runs().source[0][:7],
+    page = (
+        templates(TEMPLATES)
+        .get_template(template)
+        .render(
+            table=table,
+            gain=result_values.gain,
+            mean=result_values.mean,
+            setting=result_values.setting,
+            repeated=result_values.repeated,
+            caption_pairs=result_values.caption_pairs,
+            curve=second_backbone.curve_scores,
+            climb=second_backbone.climb()["STS-B dev"],
+            margin=MARGIN,
+            spread=SEED_SPREAD,
+            seeds_needed=seeds_needed,
+            power=claim_tables.power,
+            agreement=claim_tables.agreement,
+            starred=claim_tables.starred,
+            claims=len(claim_tables.read_claims(claim_tables.CLAIMS)),
+            small_gaps=claim_tables.small_gaps(),
+            claimed_grids=claim_tables.GRIDS,
+            pilot=result_tables.PILOT,
+            library=Store(store("synthetic-papers")).runs().source[0][:7],
+        )
     )
     return page, tables
 

@@ -13,40 +13,24 @@ from cselab.workbook import plots
 
 PAPERS = {"learning_rate": 3e-05, "temperature": 0.05, "dropout": 0.1, "head": "none"}
 WIKIPEDIA, CAPTIONS = "wiki1m-piece,wikipedia-2014", "multi30k-captions"
-SETTINGS = (
-    "backbone",
-    "method",
-    "pooling",
-    "corpus",
-    "learning_rate",
-    "temperature",
-    "dropout",
-    "head",
-    "steps",
-    "seed",
-)
+SETTINGS = ["backbone", "method", "pooling", "corpus", *PAPERS, "steps", "seed"]
+HEAD = {"head": "mlp_train_only"}
+FASTER = {"learning_rate": 1e-4, "dropout": 0.3}
 SHOWN = {
     "tiny-bert, the papers' settings": {**PAPERS, "backbone": "tiny-bert", "corpus": WIKIPEDIA},
     "plain-bert, the papers' settings": {**PAPERS, "corpus": WIKIPEDIA, "steps": 500},
-    "with their head": {**PAPERS, "corpus": WIKIPEDIA, "head": "mlp_train_only"},
-    "τ 0.01, rate 1e-4": {
-        "corpus": WIKIPEDIA,
-        "learning_rate": 1e-4,
-        "temperature": 0.01,
-        "dropout": 0.1,
-    },
+    "with their head": {**PAPERS, **HEAD, "corpus": WIKIPEDIA},
+    "τ 0.01, rate 1e-4": {**FASTER, "temperature": 0.01, "dropout": 0.1, "corpus": WIKIPEDIA},
     "their head, dropout 0.3, rate 1e-4": {
-        "corpus": WIKIPEDIA,
-        "learning_rate": 1e-4,
+        **FASTER,
+        **HEAD,
         "temperature": 0.05,
-        "dropout": 0.3,
-        "head": "mlp_train_only",
+        "corpus": WIKIPEDIA,
     },
     "captions, dropout 0.3, τ 0.01, rate 1e-4": {
-        "corpus": CAPTIONS,
-        "learning_rate": 1e-4,
+        **FASTER,
         "temperature": 0.01,
-        "dropout": 0.3,
+        "corpus": CAPTIONS,
         "steps": 200,
     },
     "plain-bert, supervised": {"method": "simcse_supervised"},

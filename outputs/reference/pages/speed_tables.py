@@ -32,13 +32,13 @@ def speeds() -> pandas.DataFrame:
     """How much faster than its peer each piece of work is (`make bench`)."""
     figures, rows = benchmarks(), {}
     for name, (work, peer) in SPEEDS.items():
-        found = figures[name]
-        note = f" (by FLOPs {found['by_flops']:.2f})" if "by_flops" in found else ""
+        ratios = figures[name]
+        note = f" (by FLOPs {ratios['by_flops']:.2f})" if "by_flops" in ratios else ""
         rows[name] = {
             "ours": work + note,
             "against": peer,
-            "×": f"{found['median']:.2f}",
-            "least … most": f"{found['least']:.2f} … {found['most']:.2f}",
+            "×": f"{ratios['median']:.2f}",
+            "least … most": f"{ratios['least']:.2f} … {ratios['most']:.2f}",
         }
     return pandas.DataFrame(rows).T.set_index("ours")
 
@@ -51,18 +51,18 @@ PROFILES = {
 
 
 def profile() -> pandas.DataFrame:
-    """Where the time of a step and of encoding goes, and what products at the machine's peak would
+    """Shares of the time of a step and of encoding, and what products at the machine's peak would
     bring (benchmarks i and d)."""
     figures = benchmarks()
     columns = {}
     for column, (name, comparison) in PROFILES.items():
-        found, times = figures[name], figures[comparison]["median"]
-        products, of_peak = found["products_percent"] / 100, found["percent_of_peak"] / 100
+        shares, times = figures[name], figures[comparison]["median"]
+        products, of_peak = shares["products_percent"] / 100, shares["percent_of_peak"] / 100
         columns[column] = {
-            "time in matrix products": f"{found['products_percent']} %",
-            "GFLOP/s": f"{found['gflops_per_s']}",
-            "GFLOP/s of the fastest square product": f"{found['peak_gflops_per_s']}",
-            "share of that": f"{found['percent_of_peak']} %",
+            "time in matrix products": f"{shares['products_percent']} %",
+            "GFLOP/s": f"{shares['gflops_per_s']}",
+            "GFLOP/s of the fastest square product": f"{shares['peak_gflops_per_s']}",
+            "share of that": f"{shares['percent_of_peak']} %",
             "× against the peer": f"{times:.2f}",
             "× if products ran at that peak, the rest as it is": (
                 f"{times / (1 - products + of_peak):.2f}"
@@ -92,10 +92,10 @@ def growth() -> pandas.DataFrame:
 
 def times() -> pandas.DataFrame:
     """How long each notebook runs in each profile (`times.py`)."""
-    found = json.loads((REFERENCE / "times.json").read_text())["notebooks"]
+    notebooks = json.loads((REFERENCE / "times.json").read_text())["notebooks"]
     rows = {
         stem: {profile: part["time"] for profile, part in profiles.items()}
-        for stem, profiles in found.items()
+        for stem, profiles in notebooks.items()
     }
     return pandas.DataFrame(rows).T
 
@@ -124,10 +124,10 @@ def translators() -> pandas.DataFrame:
 
 def sweep() -> dict[int, tuple[dict, dict]]:
     """By workers: the times of the shortest sweep, and its efficiency (`benchmarks/sweep.py`)."""
-    found = json.loads((REFERENCE / "sweep.json").read_text())
+    record = json.loads((REFERENCE / "sweep.json").read_text())
     return {
-        int(n): (min(found["seconds"][n], key=lambda one: one["runs"]), parts)
-        for n, parts in found["efficiency"].items()
+        int(n): (min(record["seconds"][n], key=lambda one: one["runs"]), parts)
+        for n, parts in record["efficiency"].items()
     }
 
 
@@ -154,7 +154,7 @@ ABILITIES = {
     "reached with the keyboard": ("every head, token and control", "no", "no"),
     "lines between tokens; neurons; encoder-decoders; decoders": ("no", "yes", "decoders"),
 }
-"""What the tools for attention can do, in the order of viewers.json: looked at, not measured."""
+"""Abilities of the tools for attention, in the order of viewers.json: looked at, not measured."""
 
 
 def viewers() -> pandas.DataFrame:

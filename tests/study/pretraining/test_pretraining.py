@@ -1,4 +1,4 @@
-"""Pretraining small backbones: tokenizers that know their words, runs that can be interrupted."""
+"""Pretraining of small backbones: what is learned from what, and runs that can be interrupted."""
 
 import errno
 import gzip
@@ -31,7 +31,8 @@ from cselab.methods.baselines.sif import sif_weights
 from cselab.models import SentenceEncoder, load_backbone, load_tokenizer
 from cselab.models.backbone import longest_input
 from cselab.seals import seal
-from cselab.study.pretraining.architectures import BackboneConfig, EncoderConfig
+from cselab.study.pretraining import recipe
+from cselab.study.pretraining.architectures import BackboneConfig
 from cselab.study.pretraining.backbones import BERT_OBJECTIVES, BackboneTrainer, pretrain
 from cselab.study.pretraining.card import card_text
 from cselab.study.pretraining.objectives import bag_of_words_loss, random_tokens
@@ -39,19 +40,17 @@ from cselab.study.pretraining.tokenizer import train_byte_tokenizer, train_token
 from cselab.study.pretraining.trainer import _arguments
 
 TEXT = list(sentences(900, 21))
-SIZES = {
-    "steps": 8,
-    "batch_size": 32,
-    "layers": 2,
-    "width": 32,
-    "heads": 2,
-    "inner": 64,
-    "vocab_size": 400,
-    "max_length": 24,
-    "held_out": 64,
-    "evaluations": 4,
-}
-SMALL = EncoderConfig(**SIZES, pair_every=4)
+SIZES = {"layers": 2, "width": 32, "heads": 2, "inner": 64}
+SMALL = BackboneConfig(
+    **SIZES,
+    steps=8,
+    batch_size=32,
+    vocab_size=400,
+    max_length=24,
+    held_out=64,
+    evaluations=4,
+    pair_every=4,
+)
 
 
 @pytest.fixture(scope="module")
@@ -64,9 +63,6 @@ def rows(tokenizer):
     return Rows.tokenize(TEXT, tokenizer, max_length=24)
 
 
-# ----------------------------------------------------------------------------- the tokenizer
-
-
 def test_the_tokenizer_knows_its_text_after_saving(tokenizer, tmp_path):
     """Prevents transformers 5's silent tokenizer that maps every word to [UNK]."""
     tokenizer.save_pretrained(tmp_path)
@@ -77,6 +73,7 @@ def test_the_tokenizer_knows_its_text_after_saving(tokenizer, tmp_path):
     assert loaded.decode(ids[0], skip_special_tokens=True) == TEXT[0].lower()
     assert len(loaded) == 400
     assert (loaded.cls_token_id, loaded.sep_token_id) == (ids[0][0], ids[0][-1])
+    assert "[UNK]" not in loaded.tokenize("gtdb tgdb")  # a letter can start and continue a word
 
 
 @pytest.mark.parametrize("train", [train_tokenizer, train_byte_tokenizer])
@@ -85,12 +82,6 @@ def test_the_same_text_gives_the_same_tokenizer(train):
     from run to run."""
     one, two = (train(TEXT, vocab_size=400, max_length=64) for _ in range(2))
     assert one.backend_tokenizer.to_str() == two.backend_tokenizer.to_str()
-
-
-def test_a_letter_can_start_and_continue_a_word(tokenizer):
-    """Prevents [UNK] for a new word of known letters."""
-    assert tokenizer.tokenize("zyx")
-    assert "[UNK]" not in tokenizer.tokenize("gtdb tgdb")
 
 
 def test_the_byte_level_tokenizer_is_robertas(tmp_path):
@@ -109,9 +100,6 @@ def test_the_byte_level_tokenizer_is_robertas(tmp_path):
     assert loaded("a <mask> man")["input_ids"] == [0, *first, loaded.mask_token_id, *second, 2]
     assert loaded("a", " man")["input_ids"] == [0, *first, 2, 2, *second, 2]
     assert set(loaded("a")) == {"input_ids", "attention_mask"}  # RoBERTa has one token type
-
-
-# -------------------------------------------------------------------------------- the objectives
 
 
 def test_masks_take_the_share_asked_for_and_no_special_token(rows, tokenizer):
@@ -152,21 +140,15 @@ def test_berts_own_objectives_ask_nothing_of_cls_but_the_next_sentence(
     without dropout in its first steps, on which SimCSE would have nothing to learn."""
     config = replace(SMALL, **changes)
     trainer = BackboneTrainer("bert", config, tokenizer, rows, tmp_path, rows)
-    states, trained = [], {}
-    trainer.model.bert.register_forward_hook(
-        lambda _, __, out: states.append(out.last_hidden_state)
-    )
-    for name, batch in {"pairs": trainer.pairs(0), "single": trainer.batch(range(32))}.items():
-        losses = trainer.losses(batch)
-        on_states = torch.autograd.grad(sum(losses.values()), states[-1])[0]
-        trained[name] = bool(on_states[:, 0].abs().sum() > 0), set(losses)
-        dropout = {m.p for m in trainer.model.modules() if isinstance(m, torch.nn.Dropout)}
-        assert dropout == ({0.0} if with_bag else {config.dropout})
+    batches = {"pairs": trainer.pairs(0), "single": trainer.batch(range(32))}
+    trained = {name: trained_by(trainer, batch) for name, batch in batches.items()}
     bag = {"bag of words"} if with_bag else set()
     assert trained == {
         "pairs": (True, {"masked LM of pairs", "next sentence"}),
         "single": (with_bag, {"masked LM"} | bag),
     }
+    dropout = {m.p for m in trainer.model.modules() if isinstance(m, torch.nn.Dropout)}
+    assert dropout == ({0.0} if with_bag else {config.dropout})
 
 
 @pytest.mark.parametrize(("changes", "with_bag"), [({}, True), (BERT_OBJECTIVES, False)])
@@ -178,48 +160,50 @@ def test_robertas_first_token_and_pooler_are_trained_on_words_or_not_at_all(
     tokenizer = train_byte_tokenizer(TEXT, vocab_size=400, max_length=64)
     rows = Rows.tokenize(TEXT, tokenizer, max_length=24)
     trainer = BackboneTrainer("roberta", replace(SMALL, **changes), tokenizer, rows, tmp_path)
-    roberta = trainer.model.roberta
+    roberta, masks = trainer.model.roberta, []
     assert (roberta.pooler is not None) is with_bag
-    states, masks = [], []
-    roberta.register_forward_hook(lambda _, __, out: states.append(out.last_hidden_state))
     roberta.register_forward_pre_hook(lambda _, inputs: masks.append(inputs[0] == 4))
     for _ in range(2):
-        losses = trainer.losses(trainer.batch(range(32)))
-    assert set(losses) == {"masked LM", *["bag of words"] * with_bag}
+        learned = trained_by(trainer, trainer.batch(range(32)))
+        assert learned == (with_bag, {"masked LM", *["bag of words"] * with_bag})
     assert not torch.equal(*masks)
-    total = sum(losses.values())
-    on_states = torch.autograd.grad(total, states[-1], retain_graph=True)[0]
-    assert bool(on_states[:, 0].abs().sum() > 0) is with_bag
     if with_bag:
-        total.backward()
         assert roberta.pooler.dense.weight.grad.abs().sum() > 0
+
+
+def trained_by(trainer, batch):
+    """Whether a batch trains the first token's last state, and the names of its losses."""
+    states = []
+
+    def keep(_, __, output):
+        output.last_hidden_state.retain_grad()
+        states.append(output.last_hidden_state)
+
+    hook = trainer.model.base_model.register_forward_hook(keep)
+    losses = trainer.losses(batch)
+    sum(losses.values()).backward()
+    hook.remove()
+    return bool(states[0].grad[:, 0].abs().sum() > 0), set(losses)
 
 
 def test_the_card_names_the_objectives_that_were_used():
     """Prevents a plain backbone whose card says that [CLS] learned the words of its sentence."""
     curve = [{"step": 8, "held_out": 5.0}]
     report = {"sentences": 9, "tokens_seen": 9, "hours": 1, "hardware": "", "curve": curve}
-    texts = [
-        card_text("x", "bert", {**report, "measured": {}, "config": vars(config)}, (), ())
-        for config in (SMALL, replace(SMALL, **BERT_OBJECTIVES))
-    ]
-    assert ["words from [CLS]" in text for text in texts] == [True, False]
-    assert ["Only the next sentence trains [CLS]" in text for text in texts] == [False, True]
-    assert "(15% of the words of single sentences, 15% of pairs)" in texts[1]
-    assert "dropout of 0.1 in every step" in texts[1]
-    assert texts[0].count("| 8 | 5.00 |") == 1  # the last row of the curve, once
-    roberta = [
-        card_text("x", "roberta", {**report, "measured": {}, "config": vars(config)}, (), ("y",))
-        for config in (SMALL, replace(SMALL, **BERT_OBJECTIVES))
-    ]
-    assert ["words from `<s>`" in text for text in roberta] == [True, False]
-    assert "Nothing trains `<s>`, and there is no pooler." in roberta[1]
-    for text in roberta:
-        assert "cased byte-level BPE vocabulary of 400" in text
-        assert "Next-sentence pairs" not in text
-
-
-# ------------------------------------------------------------------------------------------ the run
+    configs = [vars(config) for config in (SMALL, replace(SMALL, **BERT_OBJECTIVES))]
+    bert, plain, roberta, plain_roberta = (
+        card_text("x", kind, {**report, "measured": {}, "config": config}, (), ("y",))
+        for kind in ("bert", "roberta")
+        for config in configs
+    )
+    assert "words from [CLS]" in bert
+    assert bert.count("| 8 | 5.00 |") == 1  # the last row of the curve, once
+    assert "15% of the words of single sentences" in plain
+    assert "dropout of 0.1 in every step. Only the next sentence trains [CLS]." in plain
+    assert "words from `<s>`" in roberta
+    assert "Nothing trains `<s>`, and there is no pooler." in plain_roberta
+    assert "cased byte-level BPE vocabulary of 400" in roberta
+    assert "Next-sentence pairs" not in roberta
 
 
 def test_a_run_learns_and_its_folder_loads_like_any_bert(tmp_path):
@@ -232,16 +216,9 @@ def test_a_run_learns_and_its_folder_loads_like_any_bert(tmp_path):
     assert {"masked LM", "bag of words", "next sentence"} <= report["curve"][-1].keys()
     assert 0 < report["tokens_seen"] < 150 * 32 * 24 * 2
     model = load_backbone(tmp_path / "bb", pooler="required")
-    ids = AutoTokenizer.from_pretrained(tmp_path / "bb")(
-        TEXT[:2], padding=True, return_tensors="pt"
-    )
+    ids = load_tokenizer(tmp_path / "bb")(TEXT[:2], padding=True, return_tensors="pt")
     assert model(**ids).pooler_output.shape == (2, 32)
-    assert sorted(p.suffix for p in (tmp_path / "bb").iterdir()) == [
-        ".json",
-        ".json",
-        ".json",
-        ".safetensors",
-    ]
+    assert {path.suffix for path in (tmp_path / "bb").iterdir()} == {".json", ".safetensors"}
 
 
 KILLED = """
@@ -262,8 +239,7 @@ train_small(sys.argv[1], sys.argv[2])
 
 def train_small(kind, folder):
     """Train for eight steps, with a checkpoint after every second one."""
-    config = BackboneConfig(**SIZES) if kind == "llama" else SMALL
-    return pretrain(kind, config, TEXT, folder, ordered=TEXT if kind == "bert" else None)
+    return pretrain(kind, SMALL, TEXT, folder, ordered=TEXT if kind == "bert" else None)
 
 
 @pytest.mark.parametrize(
@@ -315,6 +291,7 @@ def test_a_folder_that_cannot_be_written_keeps_the_checkpoint_and_its_time(tmp_p
     assert not (tmp_path / "bb.checkpoints").exists()
 
 
+@pytest.mark.slow  # as the BERT above, of which more are trained
 def test_a_roberta_learns_and_its_folder_loads_like_any(tmp_path):
     """Prevents a run that learns nothing, positions that the tokenizer's length exceeds, and a
     head that is not saved."""
@@ -322,10 +299,7 @@ def test_a_roberta_learns_and_its_folder_loads_like_any(tmp_path):
     report = pretrain("roberta", config, TEXT, tmp_path / "bb")
     losses = [row["held_out"] for row in report["curve"]]
     assert losses[-1] < losses[0] - 0.2
-    model, tokenizer = (
-        load_backbone(tmp_path / "bb", pooler="required"),
-        load_tokenizer(tmp_path / "bb"),
-    )
+    model, tokenizer = load_backbone(tmp_path / "bb"), load_tokenizer(tmp_path / "bb")
     assert longest_input(model) == config.max_positions
     vectors = SentenceEncoder(model, tokenizer).encode([TEXT[0], "A dog. " * 300])
     assert vectors.isfinite().all()
@@ -340,15 +314,13 @@ def test_a_roberta_learns_and_its_folder_loads_like_any(tmp_path):
 def test_a_decoder_learns_and_loads(tmp_path):
     """Prevents a decoder that sees the token it is to predict: its loss would fall far below what
     these sentences allow."""
-    config = BackboneConfig(**{**SIZES, "steps": 80, "evaluations": 20})
+    config = replace(SMALL, steps=80, evaluations=20)
     report = pretrain("llama", config, TEXT, tmp_path / "decoder")
     losses = [row["held_out"] for row in report["curve"]]
     assert losses[-1] < losses[0] - 0.5
     assert losses[-1] > 1.5
     model = AutoModelForCausalLM.from_pretrained(tmp_path / "decoder", dtype=torch.float32)
-    ids = AutoTokenizer.from_pretrained(tmp_path / "decoder")(TEXT[0], return_tensors="pt")[
-        "input_ids"
-    ]
+    ids = load_tokenizer(tmp_path / "decoder")(TEXT[0], return_tensors="pt")["input_ids"]
     changed = ids.clone()
     changed[0, -1] = 7
     with torch.no_grad():
@@ -364,16 +336,13 @@ def test_checkpoints_of_other_settings_or_text_are_refused(changes, tmp_path, ro
         pretrain("bert", replace(SMALL, **changes), text, tmp_path / "bb")
 
 
-@pytest.mark.parametrize("heads", [5, 0])
-def test_heads_that_do_not_divide_the_width_are_refused(heads):
-    """Prevents transformers' traceback after the tokenizer is trained."""
-    with pytest.raises(SettingsError, match=f"^heads={heads} does not divide width=192; expected"):
-        BackboneConfig(heads=heads)
-
-
-def test_too_little_text_is_refused(tmp_path):
-    """Prevents a held-out set that is the whole text."""
-    with pytest.raises(DataError, match="got 90 sentences; it needs at least 96"):
+def test_what_cannot_be_trained_is_refused(tmp_path):
+    """Prevents transformers' traceback after the tokenizer is trained, and a held-out set that is
+    the whole text."""
+    for heads in (5, 0):
+        with pytest.raises(SettingsError, match=f"^heads={heads} does not divide width=192"):
+            BackboneConfig(heads=heads)
+    with pytest.raises(DataError, match="90 sentences are too few"):
         pretrain("bert", SMALL, TEXT[:90], tmp_path / "bb")
 
 
@@ -385,45 +354,25 @@ def test_the_gpu_that_is_asked_for_is_used(tmp_path, monkeypatch):
     AcceleratorState._reset_state(reset_partial_state=True)
 
 
-# --------------------------------------------------------------------------------------- the recipe
-
-
-def test_only_text_that_may_be_shared(tmp_path):
-    """Prevents a backbone whose weights may not be given away, and one whose pooler learned
-    nothing."""
-    from cselab.study.pretraining.recipe import make_backbone
-
-    with pytest.raises(
-        SettingsError, match="'imdb-reviews' is not known to allow derived works to be shared"
-    ):
-        make_backbone("bert", tmp_path / "bb", tmp_path, ("imdb-reviews",))
+def test_a_backbone_that_cannot_be_shared_saved_or_measured_is_not_trained(
+    tmp_path, short_corpora, monkeypatch
+):
+    """Prevents hours of training for weights that may not be given away, a folder that is then
+    refused, or a card that cannot be measured."""
+    monkeypatch.setattr(BackboneTrainer, "losses", lambda *_: pytest.fail("it trains"))
+    with pytest.raises(SettingsError, match="'imdb-reviews' is not known to allow derived works"):
+        recipe.make_backbone("bert", tmp_path / "bb", tmp_path, ("imdb-reviews",))
     with pytest.raises(SettingsError, match="needs a text in order; add one of wikipedia-core"):
-        make_backbone("bert", tmp_path / "bb", tmp_path, ("leipzig-10k",))
-    assert not (tmp_path / "bb").exists()
-
-
-def test_a_folder_that_holds_something_else_is_refused_before_the_training(tmp_path, monkeypatch):
-    """Prevents hours of training for a folder that is then refused."""
-    from cselab.study.pretraining.recipe import make_backbone
-
-    folder = tmp_path / "bb"
-    folder.mkdir()
-    (folder / "notes.txt").write_text("mine")
-    monkeypatch.setattr(BackboneTrainer, "losses", lambda *_: pytest.fail("it trains"))
-    with pytest.raises(ModelError, match="exists and is no saved encoder"):
-        pretrain("bert", SMALL, TEXT, folder)
-    with pytest.raises(ModelError, match="exists and is no saved encoder"):
-        make_backbone("bert", folder, tmp_path)  # before it reads the text, which is not there
-
-
-def test_sts_that_is_missing_is_found_before_the_training(tmp_path, short_corpora, monkeypatch):
-    """Prevents a backbone that is trained for hours and then has no card."""
-    from cselab.study.pretraining.recipe import make_backbone
-
+        recipe.make_backbone("bert", tmp_path / "bb", tmp_path, ("leipzig-10k",))
     (short_corpora / "sts").unlink()
-    monkeypatch.setattr(BackboneTrainer, "losses", lambda *_: pytest.fail("it trains"))
     with pytest.raises(DataError, match="sts"):
-        make_backbone("roberta", tmp_path / "bb", short_corpora, ("leipzig-10k",), steps=1)
+        recipe.make_backbone("roberta", tmp_path / "bb", short_corpora, ("leipzig-10k",), steps=1)
+    assert not (tmp_path / "bb").exists()
+    (tmp_path / "notes.txt").write_text("mine")
+    with pytest.raises(ModelError, match="exists and is no saved encoder"):
+        pretrain("bert", SMALL, TEXT, tmp_path)
+    with pytest.raises(ModelError, match="exists and is no saved encoder"):
+        recipe.make_backbone("bert", tmp_path, tmp_path)  # before it reads the text
 
 
 @pytest.fixture
@@ -446,15 +395,12 @@ def short_corpora(data_dir, tmp_path) -> Path:
 def test_a_card_is_measured_again_to_the_last_digit(kind, tmp_path, short_corpora, monkeypatch):
     """Prevents a card whose numbers are of another text, other masks or weights that were not yet
     rounded to float16."""
-    from cselab.study.pretraining import recipe
-
     monkeypatch.setattr(recipe, "SYNTHETIC_SENTENCES", 2000)
-    small = {"steps": 4, "layers": 2, "width": 32, "heads": 2, "inner": 64, "vocab_size": 2000}
+    small = {**SIZES, "steps": 4, "vocab_size": 2000}
     names = ("leipzig-10k", "wikipedia-core")
     card = recipe.make_backbone(kind, tmp_path / "bb", short_corpora, names, **small)
     assert recipe.measure(tmp_path / "bb", short_corpora) == card["measured"]
     text = (tmp_path / "bb" / "README.md").read_text()
     assert "leipzig-10k, wikipedia-core (" in text
-    assert all(
-        str(value) in text for value in card["measured"].values() if not isinstance(value, dict)
-    )
+    measured = card["measured"].values()
+    assert all(str(value) in text for value in measured if not isinstance(value, dict))

@@ -47,8 +47,8 @@ def pages(browser, encoders, small_backbone, tmp_path_factory):
 
 @pytest.mark.parametrize("name", KINDS)
 def test_nothing_is_clipped_overlaps_or_is_illegible(visit, pages, name):
-    """Prevents what the first edition's widgets were in a browser: 700 pixels wide whatever the
-    window, notes over titles, legends over curves, unreadable labels, white in the dark theme."""
+    """Prevents a widget of 700 pixels whatever the window, notes over titles, legends over curves,
+    unreadable labels, white in the dark theme."""
     page, root, said = visit(pages[name])
     paper = "root => getComputedStyle(root).backgroundColor.match(/\\d+/g).map(Number)"
     for width in WIDTHS:

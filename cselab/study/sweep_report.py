@@ -1,16 +1,15 @@
-"""The report of a store: its tables and figures as HTML, Markdown and CSV."""
+"""The report of a sweep: the tables and figures of its store as HTML, Markdown and CSV."""
 
 import html
 import json
 from collections.abc import Sequence
 from pathlib import Path
 
-import jinja2
 import pandas
 import plotly.graph_objects as go
 
 from cselab.study.tables import Tables, read_tables
-from cselab.study.texts import markdown, plain
+from cselab.study.texts import markdown, plain, templates
 from cselab.workbook.headless.page import place_figure, write_html
 from cselab.workbook.plots.figures import difference_chart, energy_chart, name_rows, score_heatmap
 from cselab.workbook.plots.theme import PALETTE, use_theme
@@ -28,13 +27,6 @@ EXPLAINED = (
     "interval; p of the paired t test, and after Holm's correction for all rows. Checkpoints were "
     "picked on dev; nothing was chosen on a test."
 )
-TEMPLATES = jinja2.Environment(
-    loader=jinja2.FileSystemLoader(Path(__file__).parent),
-    undefined=jinja2.StrictUndefined,
-    autoescape=jinja2.select_autoescape(["html.j2"]),
-    keep_trailing_newline=True,
-    trim_blocks=True,
-)
 
 
 def write_report(
@@ -48,14 +40,10 @@ def write_report(
     """Write `index.html`, `report.md` and `tables/*.csv` of a store, in place of an earlier report.
 
     Args:
-        folder: Folder of the report.
-        store, against, only, claims: As in `read_tables`.
+        store, against, only, claims: As in `read_tables`, whose errors it raises.
 
     Returns:
         Path of the page.
-
-    Raises:
-        DataError: As `read_tables`.
     """
     use_theme()
     tables = read_tables(store, against=against, only=only, claims=claims)
@@ -70,10 +58,11 @@ def write_report(
         "tables": tables,
         "explained": EXPLAINED.format(against=tables.against),
     }
-    text = TEMPLATES.get_template("report.md.j2").render(**values, markdown=markdown, plain=plain)
+    forms = templates(Path(__file__).parent)
+    text = forms.get_template("sweep_report.md.j2").render(**values, markdown=markdown, plain=plain)
     (folder / "report.md").write_text(text, encoding="utf-8")
     figures = {title: json.loads(figure.to_json()) for title, figure in _figures(tables).items()}
-    page = TEMPLATES.get_template("report.html.j2")
+    page = forms.get_template("sweep_report.html.j2")
     with pandas.option_context("display.max_colwidth", None):
         body = page.render(**values, figures=figures, place_figure=place_figure)
     target = folder / "index.html"

@@ -1,4 +1,4 @@
-"""The rows of a store for tables and figures: one run a label and seed."""
+"""Scores of a store that may stand in one table: one run a label and seed, of the same tests."""
 
 import json
 import re
@@ -16,11 +16,8 @@ TEXT = ("corpus", "sentences", "nli", "triplets")
 """Settings that say what is trained on; rows of one table may differ in them."""
 
 
-def read_rows(
-    store: Path,
-    *,
-    against: str | None = None,
-    only: Sequence[str] = ("*",),
+def comparable_scores(
+    store: Path, *, against: str | None = None, only: Sequence[str] = ("*",)
 ) -> pandas.DataFrame:
     """Read the scores of one run a label and seed: the newest, where a label was run again with
     other settings or with another version.
@@ -39,60 +36,44 @@ def read_rows(
 
     Examples:
         >>> from cselab.study import recorded
-        >>> from cselab.study.rows import read_rows
-        >>> rows = read_rows(recorded.store("real-papers"), against="SimCSE", only=["JTCSE"])
-        >>> list(rows.label.unique()), rows.seed.nunique()
-        (['SimCSE', 'JTCSE'], 7)
+        >>> from cselab.study.comparable import comparable_scores
+        >>> store = recorded.store("real-papers")
+        >>> list(comparable_scores(store, against="SimCSE", only=["JTCSE"]).label.unique())
+        ['SimCSE', 'JTCSE']
     """
     if not store.is_file():
         raise DataError(f"no store {store}; `cselab sweep` makes one")
     scores, runs = Store(store).scores(), Store(store).runs()
     if scores.empty:
-        raise DataError(
-            f"store {store} has no finished run ({len(runs)} failed); "
-            "`cselab sweep` goes on with it"
-        )
+        failed = f"no finished run ({len(runs)} failed)"
+        raise DataError(f"store {store} has {failed}; `cselab sweep` goes on with it")
     against = against or scores.label.iloc[0]
-    scores = _chosen(scores, against, only, store)
+    labels = set(scores.label)
+    chosen = {against: {against} & labels}
+    for pattern in only:
+        chosen[pattern] = {x for x in labels if x == pattern or fnmatchcase(x, pattern)}
+    if missing := next((pattern for pattern, some in chosen.items() if not some), None):
+        raise DataError(f"no runs of {missing!r} in {store}; {suggest(missing, labels)}")
+    scores = scores[scores.label.isin(set().union(*chosen.values()))]
     rows = scores[scores.key == scores.groupby(["label", "seed"], sort=False).key.transform("last")]
     _check_same_data(rows, runs.set_index("key"), store)
-    order = sorted(set(rows.label), key=lambda label: (label != against, by_number(label)))
+    order = sorted(set(rows.label), key=lambda label: (label != against, _by_number(label)))
     return rows.sort_values("label", key=lambda some: some.map(order.index), kind="stable")
 
 
 def read_object(text: str) -> dict[str, Any] | None:
     """A JSON object of a store, or None for a damaged one."""
     try:
-        found = json.loads(text)
+        value = json.loads(text)
     except ValueError:
         return None
-    return found if isinstance(found, dict) else None
+    return value if isinstance(value, dict) else None
 
 
-def by_number(label: str) -> list[str | float]:
-    """Sort key that compares words as words and numbers as numbers.
-
-    Examples:
-        >>> from cselab.study.rows import by_number
-        >>> sorted(["M = 128", "M = 32"], key=by_number)
-        ['M = 32', 'M = 128']
-    """
+def _by_number(label: str) -> list[str | float]:
+    """Sort key that compares words as words and numbers as numbers: "M = 32" before "M = 128"."""
     parts = re.split(r"(\d+(?:\.\d+)?)", label.casefold())
     return [float(part) if i % 2 else part for i, part in enumerate(parts)]
-
-
-def _chosen(
-    scores: pandas.DataFrame, against: str, only: Sequence[str], store: Path
-) -> pandas.DataFrame:
-    """The rows of the baseline and of the chosen labels."""
-    labels = set(scores.label)
-    if against not in labels:
-        raise DataError(f"no runs of {against!r} to compare with; {suggest(against, labels)}")
-    matches = {pattern: {x for x in labels if fnmatchcase(x, pattern)} for pattern in only}
-    if missing := next((pattern for pattern, some in matches.items() if not some), None):
-        raise DataError(f"no runs of {missing!r} in {store}; {suggest(missing, labels)}")
-    chosen = set().union(*matches.values())
-    return scores[scores.label.isin({against, *chosen})]
 
 
 def _check_same_data(scores: pandas.DataFrame, runs: pandas.DataFrame, store: Path) -> None:
@@ -111,6 +92,6 @@ def _check_same_data(scores: pandas.DataFrame, runs: pandas.DataFrame, store: Pa
 
 
 def _text_settings(settings: str) -> list:
-    """What a run's configuration says of its text; nothing of a damaged one."""
+    """Settings of a run's text; none of a damaged configuration."""
     data = (read_object(settings) or {}).get("data")
     return [data.get(name) for name in TEXT] if isinstance(data, dict) else []
