@@ -18,7 +18,7 @@ from cselab.methods.config import TrainedConfig
 from cselab.methods.training_free import Materials
 from cselab.models.encode import Encoder
 from cselab.models.prompts import fill_prompt
-from cselab.training.checks import check_trainable
+from cselab.training.preconditions import check_trainable
 from cselab.training.distributed import rank_and_world
 
 SENTENCES_TRIED = 4

@@ -138,9 +138,9 @@ def benchmark_tasks(name: str) -> list[str]:
         ['STS17/en-en', 'STS22.v2/en', 'STSBenchmarkMultilingualSTS/en']
     """
     if name == OFFLINE:
-        from cselab.evaluation.mteb_data import FEEDS
+        from cselab.evaluation.mteb_data import LOCAL_TASKS
 
-        return list(FEEDS)
+        return list(LOCAL_TASKS)
     if name in TABLES or name in GROUPS:
         tables = [TABLES[part] for part in GROUPS.get(name, (name,))]
         return list(dict.fromkeys(task for table in tables for task in table.tasks.values()))

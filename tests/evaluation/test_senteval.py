@@ -1,6 +1,7 @@
 """SentEval's protocol against the toolkit's procedure, one classifier after another."""
 
 import copy
+import dataclasses
 
 import numpy as np
 import pytest
@@ -114,17 +115,12 @@ def task(sizes, classes=2, width=5, offset=0.0, scale=1.0, seed=0):
 @pytest.mark.parametrize("protocol", SETTINGS)
 @pytest.mark.parametrize(
     ("sizes", "classes"),
-    [
-        ({"": 143}, 2),
-        ({"train": 171, "test": 90}, 6),
-        ({"train": 203, "dev": 61, "test": 90}, 2),
-    ],
+    [({"": 143}, 2), ({"train": 171, "test": 90}, 6), ({"train": 203, "dev": 61, "test": 90}, 2)],
 )
 def test_classifiers_side_by_side_are_the_toolkits_one_by_one(protocol, sizes, classes):
-    """Prevents a stop after failures in a row, rows in another order, a penalty of another fold,
-    folds that follow the seed in nested cross-validation, and moments of a classifier that has
-    stopped. Folds of these sizes differ by a row."""
-    quick = SETTINGS[protocol].__class__(**{**vars(SETTINGS[protocol]), "folds": 3})
+    """Prevents another stop, order, penalty or seed of folds, and a stopped classifier's moments;
+    folds of these sizes differ by a row."""
+    quick = dataclasses.replace(SETTINGS[protocol], folds=3)
     for seed in (1111, 7):
         x, y = task(sizes, classes, seed=seed)
         labels = {part: codes.astype(str) for part, codes in y.items()}
@@ -171,9 +167,8 @@ def test_the_protocol_on_real_text(data_dir):
         words = ("who", "where", "when", "how many", "what", "how", "city", "year")
         return np.array([[float(w in s.lower()) for w in words] for s in sentences])
 
-    found = evaluate_transfer(
-        question_words, ("TREC",), folder=data_dir, protocol="senteval-fast", seed=3
-    )
+    options = {"folder": data_dir, "protocol": "senteval-fast", "seed": 3}
+    found = evaluate_transfer(question_words, "TREC", **options)
     parts = sorted_rows(load_transfer("TREC", data_dir))
     x = {name: question_words(part.texts[0]).astype(np.float32) for name, part in parts.items()}
     codes = {label: i for i, label in enumerate(sorted(set(parts["train"].labels)))}
