@@ -1,5 +1,6 @@
 """mteb on encoders of ours: the same scores as its own wrapper, data, names and damaged files."""
 
+import copy
 import json
 from collections.abc import Iterator
 from types import SimpleNamespace
@@ -26,13 +27,13 @@ def tiny():
 
 @pytest.fixture
 def small(monkeypatch):
-    """A tenth of the synthetic data."""
+    """Little synthetic data."""
     for name in ("captions", "sentences", "triplets"):
         draw = getattr(mteb_data, name)
-        monkeypatch.setattr(mteb_data, name, lambda count, draw=draw: draw(count // 10))
+        monkeypatch.setattr(mteb_data, name, lambda count, draw=draw: draw(count // 15))
     read = mteb_data.load_sts
-    monkeypatch.setattr(mteb_data, "load_sts", lambda *a, **b: read(*a, **b).subsample(150))
-    monkeypatch.setattr(mteb_data, "EVENTS", 1000)
+    monkeypatch.setattr(mteb_data, "load_sts", lambda *a, **b: read(*a, **b).subsample(60))
+    monkeypatch.setattr(mteb_data, "EVENTS", 300)
 
 
 def fed(names, folder=None, languages=()):
@@ -57,12 +58,13 @@ def numbers(scores: dict, at: str = "") -> Iterator[tuple[str, float]]:
             yield f"{at}/{name}", value
 
 
-def check_equal(encoder, tasks, again, folder):
+def check_equal(encoder, tasks, folder):
     """All scores of mteb's wrapper of sentence-transformers, on the exported encoder, are ours."""
     import mteb
     from sentence_transformers import SentenceTransformer
 
     export(encoder, folder / "exported")
+    again = copy.deepcopy(tasks)
 
     class Rounded(SentenceTransformer):
         def encode(self, *texts, **options):
@@ -83,7 +85,7 @@ def check_equal(encoder, tasks, again, folder):
 def test_every_kind_of_task_scores_as_in_mtebs_own_wrapper(small, tiny, tmp_path):
     """Prevents texts looked up in another order, or replaced by another side's vector."""
     names = [name for name in mteb_data.LOCAL_TASKS if name.startswith("Synthetic")]
-    check_equal(tiny, fed(names), fed(names), tmp_path)
+    check_equal(tiny, fed(names), tmp_path)
 
 
 @pytest.mark.slow
@@ -92,10 +94,8 @@ def test_real_tasks_score_as_in_mtebs_own_wrapper(tiny, data_dir, tmp_path):
     """Prevents a difference that only real text has: empty texts, other scripts, long ones."""
     names = {"STS16", "TRECClassification", "Multi30kBitextMining", "SNLIReranking"}
     # not Arabic: its words are [UNK] here, so that cosines tie but for the order of a batch
-    ours, again = (
-        fed(names, data_dir) + fed({"STS17"}, data_dir, ["de", "fr", "it"]) for _ in range(2)
-    )
-    check_equal(tiny, ours, again, tmp_path)
+    tasks = fed(names, data_dir) + fed({"STS17"}, data_dir, ["de", "fr", "it"])
+    check_equal(tiny, tasks, tmp_path)
 
 
 @pytest.mark.slow
@@ -166,7 +166,7 @@ def test_any_encoder_is_evaluated(kind, small, tmp_path):
     (task,) = fed({"SyntheticPairClassification"})
     rows = task.dataset["test"][:]
     (result,) = run(encoder, [task], tmp_path)
-    u, v = (unit_rows(encoder.encode(rows[side]), 100) for side in ("sentence1", "sentence2"))
+    u, v = (unit_rows(encoder.encode(rows[side]), 66) for side in ("sentence1", "sentence2"))
     expected = average_precision_score(rows["labels"], (u * v).sum(1))
     assert result.scores["test"][0]["cosine_ap"] == pytest.approx(expected, abs=1e-3)
 
@@ -215,7 +215,6 @@ def test_the_revision_of_local_data_does_not_depend_on_the_chosen_languages(data
     ("names", "languages", "message"),
     [
         (["STS72"], (), "unknown mteb task 'STS72'; did you mean 'STS22'?"),
-        (["SyntheticST"], (), "did you mean 'SyntheticSTS'?"),
         (["STS17"], ["sw"], "no task of STS17 has the language 'sw'; they have ara, deu, eng"),
         (["Flickr30kI2TRetrieval"], (), "Flickr30kI2TRetrieval reads text, image"),
     ],

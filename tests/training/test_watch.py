@@ -11,7 +11,7 @@ from training_helpers import schedule
 
 from cselab.errors import DivergenceError
 from cselab.training import fit, watch
-from cselab.training.watch import Probe, Watch, forked_random_state, matmul_peak
+from cselab.training.watch import Probe, forked_random_state, matmul_peak
 
 
 def test_the_probe_draws_nothing_and_sees_the_same_twice(towers, corpus):
@@ -50,15 +50,6 @@ def test_flops_of_a_step_by_hand(towers, corpus):
     last = 4 * rows * length * (d * d + d) + 4 * rows * (d * d + d * inner)
     expected = 3 * ((config.num_hidden_layers - 1) * layer + last) / (rows / 2)
     assert probe.flops_per_sentence(method) == pytest.approx(expected, rel=1e-6)
-
-
-def test_speed_is_of_training_steps_alone():
-    """Prevents a speed that depends on how often the dev split is scored."""
-    watch = Watch("test", 10, batch_size=8, logs=None)
-    assert watch.sentences_per_second == 0
-    watch.seconds, watch.steps = 2.0, 5
-    assert watch.sentences_per_second == 20
-    watch.close()
 
 
 @pytest.mark.parametrize("diverges", [False, True])
