@@ -127,8 +127,8 @@ def run_mteb(
                 say(f"{task.metadata.name}: left out: {problem}")
                 continue
             # mteb itself does not compare the revision of the data
-            options = {"overwrite_strategy": "only-missing" if result else "always"}
-            options |= {"co2_tracker": False, "show_progress_bar": False}
+            options: dict[str, Any] = {"co2_tracker": False, "show_progress_bar": False}
+            options["overwrite_strategy"] = "only-missing" if result else "always"
             with _quiet():
                 done += mteb.evaluate(model, task, cache=cache, **options).task_results
             if not was_loaded:
