@@ -275,11 +275,10 @@ def _docstrings(kind: type[Config]) -> dict[str, str]:
     for base in reversed(kind.__mro__[: kind.__mro__.index(Config)]):
         with contextlib.suppress(OSError, TypeError):  # a class without source
             body = ast.parse(textwrap.dedent(inspect.getsource(base))).body[0].body  # type: ignore[attr-defined]
-            for field, text in itertools.pairwise(body):
-                if isinstance(field, ast.AnnAssign) and isinstance(text, ast.Expr):
-                    found[ast.unparse(field.target)] = " ".join(
-                        ast.literal_eval(text.value).split()
-                    )
+            for field, text in itertools.pairwise([*body, None]):
+                if isinstance(field, ast.AnnAssign):  # another default has another source
+                    words = ast.literal_eval(text.value) if isinstance(text, ast.Expr) else ""
+                    found[ast.unparse(field.target)] = " ".join(words.split())
     return found
 
 

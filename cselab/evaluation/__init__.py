@@ -8,7 +8,7 @@ from cselab.evaluation.cost import (
     twin_training_cost,
 )
 from cselab.evaluation.csts import conditional_cosines, evaluate_csts, follows_condition
-from cselab.evaluation.geometry import alignment, anisotropy, effective_rank, uniformity
+from cselab.evaluation.geometry import alignment, uniformity
 from cselab.evaluation.methods import compare_methods
 from cselab.evaluation.retrieval import RetrievalScore, caption_retrieval
 from cselab.evaluation.significance import (
@@ -31,14 +31,12 @@ __all__ = [
     "StsReport",
     "TaskScore",
     "alignment",
-    "anisotropy",
     "caption_retrieval",
     "compare_averages",
     "compare_methods",
     "compare_pairs",
     "compare_seeds",
     "conditional_cosines",
-    "effective_rank",
     "encoder_cost",
     "evaluate_csts",
     "evaluate_sts",
@@ -57,8 +55,7 @@ __all__ = [
 
 
 def __getattr__(name: str):
-    """`evaluate_transfer` is imported when it is asked for, with scikit-learn: a notebook starts
-    sooner."""
+    """Import `evaluate_transfer`, and scikit-learn with it, on first use."""
     if name == "evaluate_transfer":
         from cselab.evaluation.transfer import evaluate_transfer
 

@@ -20,34 +20,21 @@ MATRIX_PRODUCTS = ("aten.addmm", "aten.mm")
 
 
 class InferenceCost(NamedTuple):
-    """GMACs of one sentence.
-
-    Attributes:
-        linear: Linear layers only, as in the papers.
-        with_attention: Linear layers and the products inside attention.
-
-    Examples:
-        >>> from cselab.evaluation import InferenceCost
-        >>> InferenceCost(linear=5.0, with_attention=5.1).efficiency(score=80.0)
-        16.0
-    """
+    """GMACs of one sentence: of linear layers only, as in the papers, and with the products inside
+    attention."""
 
     linear: float
     with_attention: float
 
     def efficiency(self, score: float) -> float:
-        """Score per GMAC of the linear layers, the eta of JTCSE Table VII.
-
-        https://arxiv.org/abs/2505.02366.
-        """
+        """Score per linear GMAC, the eta of JTCSE Table VII, https://arxiv.org/abs/2505.02366."""
         return score / self.linear
 
 
 def inference_cost(config: PreTrainedConfig, *, length: int = 64, towers: int = 1) -> InferenceCost:
     """Cost of encoding one sentence of `length` tokens with `towers` encoders of this shape.
 
-    The pooler is not counted, for inference does not read it. The model is on torch's meta device,
-    without weights.
+    The pooler is not counted, for inference does not read it.
 
     Examples:
         >>> from transformers import BertConfig
@@ -62,14 +49,13 @@ def inference_cost(config: PreTrainedConfig, *, length: int = 64, towers: int = 
 
 
 def encoder_cost(encoder: Encoder, *, length: int = 64) -> InferenceCost:
-    """Cost of encoding one sentence of `length` tokens with an encoder, of all models it runs.
+    """Cost of encoding one sentence of `length` tokens (with a prompt's), of all models it runs.
 
-    What is done with the sentence's one vector (pooler, weights of a sum) is left out: of
-    BERT-base, below 0.1 %.
+    Operations on the sentence's one vector (pooler, weights of a sum) are left out: of BERT-base,
+    below 0.1 %.
 
     Args:
         encoder: A single tower, a twin, or an ensemble, or a training's result with one inside.
-        length: Tokens of the sentence, with those of a prompt.
 
     Raises:
         ModelError: For an encoder that runs no transformers model, or does not show it.
@@ -92,8 +78,8 @@ def encoder_cost(encoder: Encoder, *, length: int = 64) -> InferenceCost:
     models = getattr(encoder, "backbones", None)
     if models is None:
         raise ModelError(
-            f"a {type(encoder).__name__} shows no model whose products could be counted; give a "
-            "single tower, a twin or an ensemble"
+            f"a {type(encoder).__name__} shows no model to count; give a single tower, a twin or "
+            "an ensemble"
         )
     return _sum(inference_cost(model.config, length=length) for model in models)
 
@@ -108,8 +94,6 @@ def twin_training_cost(
     """Cost of one sentence's forward pass in training a twin, as a function of its CAELs.
 
     Cross streams are counted, poolers are not.
-
-    The function of (cael, cross_stream) raises the errors of `TwinEncoder`.
 
     Examples:
         >>> from transformers import BertConfig
@@ -142,9 +126,8 @@ def _count(model: torch.nn.Module, length: int) -> InferenceCost:
     ids = torch.zeros(1, length, dtype=torch.int64)
     with torch.no_grad(), FlopCounterMode(display=False) as counter:
         model(input_ids=ids)
-    counts = counter.get_flop_counts()["Global"]
-    flops = {str(operator): count for operator, count in counts.items()}
-    linear = sum(count for operator, count in flops.items() if operator.startswith(MATRIX_PRODUCTS))
+    flops = counter.get_flop_counts()["Global"]
+    linear = sum(flops[operator] for operator in flops if str(operator).startswith(MATRIX_PRODUCTS))
     return InferenceCost(linear / 2e9, sum(flops.values()) / 2e9)
 
 
@@ -156,12 +139,8 @@ def sentences_per_second(
     Includes tokenising and batching, and waits for a GPU to finish. Compare only speeds of one run
     on one machine.
 
-    Args:
-        encode: List of n strings -> (n, d) tensor or array.
-        sentences: At least one sentence.
-
     Raises:
-        DataError: Without a sentence, and as `as_sentences`.
+        DataError: Without a sentence, and for one that is no text.
 
     Examples:
         >>> from cselab import load

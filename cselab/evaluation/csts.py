@@ -21,13 +21,11 @@ def evaluate_csts(
 
     BeLLM, Table 2, https://arxiv.org/abs/2311.05296.
 
+    `by_subset` is by the slot that the condition asks for, of synthetic pairs.
+
     Args:
         encode: As in `conditional_cosines`.
-        data: Sentence pairs with conditions, from `load_csts`.
-        resamples: As in `evaluate_sts`.
-
-    Returns:
-        The score; its `by_subset` is by the slot that the condition asks for, of synthetic pairs.
+        data: From `load_csts`.
 
     Raises:
         DataError: For ratings that are not public, and for bad vectors.
@@ -43,37 +41,23 @@ def evaluate_csts(
     """
     if np.isnan(data.scores).any():
         raise DataError(
-            f"the ratings of {data.task} {data.split} are not public; evaluate 'dev', or send the "
-            "values of conditional_cosines to the authors' server "
-            "(https://github.com/princeton-nlp/c-sts)"
+            f"the ratings of {data.task} {data.split} are not public; evaluate 'dev', or send "
+            "conditional_cosines to the authors: https://github.com/princeton-nlp/c-sts"
         )
     return score_pairs(data, conditional_cosines(encode, data), resamples=resamples)
 
 
 def conditional_cosines(encode: Callable[..., Any], data: ConditionalData) -> np.ndarray:
-    """Cosine of the two sentences of each row, both under the row's condition.
+    """Cosine of the two sentences of each row, both under the row's condition, (n,).
 
     Args:
         encode: Called once, as `encode(sentences, conditions=…)` with the sentences of both sides,
             for (2n, d): that of a SentenceEncoder whose prompt has a place for {condition}, or a
             function. One that ignores the conditions is the baseline: it cannot tell two rows of a
             pair apart.
-        data: n rows, from `load_csts`.
-
-    Returns:
-        (n,).
 
     Raises:
         DataError: For bad vectors.
-
-    Examples:
-        >>> from cselab.data import load_csts
-        >>> from cselab.evaluation import conditional_cosines
-        >>> def constant(sentences, conditions):
-        ...     return [[1.0, 0.0] for _ in sentences]
-        >>> cosines = conditional_cosines(constant, load_csts("dev"))
-        >>> cosines.shape, float(cosines.min())
-        ((600,), 1.0)
     """
     sentences = [*data.sentences1, *data.sentences2]
     unit = unit_rows(encode(sentences, conditions=data.conditions * 2), len(sentences))
@@ -84,8 +68,8 @@ def conditional_cosines(encode: Callable[..., Any], data: ConditionalData) -> np
 def follows_condition(score: TaskScore) -> float:
     """Percentage of sentence pairs whose cosine is higher under the condition rated higher.
 
-    It counts the pairs that occur with two conditions of different ratings. Equal cosines (within
-    TIE) count half, so that a model which ignores the condition has 50.
+    Only pairs with two conditions of different ratings count. Equal cosines (within TIE) count
+    half, so that a model which ignores the condition has 50.
 
     Raises:
         DataError: Where no pair has two such conditions.

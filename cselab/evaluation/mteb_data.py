@@ -1,4 +1,4 @@
-"""Data of mteb's tasks that needs no hub: files of a data folder, and synthetic text."""
+"""One table of mteb's tasks that need no hub: files of a data folder, or synthetic text."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
@@ -12,83 +12,66 @@ from cselab.data.sts import STEMS, STS7, STS17_PAIRS, STSB_LANGUAGES, load_sts
 from cselab.data.synthetic import captions, describe, sentences, triplets
 from cselab.data.synthetic.frames import draw_event
 from cselab.data.synthetic.sets import Triplet
-from cselab.data.transfer import LabelledText, load_transfer
+from cselab.data.transfer import COUNTS, load_transfer
 from cselab.data.translation.parallel import load_parallel
 from cselab.data.translation.pivot import LexicalPivot
-from cselab.evaluation.mteb_tasks import PIVOTS
 
 Splits = dict[str, dict[str, Any]]
 """Columns of each split; of a retrieval task: queries, corpus and relevant_docs by id, top_ranked.
 """
-
 SST2_ROWS = 5000
-"""Training phrases of SST2, of 67,349, that mteb draws from."""
-
-ACTIONS = (
-    "arrest",
-    "buy",
-    "chase",
-    "cook",
-    "eat",
-    "find",
-    "help",
-    "repair",
-    "throw",
-    "watch",
-)
-"""Classes of SyntheticClassification: actions that have two words each."""
+"""Training phrases of SST2, of 67,349: mteb draws 160, but reads every label for each ten."""
+EVENTS = 4000
+ACTIONS = ("arrest", "buy", "chase", "cook", "eat", "find", "help", "repair", "throw", "watch")
+"""Events drawn for SyntheticClassification, and its classes: actions that have two words each."""
+ENGLISH = "eng-Latn"
 
 
-class Feed(NamedTuple):
-    """Where the data of a task is.
+class LocalTask(NamedTuple):
+    """Local data of a task, and the metadata of a task that mteb lacks.
 
     Attributes:
-        files: What each subset reads of a data folder; none for embedded text.
-        read: (subset, data folder) -> Splits.
+        read: (subset, data folder or None) -> Splits.
+        files: Files of a data folder, by subset; none for synthetic text.
+        kind: mteb's type; "" for a task of mteb's own.
+        languages: mteb's codes, by subset of a task with several.
     """
 
-    files: Mapping[str, tuple[str, ...]]
-    read: Callable[[str, Path | None], Splits]
+    read: Callable[[str, Any], Splits]
+    files: Mapping[str, Sequence[str]]
+    kind: str = ""
+    description: str = ""
+    languages: Mapping[str, list[str]] | None = None
 
 
-def _sts(task: str, split: str, subset: str, where: Path | None) -> Splits:
-    data = load_sts(task.format(subset=subset), split, folder=where)
-    return {
-        "test": {
-            "sentence1": data.sentences1,
-            "sentence2": data.sentences2,
-            "score": data.scores.tolist(),
-        }
-    }
+def _pairs(one: Sequence[str], two: Sequence[str], **labels: Sequence) -> Splits:
+    return {"test": {"sentence1": one, "sentence2": two, **labels}}
 
 
-def _multilingual(subset: str, where: Path | None) -> Splits:
-    return _sts("STSBenchmark" if subset == "en" else f"STSBenchmark-{subset}", "test", "", where)
+def _sts(task: str, split: str, subset: str, folder: Path | None) -> Splits:
+    name = "STSBenchmark" if subset == "en" else task.format(subset=subset)
+    data = load_sts(name, split, folder=folder)
+    return _pairs(data.sentences1, data.sentences2, score=data.scores.tolist())
 
 
-def _labelled(task: str, subset: str, where: Path | None) -> Splits:
+def _labelled(task: str, _: str, folder: Path | None) -> Splits:
     """Rows of a transfer task with numbers as labels; one without parts is all "train"."""
-    parts = load_transfer(task, where)
-    if task == "SST2":  # mteb draws 160 rows, and reads the label of every row for each ten
-        train = parts["train"]
-        kept = tuple(texts[:SST2_ROWS] for texts in train.texts)
-        parts["train"] = LabelledText(kept, train.labels[:SST2_ROWS])
+    parts = load_transfer(task, folder)
     names = sorted({str(label) for part in parts.values() for label in part.labels})
-    columns = ("text",) if task != "MRPC" else ("sentence1", "sentence2")
-    label = "labels" if task == "MRPC" else "label"
-    return {
-        name or "train": {
-            **dict(zip(columns, part.texts, strict=True)),
-            label: [names.index(str(one)) for one in part.labels],
-        }
-        for name, part in parts.items()
-    }
+    *columns, label = ("sentence1", "sentence2", "labels") if task == "MRPC" else ("text", "label")
+    splits: Splits = {}
+    for name, part in parts.items():
+        rows = SST2_ROWS if (task, name) == ("SST2", "train") else None
+        texts = (column[:rows] for column in part.texts)
+        codes = [names.index(str(one)) for one in part.labels[:rows]]
+        splits[name or "train"] = {**dict(zip(columns, texts, strict=True)), label: codes}
+    return splits
 
 
-def _multi30k(subset: str, where: Path | None) -> Splits:
-    pairs = load_parallel(f"multi30k-{subset}-test2016", folder=where).pairs
+def _multi30k(subset: str, folder: Path | None) -> Splits:
+    pairs = load_parallel(f"multi30k-{subset}-test2016", folder=folder).pairs
     one, two = map(list, zip(*pairs, strict=True))
-    return {"test": {"sentence1": one, "sentence2": two}}
+    return _pairs(one, two)
 
 
 def _search(
@@ -99,19 +82,16 @@ def _search(
 ) -> Splits:
     """A retrieval task from texts; equal texts of the corpus are one document."""
     number = {text: str(i) for i, text in enumerate(dict.fromkeys(corpus))}
-    asked = {f"q{i}": text for i, text in enumerate(queries)}
-    ranked = [[number[text] for text in dict.fromkeys(c)] for c in candidates or ()]
-    return {
-        "test": {
-            "queries": asked,
-            "corpus": {name: text for text, name in number.items()},
-            "relevant_docs": {
-                query: {number[text]: 1 for text in texts}
-                for query, texts in zip(asked, relevant, strict=True)
-            },
-            "top_ranked": dict(zip(asked, ranked, strict=True)) if candidates else None,
-        }
+    by_id = {f"q{i}": text for i, text in enumerate(queries)}
+    answers = [{number[text]: 1 for text in texts} for texts in relevant]
+    ranked = [[number[text] for text in dict.fromkeys(texts)] for texts in candidates or ()]
+    split = {
+        "queries": by_id,
+        "corpus": {name: text for text, name in number.items()},
+        "relevant_docs": dict(zip(by_id, answers, strict=True)),
+        "top_ranked": dict(zip(by_id, ranked, strict=True)) if candidates else None,
     }
+    return {"test": split}
 
 
 def _first_captions(scenes: Sequence[Sequence[str]]) -> Splits:
@@ -131,114 +111,128 @@ def _reranking(rows: Sequence[Triplet]) -> Splits:
     return _search([row.anchor for row in rows], texts, ([text] for text in entailed), around)
 
 
-def _snli_retrieval(subset: str, where: Path | None) -> Splits:
-    rows = load_nli_triplets(["snli-test"], folder=where)
+def _snli_retrieval(_: str, folder: Path | None) -> Splits:
+    rows = load_nli_triplets(["snli-test"], folder=folder)
     anchors = [row.anchor for row in rows]
     return _search([row.entailed for row in rows], anchors, ([text] for text in anchors))
 
 
-def _snli_reranking(subset: str, where: Path | None) -> Splits:
-    return _reranking(load_nli_triplets(["snli-test"], folder=where))
-
-
-def _captions(subset: str, where: Path | None) -> Splits:
-    assert where is not None  # `feed` reads it only where its files are
-    return _first_captions(load_captions(where / "captions"))
-
-
-def _synthetic_captions(subset: str, where: Path | None) -> Splits:
-    return _first_captions(list(captions(300)))
-
-
-def _synthetic_reranking(subset: str, where: Path | None) -> Splits:
-    return _reranking(list(triplets(500)))
-
-
-def _synthetic_pairs(subset: str, where: Path | None) -> Splits:
+def _synthetic_pairs(*_: Any) -> Splits:
     rows = list(triplets(500))
     two = [text for row in rows for text in (row.entailed, row.contradicted)]
-    one = [row.anchor for row in rows for _ in range(2)]
-    return {"test": {"sentence1": one, "sentence2": two, "labels": [1, 0] * len(rows)}}
+    return _pairs([row.anchor for row in rows for _ in range(2)], two, labels=[1, 0] * len(rows))
 
 
-def _synthetic_bitext(subset: str, where: Path | None) -> Splits:
+def _synthetic_bitext(subset: str, _: Path | None) -> Splits:
     one = list(sentences(500))
-    return {"test": {"sentence1": one, "sentence2": LexicalPivot(subset[-2:])(one)}}
+    return _pairs(one, LexicalPivot(subset[-2:])(one))
 
 
-def _synthetic_actions(subset: str, where: Path | None) -> Splits:
+def _synthetic_actions(*_: Any) -> Splits:
     random = Random("mteb")
-    drawn = (draw_event(random) for _ in range(4000))
+    drawn = [draw_event(random) for _ in range(EVENTS)]
     events = [event for event in drawn if event.verb in ACTIONS]
-    rows = [(describe(event, random), ACTIONS.index(event.verb)) for event in events]
-    parts = {"train": rows[::2], "test": rows[1::2]}
-    return {
-        name: {"text": [text for text, _ in part], "label": [label for _, label in part]}
-        for name, part in parts.items()
-    }
+    texts = [describe(event, random) for event in events]
+    labels = [ACTIONS.index(event.verb) for event in events]
+    parts = {"train": slice(0, None, 2), "test": slice(1, None, 2)}
+    return {name: {"text": texts[part], "label": labels[part]} for name, part in parts.items()}
 
 
-_ALL = {"SICK-R": ("train", "dev", "test")}
+def _files(stem: str, *parts: str) -> dict[str, list[str]]:
+    return {"default": [f"{stem}-{part}.tsv.gz" for part in parts] or [f"{stem}.tsv.gz"]}
 
 
-def _file(folder: str, stem: str, *parts: str) -> dict[str, tuple[str, ...]]:
-    names = [f"{stem}-{part}" for part in parts] or [stem]
-    return {"default": tuple(f"{folder}/{name}.tsv.gz" for name in names)}
+def _kind(task: str) -> str:
+    return "PairClassification" if task == "MRPC" else "Classification"
 
 
-FEEDS = {
+_LACKING = ("es-en-wmt", "ja")
+"""STS17's track 4b and a language of STS-B, which mteb leaves out."""
+_MULTILINGUAL = "sts-multilingual/{}-{}-test.tsv.gz"
+_STS17 = {x: [_MULTILINGUAL.format("sts17", x)] for x in STS17_PAIRS if x not in _LACKING}
+_STSB = {x: [_MULTILINGUAL.format("stsb", x)] for x in STSB_LANGUAGES if x not in _LACKING}
+_CODES = {"en-fr": "fra-Latn", "en-de": "deu-Latn", "en-cs": "ces-Latn"}
+_MULTI30K = {x: [f"parallel/multi30k-{x}-test2016.tsv.gz"] for x in _CODES}
+_PIVOTS = [f"through-{language}" for language in ("fr", "ru", "nl", "zh", "de", "es")]
+_FOLDS = "{}, of SentEval; five folds of all rows, each with eight training rows a label"
+_TRANSFER = {
+    **{task: _FOLDS.format(task) for task in ("MR", "CR", "SUBJ", "MPQA")},
+    "SST2": "Stanford Sentiment Treebank, two classes",
+    "TREC": "Kinds of questions, six classes",
+    "MRPC": "Microsoft's paraphrases, test part",
+}
+_SNLI, _NONE = _files("nli/snli-test"), {"default": ()}
+
+LOCAL_TASKS = {
     **{
-        task: Feed(
-            _file("sts", STEMS[task], *_ALL.get(task, ("test",))),
-            partial(_sts, task, "all" if task in _ALL else "test"),
-        )
+        task: LocalTask(partial(_sts, task, "test"), _files(f"sts/{STEMS[task]}", "test"))
         for task in STS7
     },
-    "STS17": Feed(
-        {
-            pair: (f"sts-multilingual/sts17-{pair}-test.tsv.gz",)
-            for pair in STS17_PAIRS
-            if pair != "es-en-wmt"  # track 4b, which mteb leaves out
-        },
-        partial(_sts, "STS17-{subset}", "test"),
+    "SICK-R": LocalTask(
+        partial(_sts, "SICK-R", "all"), _files("sts/sickr", "train", "dev", "test")
     ),
-    "STSBenchmarkMultilingualSTS": Feed(
-        {"en": ("sts/stsb-test.tsv.gz",)}
-        | {
-            code: (f"sts-multilingual/stsb-{code}-test.tsv.gz",)
-            for code in STSB_LANGUAGES
-            if code != "ja"  # which mteb does not have
-        },
-        _multilingual,
+    "STS17": LocalTask(partial(_sts, "STS17-{subset}", "test"), _STS17),
+    "STSBenchmarkMultilingualSTS": LocalTask(
+        partial(_sts, "STSBenchmark-{subset}", "test"), {"en": ["sts/stsb-test.tsv.gz"], **_STSB}
     ),
     **{
-        f"{task}Classification": Feed(_file("transfer", task.lower()), partial(_labelled, task))
-        for task in ("MR", "CR", "SUBJ", "MPQA")
+        f"{task}{_kind(task)}": LocalTask(
+            partial(_labelled, task),
+            _files(f"transfer/{task.lower()}", *filter(None, COUNTS[task])),
+            _kind(task),
+            description,
+        )
+        for task, description in _TRANSFER.items()
     },
-    "SST2Classification": Feed(
-        _file("transfer", "sst2", "train", "dev", "test"), partial(_labelled, "SST2")
-    ),
-    "TRECClassification": Feed(
-        _file("transfer", "trec", "train", "test"), partial(_labelled, "TREC")
-    ),
-    "MRPCPairClassification": Feed(
-        _file("transfer", "mrpc", "train", "test"), partial(_labelled, "MRPC")
-    ),
-    "Multi30kBitextMining": Feed(
-        {
-            pair: (f"parallel/multi30k-{pair}-test2016.tsv.gz",)
-            for pair in ("en-fr", "en-de", "en-cs")
-        },
+    "Multi30kBitextMining": LocalTask(
         _multi30k,
+        _MULTI30K,
+        "BitextMining",
+        "Captions and their translations, test 2016",
+        {pair: [ENGLISH, code] for pair, code in _CODES.items()},
     ),
-    "SNLICaptionRetrieval": Feed(_file("nli", "snli-test"), _snli_retrieval),
-    "SNLIReranking": Feed(_file("nli", "snli-test"), _snli_reranking),
-    "CaptionRetrieval": Feed({"default": ("captions/",)}, _captions),
-    "SyntheticSTS": Feed({"default": ()}, partial(_sts, "Synthetic", "test")),
-    "SyntheticClassification": Feed({"default": ()}, _synthetic_actions),
-    "SyntheticPairClassification": Feed({"default": ()}, _synthetic_pairs),
-    "SyntheticReranking": Feed({"default": ()}, _synthetic_reranking),
-    "SyntheticCaptionRetrieval": Feed({"default": ()}, _synthetic_captions),
-    "SyntheticBitextMining": Feed(dict.fromkeys(PIVOTS, ()), _synthetic_bitext),
+    "SNLICaptionRetrieval": LocalTask(
+        _snli_retrieval, _SNLI, "Retrieval", "Find the caption that entails a sentence"
+    ),
+    "SNLIReranking": LocalTask(
+        lambda _, folder: _reranking(load_nli_triplets(["snli-test"], folder=folder)),
+        _SNLI,
+        "Reranking",
+        "Rank what a caption entails before nine others",
+    ),
+    "CaptionRetrieval": LocalTask(
+        lambda _, folder: _first_captions(load_captions(folder / "captions")),
+        {"default": ["captions/"]},
+        "Retrieval",
+        "Find the captions of a picture by its first one",
+    ),
+    "SyntheticSTS": LocalTask(
+        partial(_sts, "Synthetic", "test"), _NONE, "STS", "Rated pairs of synthetic sentences"
+    ),
+    "SyntheticClassification": LocalTask(
+        _synthetic_actions, _NONE, "Classification", "What is done, in other words"
+    ),
+    "SyntheticPairClassification": LocalTask(
+        _synthetic_pairs, _NONE, "PairClassification", "Entailed, or contradicted"
+    ),
+    "SyntheticReranking": LocalTask(
+        lambda *_: _reranking(list(triplets(500))),
+        _NONE,
+        "Reranking",
+        "Rank what a sentence entails before nine others",
+    ),
+    "SyntheticCaptionRetrieval": LocalTask(
+        lambda *_: _first_captions(list(captions(300))),
+        _NONE,
+        "Retrieval",
+        "Find sentences on a scene by one of them",
+    ),
+    "SyntheticBitextMining": LocalTask(
+        _synthetic_bitext,
+        dict.fromkeys(_PIVOTS, ()),
+        "BitextMining",
+        "Synthetic sentences and their round trips through lexical pivots",
+        {pivot: [ENGLISH] for pivot in _PIVOTS},
+    ),
 }
-"""Tasks that have local data, in the order of the benchmark "offline"."""
+"""The tasks, in the order of the benchmark "offline"."""

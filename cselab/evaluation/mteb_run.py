@@ -8,16 +8,54 @@ import tempfile
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import datasets
 import mteb
+import numpy as np
 from mteb.abstasks import AbsTask
 from mteb.cache import ResultCache
+from mteb.models import ModelMeta
+from mteb.models.abs_encoder import AbsEncoder
+from mteb.models.model_meta import ScoringFunction
 from mteb.results import TaskResult
 
-from cselab.evaluation.mteb_encoder import MtebEncoder
+from cselab.evaluation.sts import finite_rows
 from cselab.models.encode import Encoder
 from cselab.seals import clear_access
+
+KEPT_TEXTS = 200_000
+"""Vectors of a task that are kept; 0.6 GB for 768 dimensions."""
+
+
+class MtebEncoder(AbsEncoder):
+    """mteb's view of an encoder, by cosine; each distinct text of a task is encoded once.
+
+    mteb asks for one column of a task after the other, and for both sides of every pair of
+    languages. Here a text that a task has shown is looked up, and the new ones go to the encoder
+    in one call, which sorts them by length. mteb's instructions of a task are not put before its
+    texts: the papers' encoders have none.
+    """
+
+    def __init__(self, encoder: Encoder, name: str, revision: str):
+        self.encoder = encoder
+        meta = {"name": name, "revision": revision, "modalities": ["text"]}
+        meta["similarity_fn_name"] = ScoringFunction.COSINE
+        self.mteb_model_meta = ModelMeta.create_empty(overwrites=meta)
+        self._task = ""
+        self._vectors: dict[str, np.ndarray] = {}
+
+    def encode(self, inputs: Any, *, task_metadata: Any, **_: Any) -> np.ndarray:
+        """Embeddings of the n texts of mteb's loader, (n, d) float32, kept until the next task."""
+        texts = list(inputs.dataset["text"])
+        distinct = dict.fromkeys(texts)
+        new = [text for text in distinct if text not in self._vectors]
+        if task_metadata.name != self._task or len(self._vectors) + len(new) > KEPT_TEXTS:
+            self._task, self._vectors, new = task_metadata.name, {}, list(distinct)
+        if new:
+            rows: np.ndarray = finite_rows(self.encoder.encode(new), len(new)).astype(np.float32)
+            self._vectors.update(zip(new, rows, strict=True))
+        return np.stack([self._vectors[text] for text in texts])
 
 
 class AtomicCache(ResultCache):
@@ -53,10 +91,8 @@ def run_mteb(
     again, unless its file is damaged. A task that the hub cannot give is left out. A line says why.
 
     Args:
-        encoder: The encoder.
-        tasks: Tasks of `find_tasks` or `feed`.
+        tasks: From `find_tasks` or `feed`.
         results: Folder of mteb's `ResultCache`: results/<owner>__<name>/<revision>/<task>.json.
-        name: Name of the encoder.
         revision: Another encoder of the same name needs another one, such as the fingerprint of
             its folder, or it gets the results of the first.
         say: Called with one line per task.
@@ -76,49 +112,36 @@ def run_mteb(
         >>> bool(0 < result.get_score() < 1)
         True
     """
-    model = MtebEncoder(encoder, f"cselab/{name}", revision=revision)
+    model, done = MtebEncoder(encoder, f"cselab/{name}", revision), []
     with clear_access(Path(results)):
         Path(results).mkdir(parents=True, exist_ok=True)
-        return _run(model, tasks, AtomicCache(results), say)
-
-
-def _run(
-    model: MtebEncoder, tasks: Sequence[AbsTask], cache: ResultCache, say: Callable[[str], None]
-) -> list[TaskResult]:
-    finished = [_finished(cache, task, model) for task in tasks]
-    done = []
-    for task, result in zip(tasks, finished, strict=True):
-        if result is not None and not result.get_missing_evaluations(task):
-            done.append(result)
-            say(f"{_line(task, result)} (finished before)")
-            continue
-        was_loaded = task.data_loaded
-        if not was_loaded and (problem := _load(task)):
-            say(f"{task.metadata.name}: left out: {problem}")
-            continue
-        # mteb itself does not compare the revision of the data
-        overwrite = "always" if result is None else "only-missing"
-        options = {"co2_tracker": False, "show_progress_bar": False}
-        with _quiet():
-            report = mteb.evaluate(
-                model, task, cache=cache, overwrite_strategy=overwrite, **options
-            )
-        done.append(report.task_results[0])
-        if not was_loaded:
-            task.unload_data()
-        say(_line(task, done[-1]))
+        cache = AtomicCache(results)
+        finished = [_finished(cache, task, model) for task in tasks]
+        for task, result in zip(tasks, finished, strict=True):
+            if result is not None and not result.get_missing_evaluations(task):
+                done.append(result)
+                say(f"{_line(task, result)} (finished before)")
+                continue
+            was_loaded = task.data_loaded
+            if not was_loaded and (problem := _load(task)):
+                say(f"{task.metadata.name}: left out: {problem}")
+                continue
+            # mteb itself does not compare the revision of the data
+            options: dict[str, Any] = {"co2_tracker": False, "show_progress_bar": False}
+            options["overwrite_strategy"] = "only-missing" if result else "always"
+            with _quiet():
+                done += mteb.evaluate(model, task, cache=cache, **options).task_results
+            if not was_loaded:
+                task.unload_data()
+            say(_line(task, done[-1]))
     return done
 
 
 def kept_results(results: str | Path, *, name: str, revision: str) -> list[TaskResult]:
-    """All results of an encoder, of this run and of earlier ones; a line names damaged files.
-
-    Arguments are `run_mteb`'s.
-    """
+    """All results of an encoder, of this run and of earlier ones; a line names damaged files."""
     folder = ResultCache(results).get_task_result_path("task", f"cselab/{name}", revision).parent
-    files = sorted(folder.glob("*.json"))
-    found = [_read(path) for path in files if path.stem != "model_meta"]
-    return [result for result in found if result is not None]
+    read = [_read(path) for path in sorted(folder.glob("*.json")) if path.stem != "model_meta"]
+    return [result for result in read if result is not None]
 
 
 def _read(path: Path) -> TaskResult | None:
@@ -139,7 +162,7 @@ def _finished(cache: ResultCache, task: AbsTask, model: MtebEncoder) -> TaskResu
 
 
 def _load(task: AbsTask) -> str:
-    """Load a task from the hub; returns what went wrong, in one line, or ""."""
+    """Load a task from the hub; the error in one line, or ""."""
     try:
         task.load_data()
     except Exception as error:  # each data set has its own ways to fail
@@ -163,8 +186,8 @@ def _quiet() -> Iterator[None]:
 
 
 def _line(task: AbsTask, result: TaskResult) -> str:
-    scores = [row for rows in result.scores.values() for row in rows]
-    shown = [row["main_score"] for row in scores if row["hf_subset"] in task.hf_subsets]
-    parts = f", mean of {len(shown)}" if len(shown) > 1 else ""
-    mean = 100 * sum(shown) / len(shown)
+    rows = [row for split in result.scores.values() for row in split]
+    scores = [row["main_score"] for row in rows if row["hf_subset"] in task.hf_subsets]
+    parts = f", mean of {len(scores)}" if len(scores) > 1 else ""
+    mean = 100 * sum(scores) / len(scores)
     return f"{task.metadata.name}: {task.metadata.main_score} {mean:.2f}{parts}"

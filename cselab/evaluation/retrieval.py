@@ -25,8 +25,7 @@ class RetrievalScore(NamedTuple):
 
 
 def caption_retrieval(
-    encode: Callable[[list[str]], Any],
-    scenes: Iterable[Iterable[str]],
+    encode: Callable[[list[str]], Any], scenes: Iterable[Iterable[str]]
 ) -> RetrievalScore:
     """Search with the first caption of each scene for the scene's other captions, by cosine.
 
@@ -36,13 +35,12 @@ def caption_retrieval(
     of a caption, which have the vector of the first one, tie.
 
     Args:
-        encode: List of n strings -> (n, d); called once, with all captions in the order of
-            `scenes`.
+        encode: List of n strings -> (n, d); called once, with all captions in their order.
         scenes: Groups of equal size; the first caption of each group is the query.
 
     Raises:
-        DataError: For fewer than two scenes, groups of fewer than two captions or of different
-            sizes, and vectors that are not finite or not (n, d).
+        DataError: For fewer than two scenes, fewer than two captions each, unequal groups, and bad
+            vectors.
 
     Examples:
         >>> from cselab.evaluation import caption_retrieval

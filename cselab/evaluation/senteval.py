@@ -18,7 +18,7 @@ draw the same random numbers, so they are trained side by side in one batched pr
 another order can differ in the last bit, as they do between a processor and a GPU.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -39,18 +39,13 @@ HELD_OUT = 0.05
 
 @dataclass(frozen=True)
 class Settings:
-    """Settings of the classifier and of the cross-validation.
-
-    Attributes:
-        patience: Failures to improve after which training stops at the next one.
-        epochs: Passes over the training rows between two scores.
-    """
+    """Settings of the classifier and of the cross-validation."""
 
     folds: int
     optimizer: Callable[[list[nn.Parameter]], torch.optim.Optimizer]
     batch_size: int
-    patience: int
-    epochs: int
+    patience: int  # failures to improve after which training stops at the next one
+    epochs: int  # passes over the training rows between two scores
 
 
 SETTINGS = {
@@ -60,32 +55,12 @@ SETTINGS = {
 """SimCSE's modes "test" (the papers' tables) and "fasttest", with PyTorch's learning rates."""
 
 
-class Fits(NamedTuple):
-    """Classifiers to train on the same number of rows.
-
-    Attributes:
-        train: Rows to learn from, (k, n).
-        dev: Rows to stop by, (k, m), or None for a random `HELD_OUT` part of `train`.
-        penalty: Penalty on the squared weights, (k,).
-    """
-
-    train: np.ndarray
-    dev: np.ndarray | None
-    penalty: np.ndarray
-
-
 class Fitted(NamedTuple):
-    """Best classifiers and their accuracy.
+    """The best state of k classifiers of c classes, and its accuracy on dev."""
 
-    Attributes:
-        weight: (k, c, d) of k classifiers of c classes.
-        bias: (k, c).
-        accuracy: Accuracy on dev, (k,).
-    """
-
-    weight: Tensor
-    bias: Tensor
-    accuracy: np.ndarray
+    weight: Tensor  # (k, c, d)
+    bias: Tensor  # (k, c)
+    accuracy: np.ndarray  # (k,)
 
 
 def senteval_accuracy(
@@ -99,8 +74,7 @@ def senteval_accuracy(
 
     Args:
         x: Features of each part, (n, d), in SentEval's order (`sorted_rows`).
-        y: Labels of each part, (n,).
-        seed: Seed of the classifiers and, for tasks with parts, of the folds.
+        seed: Of the classifiers and, for tasks with parts, of the folds.
     """
     rows, start = {}, 0
     for part, labels in y.items():
@@ -115,10 +89,14 @@ def senteval_accuracy(
         seed,
     )
     if "" in rows:
-        return task.nested()
-    if "dev" in rows:
-        return task.split(rows["train"], rows["dev"], rows["test"])
-    return task.cross_validated(rows["train"], rows["test"], fold_seed=seed)
+        folds = task.folds(rows[""], SEED)
+        scores = [task.cross_validated(train, test, SEED) for train, test in folds]
+        return round(float(np.mean(scores)), 2)
+    if "dev" not in rows:
+        return task.cross_validated(rows["train"], rows["test"], seed)
+    train, dev = rows["train"], rows["dev"]
+    best = task.best_penalty([(train, dev)])
+    return task.score(task.fit(train[None], dev[None], best), rows["test"])
 
 
 def sorted_rows(parts: Mapping[str, LabelledText]) -> dict[str, LabelledText]:
@@ -127,10 +105,13 @@ def sorted_rows(parts: Mapping[str, LabelledText]) -> dict[str, LabelledText]:
     for name, part in parts.items():
         lengths = zip(*([len(text.split()) for text in texts] for texts in part.texts), strict=True)
         keys = list(zip(lengths, part.labels, strict=True))
-        order = sorted(range(len(keys)), key=keys.__getitem__)
-        texts = tuple([texts[i] for i in order] for texts in part.texts)
-        by_part[name] = LabelledText(texts, part.labels[order])
+        by_part[name] = chosen(part, sorted(range(len(keys)), key=keys.__getitem__))
     return by_part
+
+
+def chosen(part: LabelledText, rows: Sequence[int] | np.ndarray) -> LabelledText:
+    """Some rows of a part, in their order."""
+    return LabelledText(tuple([texts[i] for i in rows] for texts in part.texts), part.labels[rows])
 
 
 @dataclass(frozen=True)
@@ -143,29 +124,23 @@ class _Task:
     settings: Settings
     seed: int
 
-    def nested(self) -> float:
-        every = np.arange(len(self.y))
-        folds = self.folds(every, SEED)
-        accuracies = [self.cross_validated(*fold, fold_seed=SEED) for fold in folds]
-        return round(float(np.mean(accuracies)), 2)
-
-    def cross_validated(self, train: np.ndarray, test: np.ndarray, *, fold_seed: int) -> float:
+    def cross_validated(self, train: np.ndarray, test: np.ndarray, fold_seed: int) -> float:
         """Test accuracy with the penalty that scores best over folds of `train`."""
-        folds = list(self.folds(train, fold_seed))
-        accuracy = np.empty((len(PENALTIES), len(folds)))
+        best = self.best_penalty(list(self.folds(train, fold_seed)))
+        return self.score(self.fit(train[None], None, best), test)
+
+    def best_penalty(self, folds: Sequence[tuple[np.ndarray, np.ndarray]]) -> np.ndarray:
+        """(1,): the first of the best by mean accuracy, after SentEval's rounding."""
+        accuracy, times = np.empty((len(PENALTIES), len(folds))), len(PENALTIES)
         for size in {len(part) for part, _ in folds}:
             some = [i for i, (part, _) in enumerate(folds) if len(part) == size]
-            inner, dev = (np.stack([folds[i][k] for i in some]) for k in (0, 1))
-            fits = self.fit(_for_each_penalty(inner, dev))
-            accuracy[:, some] = fits.accuracy.reshape(len(PENALTIES), len(some))
-        best = _best_penalty(accuracy.mean(axis=1))
-        return self.score(self.fit(Fits(train[None], None, best)), test)
-
-    def split(self, train: np.ndarray, dev: np.ndarray, test: np.ndarray) -> float:
-        """Test accuracy with the penalty that scores best on `dev`."""
-        fits = self.fit(_for_each_penalty(train[None], dev[None]))
-        best = _best_penalty(fits.accuracy)
-        return self.score(self.fit(Fits(train[None], dev[None], best)), test)
+            train, dev = (
+                np.tile(np.stack([folds[i][k] for i in some]), (times, 1)) for k in (0, 1)
+            )
+            fitted = self.fit(train, dev, np.repeat(PENALTIES, len(some)))
+            accuracy[:, some] = fitted.accuracy.reshape(times, len(some))
+        rounded = [round(100 * float(value), 2) for value in accuracy.mean(axis=1)]
+        return np.array([PENALTIES[int(np.argmax(rounded))]])
 
     def folds(self, rows: np.ndarray, seed: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
         """Pairs of (training rows, held-out rows)."""
@@ -173,15 +148,20 @@ class _Task:
         for train, held_out in splitter.split(rows, self.y[rows]):
             yield rows[train], rows[held_out]
 
-    def score(self, fits: Fitted, rows: np.ndarray) -> float:
-        """Accuracy x100 of a single classifier, rounded."""
-        right = _right(self.x[rows][None], self.y[rows][None], fits.weight, fits.bias)
+    def score(self, fitted: Fitted, rows: np.ndarray) -> float:
+        """Rounded accuracy x100 of a single classifier."""
+        right = _right(self.x[rows][None], self.y[rows][None], fitted.weight, fitted.bias)
         return round(100 * right.item() / len(rows), 2)
 
-    def fit(self, fits: Fits) -> Fitted:
-        """Train classifiers side by side; each stops by itself."""
+    def fit(self, train: np.ndarray, dev: np.ndarray | None, penalty: np.ndarray) -> Fitted:
+        """Train k classifiers side by side; each stops by itself.
+
+        Args:
+            train: Rows to learn from, (k, n).
+            dev: Rows to stop by, (k, m); None for a random `HELD_OUT` part of `train`.
+            penalty: On the squared weights, (k,).
+        """
         random = np.random.RandomState(self.seed)
-        train, dev = fits.train, fits.dev
         if dev is None:
             order = random.permutation(train.shape[1])
             first = int(HELD_OUT * len(order))
@@ -189,7 +169,7 @@ class _Task:
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(self.seed)
             layer = nn.Linear(self.x.shape[1], self.classes)
-        count = len(fits.penalty)
+        count = len(penalty)
         weight = nn.Parameter(layer.weight.detach().expand(count, -1, -1).clone())
         bias = nn.Parameter(layer.bias.detach().expand(count, -1).clone())
         best = Fitted(weight.detach().clone(), bias.detach().clone(), np.full(count, -1.0))
@@ -200,7 +180,7 @@ class _Task:
         while len(running) and epoch <= MOST_EPOCHS:
             for _ in range(self.settings.epochs):
                 order = random.permutation(train.shape[1])
-                self._epoch(optimizer, train[running][:, order], fits.penalty[running])
+                self._epoch(optimizer, train[running][:, order], penalty[running])
             epoch += self.settings.epochs
             right = _right(dev_x[running], dev_y[running], weight.detach(), bias.detach())
             accuracy = right.numpy() / dev.shape[1]
@@ -232,21 +212,8 @@ class _Task:
             optimizer.step()
 
 
-def _for_each_penalty(train: np.ndarray, dev: np.ndarray) -> Fits:
-    """A classifier for each penalty and each fold: (penalties × folds) of them, folds innermost."""
-    times = len(PENALTIES)
-    penalty: np.ndarray = np.repeat(PENALTIES, len(train))
-    return Fits(np.tile(train, (times, 1)), np.tile(dev, (times, 1)), penalty)
-
-
-def _best_penalty(accuracy: np.ndarray) -> np.ndarray:
-    """(1,): the first of the best, after SentEval's rounding."""
-    rounded = [round(100 * float(value), 2) for value in accuracy]
-    return np.array([PENALTIES[int(np.argmax(rounded))]])
-
-
 def _right(x: Tensor, y: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
-    """Number of rows that each classifier gets right, (k,). x: (k, n, d)."""
+    """Number of rows of x, (k, n, d), that each classifier gets right, (k,)."""
     logits = torch.baddbmm(bias[:, None], x, weight.mT)
     return (logits.argmax(dim=-1) == y).sum(dim=1)
 

@@ -20,14 +20,14 @@ class SeedComparison:
     """Method a minus method b over n common seeds, in points; printed as a sentence.
 
     Attributes:
-        sd: Standard deviation of the differences.
+        sd: Of the differences.
         low: Lower end of the 95 % t interval of the mean difference.
         p: Of the two-sided paired t test, below 0.05 where the interval leaves out 0; NaN where the
             difference is the same at every seed and not 0, which has no test.
         effect: Cohen's d of paired differences (mean / sd).
         power: Probability that a paired t test at 5 % finds a true difference of the observed size
             with n seeds; 0 where the scores are equal at every seed.
-        seeds_needed: The number of seeds for a power of 80 %.
+        seeds_needed: For a power of 80 %.
     """
 
     n: int
@@ -62,11 +62,7 @@ class SeedComparison:
 
 
 def compare_seeds(a: ArrayLike, b: ArrayLike) -> SeedComparison:
-    """Compare two methods over seeds.
-
-    Args:
-        a: Scores of one method, one a seed, (n,).
-        b: Scores of the other, (n,); equal positions have equal seeds.
+    """Compare the scores of two methods over n common seeds, (n,) each.
 
     Raises:
         DataError: For different lengths, fewer than three seeds, or values that are not finite.
@@ -111,13 +107,7 @@ def compare_seeds(a: ArrayLike, b: ArrayLike) -> SeedComparison:
 def paired_t_power(effect: float, n: int, *, level: float = 0.05) -> float:
     """Power of the two-sided paired t test (noncentral t).
 
-    Args:
-        effect: True effect size d: mean of the paired differences / their standard deviation.
-
-    Examples:
-        >>> from cselab.evaluation import paired_t_power
-        >>> f"{paired_t_power(1.0, 5):.2f}, {paired_t_power(1.0, 10):.2f}"
-        '0.40, 0.80'
+    `effect` is the true d: mean of the paired differences / their standard deviation.
     """
     critical = scipy.stats.t.ppf(1 - level / 2, n - 1)
     shift = abs(effect) * math.sqrt(n)
@@ -128,11 +118,7 @@ def paired_t_power(effect: float, n: int, *, level: float = 0.05) -> float:
 
 
 def seeds_needed(effect: float, *, power: float = 0.8, most: int = 100_000) -> int:
-    """Smallest number of seeds for which `paired_t_power` reaches `power`.
-
-    Args:
-        effect: As in `paired_t_power`.
-        most: Returned where more would be needed.
+    """Smallest number of seeds, `most` at most, for which `paired_t_power` reaches `power`.
 
     Examples:
         >>> from cselab.evaluation import seeds_needed
@@ -151,17 +137,9 @@ def seeds_needed(effect: float, *, power: float = 0.8, most: int = 100_000) -> i
 
 
 def seeds_for_width(sd: float, half_width: float, *, most: int = 10_000) -> int:
-    """Smallest number of seeds whose 95 % t interval has at most this half width.
+    """Smallest number of seeds, `most` at most, whose 95 % t interval has at most this half width.
 
-    Args:
-        sd: Standard deviation of the paired differences.
-        half_width: Distance from the mean to either end of the interval, in the unit of `sd`.
-        most: Returned where more would be needed.
-
-    Examples:
-        >>> from cselab.evaluation import seeds_for_width
-        >>> seeds_for_width(0.3, 0.2)
-        12
+    `sd` is that of the paired differences.
     """
 
     def reaches(n: int) -> bool:
@@ -172,12 +150,10 @@ def seeds_for_width(sd: float, half_width: float, *, most: int = 10_000) -> int:
 
 @dataclass(frozen=True)
 class PairComparison:
-    """Spearman x100 of model a minus that of model b, with a paired bootstrap over test pairs.
+    """Spearman x100 of model a minus that of model b, on the test pairs, with a paired bootstrap.
 
-    Attributes:
-        difference: Difference on the test pairs themselves.
-        low: Lower end of the 95 % bootstrap interval.
-        p_bootstrap: Two-sided; from the share of resampled differences on the other side of 0.
+    [low, high] is the 95 % interval; the two-sided p comes from the share of resampled differences
+    on the other side of 0.
     """
 
     difference: float

@@ -50,7 +50,6 @@ def evaluate_transfer(
 
     Args:
         encode: List of n strings -> (n, d); called once per task, with its distinct sentences.
-        tasks: Names of TRANSFER7.
         folder: As in `load_transfer`.
         limit: Training rows of SST2, whose 67,349 phrases take most of the time; None for all, as
             in the papers.
@@ -59,12 +58,9 @@ def evaluate_transfer(
             "senteval-fast": the same with fewer folds and epochs.
         seed: Seed of folds and classifiers; None is 0, and SentEval's 1111 for its protocol.
 
-    Returns:
-        Accuracy, 0 to 100, by task.
-
     Raises:
         SettingsError: For an unknown protocol.
-        DataError: As `load_transfer`, and for bad vectors as `evaluate_sts`.
+        DataError: As `load_transfer`, and for bad vectors.
     """
     if protocol not in PROTOCOLS:
         raise SettingsError(f"unknown protocol {protocol!r}; {suggest(protocol, PROTOCOLS)}")
@@ -74,7 +70,8 @@ def evaluate_transfer(
     for task in (tasks,) if isinstance(tasks, str) else tasks:
         parts = load_transfer(task, folder)
         if limit is not None and task == "SST2":
-            parts["train"] = _sample(parts["train"], limit, seed)
+            rows = np.random.default_rng(seed).permutation(len(parts["train"].labels))[:limit]
+            parts["train"] = senteval.chosen(parts["train"], rows)
         if protocol != "standardised":
             parts = senteval.sorted_rows(parts)
         labels = {name: part.labels for name, part in parts.items()}
@@ -90,7 +87,11 @@ def _accuracy(
     if protocol != "standardised":
         return senteval.senteval_accuracy(x, y, senteval.SETTINGS[protocol], seed=seed)
     if "" in x:
-        return _cross_validated(x[""], y[""], seed)
+        correct, (x_all, y_all) = 0, (x[""], y[""])
+        for train, test in _folds(10, seed).split(x_all, y_all):
+            model = _search(_folds(5, seed)).fit(x_all[train], y_all[train])
+            correct += int((model.predict(x_all[test]) == y_all[test]).sum())
+        return 100 * correct / len(y_all)
     if "dev" in x:
         both = np.concatenate([x["train"], x["dev"]]), np.concatenate([y["train"], y["dev"]])
         inner = PredefinedSplit(np.repeat([-1, 0], [len(y["train"]), len(y["dev"])]))
@@ -117,14 +118,6 @@ def features(
     return by_part
 
 
-def _cross_validated(x: np.ndarray, y: np.ndarray, seed: int) -> float:
-    correct = 0
-    for train, test in _folds(10, seed).split(x, y):
-        model = _search(_folds(5, seed)).fit(x[train], y[train])
-        correct += int((model.predict(x[test]) == y[test]).sum())
-    return 100 * correct / len(y)
-
-
 def _classifier():
     return make_pipeline(StandardScaler(), LogisticRegression(max_iter=200, tol=1e-3))
 
@@ -135,9 +128,3 @@ def _search(folds) -> GridSearchCV:
 
 def _folds(count: int, seed: int) -> StratifiedKFold:
     return StratifiedKFold(count, shuffle=True, random_state=seed)
-
-
-def _sample(part: LabelledText, limit: int, seed: int) -> LabelledText:
-    chosen = np.random.default_rng(seed).permutation(len(part.labels))[:limit]
-    texts = tuple([texts[i] for i in chosen] for texts in part.texts)
-    return LabelledText(texts, part.labels[chosen])

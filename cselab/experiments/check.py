@@ -18,8 +18,8 @@ from cselab.methods.config import TrainedConfig
 from cselab.methods.training_free import Materials
 from cselab.models.encode import Encoder
 from cselab.models.prompts import fill_prompt
-from cselab.training.checks import check_trainable
 from cselab.training.distributed import rank_and_world
+from cselab.training.preconditions import check_trainable
 
 SENTENCES_TRIED = 4
 """Number of sentences whose vectors try the terms before any training."""

@@ -10,7 +10,7 @@ import torch
 
 from cselab.data.fingerprints import folder_hash
 from cselab.errors import DataError, SettingsError, suggest
-from cselab.evaluation.mteb_data import FEEDS
+from cselab.evaluation.mteb_data import LOCAL_TASKS
 from cselab.evaluation.mteb_feed import feed
 from cselab.evaluation.mteb_run import kept_results, run_mteb
 from cselab.evaluation.mteb_tasks import find_tasks, in_languages
@@ -107,7 +107,7 @@ def benchmark_tasks(name: str) -> list[str]:
         SettingsError: With the nearest name, for an unknown benchmark.
     """
     if name == OFFLINE:
-        return list(FEEDS)
+        return list(LOCAL_TASKS)
     if name in NAMES:
         tables = [TABLES[part] for part in GROUPS.get(name, (name,))]
         return list(dict.fromkeys(task for table in tables for task in table.tasks.values()))

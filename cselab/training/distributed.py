@@ -34,13 +34,6 @@ def gather_sentences(part: Shaped[Tensor, "..."], *, axis: int) -> Shaped[Tensor
     Only the part of this process has a graph. Every process computes the loss of the whole batch,
     and the gradient of its sentences. DDP averages the gradients of the processes, but their sum is
     needed, so multiply the loss by the number of processes before `backward`.
-
-    Args:
-        part: The vectors of this process.
-        axis: That of the sentences.
-
-    Returns:
-        The vectors of all processes; `part` itself in a single process.
     """
     rank, world = rank_and_world()
     if world == 1:

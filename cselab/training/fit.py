@@ -15,8 +15,8 @@ from transformers import PrinterCallback, TrainingArguments
 from cselab.errors import DataError, Interrupted
 from cselab.methods import Method, Schedule
 from cselab.training.checkpoints import MarkComplete, last_complete, read_history
-from cselab.training.checks import check_trainable, warn_of_lost_rows
 from cselab.training.distributed import from_first_process, rank_and_world, wait_for_all
+from cselab.training.preconditions import check_trainable, warn_of_lost_rows
 from cselab.training.trainer import AfterStep, ContrastiveTrainer
 from cselab.training.watch import Listener, Probe, Watch
 
@@ -31,10 +31,7 @@ class FitResult:
             the previous row (none at step 0).
         best_step: The step whose weights the method now has. Step 0 is evaluated but never
             selected, so that "trained" always means trained.
-        best_dev: The dev score of that step.
-        seconds: Time of the training steps, without evaluations, since this process started or
-            resumed.
-        sentences_per_second: Speed of the same training steps.
+        seconds: Of the training steps, without evaluations, since this process started or resumed.
     """
 
     history: list[dict[str, float | int]]
@@ -68,17 +65,13 @@ def fit(
     device. torch's DataParallel, which would separate the negatives of the devices, is never used.
 
     Args:
-        method: What is trained, from `cselab.methods.create`.
         corpus: Rows with `input_ids` (and `input_ids_b` where the second view is another text), as
             `tokenize_corpus` returns them.
-        schedule: Steps, batch size, learning rate and how they are used; `max_length` says at which
-            length the rows, which are tokenised already, were cut.
-        dev: A function that scores the method, higher is better; called before the first step and
-            every `schedule.eval_every` steps.
-        seed: Seed of batches, dropout and coins; equal seeds give equal weights on the same
-            machine.
-        device: Where the method is trained.
-        name: Name of the progress bar.
+        schedule: Its `max_length` is the length at which the tokenised rows were cut.
+        dev: Scores the method, higher is better; called before the first step and every
+            `schedule.eval_every` steps.
+        seed: Of batches, dropout and coins; equal seeds give equal weights on the same machine.
+        name: Of the progress bar.
         checkpoints: A folder of checkpoints, one per evaluation, for a run that may be interrupted.
             Called again after a kill, `fit` continues from the last complete checkpoint, to exactly
             the same weights; a line names damaged ones. The folder is removed at the end. None: an
@@ -87,12 +80,9 @@ def fit(
             did; None for neither.
         listener: Called as it trains, in the first process.
 
-    Returns:
-        The history and the best step.
-
     Raises:
         DataError: If the corpus is smaller than a batch.
-        SettingsError: As `cselab.training.checks.check_trainable`.
+        SettingsError: As `cselab.training.preconditions.check_trainable`.
         DivergenceError: If the loss is not finite or the embeddings collapse.
         Interrupted: For an interrupt, with where it goes on.
 
@@ -218,10 +208,8 @@ def _arguments(
 
 @contextmanager
 def _folder(checkpoints: str | Path | None) -> Iterator[Path]:
-    """The Trainer's folder, the same for all processes.
-
-    Removed at the end; after an error, `checkpoints` is kept.
-    """
+    """The Trainer's folder, of all processes; removed at the end, but `checkpoints` not after an
+    error."""
     first = rank_and_world()[0] == 0
     if checkpoints is None:
         folder = Path(from_first_process(tempfile.mkdtemp(prefix="cselab-fit-") if first else ""))

@@ -1,8 +1,4 @@
-"""Large batches in little memory by cached gradients (GradCache).
-
-Gao et al. 2021, https://arxiv.org/abs/2101.06983. The loss needs the vectors of all sentences at
-once, but their graphs only chunk by chunk.
-"""
+"""Large batches in little memory by cached gradients (GradCache)."""
 
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
@@ -27,19 +23,13 @@ def cached_backward(
     """Add the gradient of `loss_of(encode(batch))` to the parameters.
 
     Gao et al. 2021, https://arxiv.org/abs/2101.06983. First, the vectors are computed without a
-    graph, then the loss and its gradient for the vectors. Then each chunk is computed again with a
-    graph, with the same random numbers (dropout), and receives its part of the gradient.
+    graph, then the loss, which is returned, and its gradient for the vectors. Then each chunk is
+    computed again with a graph, with the same random numbers (dropout), and receives its part.
 
     Args:
-        encode: A function from a batch to vectors; it has the parameters.
-        loss_of: A function from the vectors of the whole batch to the loss.
         batch: Tensors of views * N rows, view-major, or of N rows.
         chunk: Number of sentences whose graph is kept at a time.
-        views: Number of views.
         unsynced: A context manager for all chunks except the last (DDP's `no_sync`).
-
-    Returns:
-        The loss, a scalar without a graph.
     """
     parts = list(_chunks(batch, chunk, views))
     device = next(iter(batch.values())).device

@@ -13,9 +13,8 @@ SIZE, TOO_SLOW = 256, 10
 def has_bfloat16(device: str) -> bool:
     """Whether `device` ("cpu", "cuda", "mps") multiplies in bfloat16 about as fast as in float32.
 
-    torch knows this of a GPU. On a CPU, a product of 256 x 256 is timed in both precisions, which
-    takes at most a third of a second: names of capabilities differ between architectures, and an
-    emulated bfloat16 may be fast enough.
+    torch knows this of a GPU. On a CPU, a product is timed in both precisions, for at most a third
+    of a second: names of capabilities differ between architectures.
     """
     if device == "cuda":
         return torch.cuda.is_bf16_supported(including_emulation=False)

@@ -1,7 +1,4 @@
-"""A `transformers.Trainer` for contrastive methods.
-
-With named loss terms, the negatives of all processes, cached gradients and a dev score.
-"""
+"""A `transformers.Trainer` with named loss terms, all processes' negatives and a dev score."""
 
 import math
 from collections.abc import Callable
@@ -34,18 +31,9 @@ class AfterStep(TrainerCallback):
 
 
 class ContrastiveTrainer(Trainer):
-    """Trainer of a `Method`.
+    """Trainer of a `Method`; each evaluation appends a row to `history`.
 
-    Args:
-        method: What is trained.
-        corpus: Rows as in `fit`.
-        schedule: As in `fit`.
-        dev: As in `fit`.
-        arguments: Arguments of transformers' Trainer.
-        history: The rows of `FitResult.history`; each evaluation appends one.
-        probe: Measures alignment and uniformity.
-        watch: Shows the progress.
-        logs: The folder for the batch of a step whose loss is not finite.
+    The batch of a step whose loss is not finite is written to `logs`.
     """
 
     def __init__(
@@ -119,10 +107,7 @@ class ContrastiveTrainer(Trainer):
         return loss.detach() / world
 
     def _forward(self, model: nn.Module) -> Callable[[Batch], Outputs]:
-        """The forward pass of the Trainer's wrapped model, as the schedule sets it.
-
-        In its precision, and compiled if it says so.
-        """
+        """The forward pass of the Trainer's wrapped model, in the schedule's precision."""
         if self._compiled is None:
             self._compiled = torch.compile(model, dynamic=True) if self.schedule.compile else model
         compiled = self._compiled
@@ -167,10 +152,7 @@ class ContrastiveTrainer(Trainer):
     def evaluate(
         self, eval_dataset=None, ignore_keys=None, metric_key_prefix="eval"
     ) -> dict[str, float]:
-        """Append a row with the first process's dev score to the history.
-
-        The random state is restored, so that the number of evaluations does not change training.
-        """
+        """Append a row with the first process's dev score to the history; draws nothing."""
         self._check_last_step()
         with forked_random_state(self.args.device):
             geometry = self.probe.measure(self.model)

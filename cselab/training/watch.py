@@ -45,10 +45,8 @@ class Probe:
 
     def __init__(self, method: Method, corpus: datasets.Dataset, device: torch.device):
         step = max(1, len(corpus) // PROBE_SENTENCES)
-        rows = corpus.select(range(0, len(corpus), step)).select(
-            range(min(PROBE_SENTENCES, len(corpus)))
-        )
-        tokenizer, rows = method.encoder.tokenizer, list(rows)
+        rows = list(corpus.select(range(0, len(corpus), step)[:PROBE_SENTENCES]))
+        tokenizer = method.encoder.tokenizer
         batch = ViewCollator(tokenizer)(rows)
         self.batch = {name: batch[name].to(device) for name in ("input_ids", "attention_mask")}
         counted = ViewCollator(tokenizer, views=method.views)(rows[:COUNTED_SENTENCES])
@@ -73,8 +71,7 @@ class Probe:
         if method.keeps_apart and now > max(COLLAPSED, self.start / 4):
             raise DivergenceError(
                 f"the embeddings collapsed: uniformity of the probe went from {self.start:.2f} to "
-                f"{now:.2f}, nearly one point; keep a term with negatives ('nce'), or lower the "
-                "learning rate"
+                f"{now:.2f}; keep a term with negatives ('nce'), or lower the learning rate"
             )
         return {"alignment": alignment(first, second).item(), "uniformity": now}
 
@@ -88,16 +85,10 @@ class Probe:
 
 @functools.cache
 def matmul_peak(device: str, dtype: torch.dtype, *, most_seconds: float = 0.3) -> float:
-    """Peak FLOP/s of this machine, in square matrix products.
+    """Peak FLOP/s of this machine ("cpu", "cuda" or "mps"), in products of growing matrices.
 
-    The fastest of products of growing size, each the best of three. For benchmarks and estimates,
-    never within a training.
-
-    Args:
-        device: "cpu", "cuda" or "mps".
-        dtype: Precision of the matrices.
-        most_seconds: A size is tried only if it will end within this time of the start: in bfloat16
-            on a processor without it, a product of 2048 x 2048 takes a minute.
+    A size is tried only if it will end within `most_seconds` of the start: in bfloat16 on a
+    processor without it, a product of 2048 x 2048 takes a minute.
     """
     began, peak, size, last = time.perf_counter(), 0.0, 256, 0.0
     while 4 * 8 * last < most_seconds - (time.perf_counter() - began):
@@ -116,7 +107,7 @@ def matmul_peak(device: str, dtype: torch.dtype, *, most_seconds: float = 0.3) -
 
 @runtime_checkable
 class Listener(Protocol):
-    """What follows a training as it runs, such as a live figure."""
+    """A follower of a training as it runs, such as a live figure."""
 
     def started(self, name: str, steps: int) -> None:
         """Called before the first step, with the number of steps; also when a training resumes."""
@@ -131,11 +122,8 @@ class Listener(Protocol):
 class Watch(TrainerCallback):
     """A progress bar with dev score, loss terms and speed, and the same in TensorBoard files.
 
-    Files that cannot be written end no training: a line says why, and there are none.
-
-    Attributes:
-        seconds: Time of the training steps of this process, without evaluations.
-        steps: Number of these steps.
+    Files that cannot be written end no training: a line says why, and there are none. `seconds` is
+    the time of the `steps` training steps of this process, without evaluations.
     """
 
     def __init__(
@@ -187,12 +175,8 @@ class Watch(TrainerCallback):
         """Show an evaluation, a row of the history."""
         self.tell([row])
         speed = {"sentences_per_second": self.sentences_per_second}
-        shown = {
-            name: value
-            for name, value in row.items()
-            if name not in ("step", "learning_rate", "alignment")
-        }
-        text = ", ".join(f"{name} {value:.3g}" for name, value in shown.items())
+        hidden = ("step", "learning_rate", "alignment")
+        text = ", ".join(f"{name} {x:.3g}" for name, x in row.items() if name not in hidden)
         if self.steps:
             text += f", {self.sentences_per_second:.0f} sentences/s"
         self.bar.set_postfix_str(text, refresh=False)
@@ -219,10 +203,7 @@ def save_batch(
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"diverged-at-step-{step}.json"
     sentences = tokenizer.batch_decode(batch["input_ids"], skip_special_tokens=True)
-    bad = {
-        "step": step,
-        "terms": {name: value.item() for name, value in terms.items()},
-        "sentences": sentences,
-    }
-    path.write_text(json.dumps(bad, indent=1, ensure_ascii=False), encoding="utf-8")
+    values = {name: value.item() for name, value in terms.items()}
+    report = {"step": step, "terms": values, "sentences": sentences}
+    path.write_text(json.dumps(report, indent=1, ensure_ascii=False), encoding="utf-8")
     return path

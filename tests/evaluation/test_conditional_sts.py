@@ -28,10 +28,8 @@ DATA = ConditionalData(
 
 def word_of_condition(sentences, conditions):
     """1 in the first place where the sentence has the word of its condition."""
-    return [
-        [float(c in s.split()), 0.2 * len(s), 1.0]
-        for s, c in zip(sentences, conditions, strict=True)
-    ]
+    rows = zip(sentences, conditions, strict=True)
+    return [[float(word in text.split()), 0.2 * len(text), 1.0] for text, word in rows]
 
 
 def test_each_side_is_encoded_under_its_rows_condition():
@@ -63,7 +61,7 @@ def test_a_model_that_ignores_the_condition_follows_half():
 def test_hidden_ratings_and_bad_vectors_are_refused():
     """Prevents a correlation with NaN, and vectors of one side only."""
     hidden = replace(DATA, split="test", scores=np.full(5, np.nan))
-    with pytest.raises(DataError, match="ratings of C-STS test are not public; evaluate 'dev'"):
+    with pytest.raises(DataError, match="not public; evaluate 'dev'"):
         evaluate_csts(word_of_condition, hidden)
     assert len(conditional_cosines(word_of_condition, hidden)) == 5
     with pytest.raises(DataError, match=r"encode returned shape \(5, 2\) for 10 sentences"):
@@ -72,25 +70,16 @@ def test_hidden_ratings_and_bad_vectors_are_refused():
 
 def test_a_decoder_reads_the_condition_in_its_prompt(word_tokenizer):
     """Prevents the prompt without a condition from being scored as if it had one."""
-    config = LlamaConfig(
-        vocab_size=len(word_tokenizer),
-        hidden_size=16,
-        intermediate_size=32,
-        num_hidden_layers=2,
-        num_attention_heads=2,
-        max_position_embeddings=64,
-        pad_token_id=0,
-        initializer_range=0.3,
-    )
+    shape = {"hidden_size": 16, "intermediate_size": 32, "num_hidden_layers": 2}
+    shape |= {"num_attention_heads": 2, "vocab_size": len(word_tokenizer), "pad_token_id": 0}
     torch.manual_seed(0)
-    model = LlamaModel(config).eval()
+    model = LlamaModel(LlamaConfig(**shape, initializer_range=0.3)).eval()
     options = {"pooling": "last_token", "prompt": "in the {condition} {sentence} is"}
     encoder = SentenceEncoder(model, word_tokenizer, **options)
     found = conditional_cosines(encoder.encode, DATA)
     assert abs(found[0] - found[1]) > 1e-3
-    by_hand = SentenceEncoder(model, word_tokenizer, pooling="last_token").encode(
-        ["in the dog a red dog is", "in the dog a red ball is"]
-    )
+    plain = SentenceEncoder(model, word_tokenizer, pooling="last_token")
+    by_hand = plain.encode(["in the dog a red dog is", "in the dog a red ball is"])
     assert found[1] == pytest.approx(torch.cosine_similarity(*by_hand, dim=0).item(), abs=1e-5)
     plain = SentenceEncoder(model, word_tokenizer, pooling="last_token", prompt="the {sentence}")
     with pytest.raises(SettingsError, match="the conditions do not fit"):

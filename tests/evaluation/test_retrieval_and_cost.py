@@ -41,45 +41,29 @@ def test_retrieval_ranks_all_captions_for_the_first_of_each_scene(size):
     assert 0 < found.strict_accuracy < 100
 
 
-def test_only_the_first_caption_is_a_query():
-    """Two scenes of three captions on a circle, worked out by hand.
-
-    Scene A has 0°, 10° and 40°, scene B 100°, 60° and 95°. From 0°, 10° and 40° are nearer than
-    60°; from 100°, 95° and 60° are nearer than 40°: both queries are right. As queries, 40° and
-    60° would be wrong, for each is nearest to the other: four of the six captions are right.
-    """
-    angles = np.deg2rad([0, 10, 40, 100, 60, 95])
-    vectors = np.stack([np.cos(angles), np.sin(angles)], axis=1)
-    scenes = [["a1", "a2", "a3"], ["b1", "b2", "b3"]]
-    assert caption_retrieval(lambda s: vectors, scenes) == (100, 100, 2)
-    assert by_hand(vectors, 3, range(6)) == pytest.approx((100 * 4 / 6, 100 * 4 / 6))
-    a3_first = vectors[[2, 0, 1, 3, 4, 5]]
-    assert caption_retrieval(lambda s: a3_first, scenes) == (50, 50, 2)
-
-
-def test_first_captions_of_other_scenes_are_candidates():
-    """Prevents queries from being left out of each other's candidates."""
-    vectors = np.array([[1.0, 0.0], [0.6, 0.8], [0.99, 0.1], [0.0, 1.0]])
-    scenes = [["a1", "a2"], ["b1", "b2"]]  # nearest to a1 is b1, to b1 is a1
-    assert caption_retrieval(lambda s: vectors, scenes)[:2] == (0, 0)
-
-
-def test_a_collapsed_encoder_finds_nothing():
-    """Prevents ties from counting as hits."""
-    scenes = [[f"{scene} {caption}" for caption in range(5)] for scene in range(8)]
-    assert caption_retrieval(lambda s: np.ones((len(s), 3)), scenes)[:2] == (0, 0)
-
-
+CIRCLE = np.deg2rad([0, 10, 40, 100, 60, 95])
 NEAR = np.array([0.3, 0.1, 0.9])
 
 
-@pytest.mark.parametrize(("second", "other"), [("a copy", NEAR - 1e-7), ("a puppy", 3 * NEAR)])
-def test_equal_captions_and_equal_directions_tie(second, other):
-    """Prevents a caption of another scene from losing a tie to rounding: copies of a caption come
-    out of different batches, and equal directions out of different lengths."""
-    vectors = np.array([[0.1, 0.2, 0.7], NEAR, [1.0, 0.0, 0.0], other])
-    scenes = [["a dog", "a copy"], ["gold", second]]
-    assert caption_retrieval(lambda captions: vectors, scenes).accuracy_at_1 == 0
+@pytest.mark.parametrize(
+    ("vectors", "scenes", "score"),
+    [
+        # on a circle, by hand: from 0°, 10° and 40° are nearer than 60°; from 100°, 95° and 60°
+        # are nearer than 40°; as queries, 40° and 60° would be wrong, for each is nearest
+        (np.stack([np.cos(CIRCLE), np.sin(CIRCLE)], axis=1), ["abc", "def"], (100, 100)),
+        # first captions of other scenes are candidates: nearest to a is c, to c is a
+        (np.array([[1.0, 0.0], [0.6, 0.8], [0.99, 0.1], [0.0, 1.0]]), ["ab", "cd"], (0, 0)),
+        # a collapsed encoder finds nothing: a tie is no hit
+        (np.ones((9, 3)), ["abc", "def", "ghi"], (0, 0)),
+        # copies of a caption come out of different batches, yet tie; b is in both scenes
+        (np.array([[0.1, 0.2, 0.7], NEAR, [1.0, 0.0, 0.0], NEAR - 1e-7]), ["ab", "cb"], (0, 0)),
+        # equal directions of different lengths tie
+        (np.array([[0.1, 0.2, 0.7], NEAR, [1.0, 0.0, 0.0], 3 * NEAR]), ["ab", "cd"], (0, 0)),
+    ],
+)
+def test_queries_candidates_and_ties_by_hand(vectors, scenes, score):
+    """Prevents other queries, other candidates, and a tie that rounding decides."""
+    assert caption_retrieval(lambda captions: vectors, map(list, scenes))[:2] == score
 
 
 @pytest.mark.parametrize("scenes", [[], [["a", "b"]], [["a", "b"], ["c"]], [["a"], ["b"]]])
@@ -93,17 +77,15 @@ def test_scenes_of_unequal_sizes_are_refused(scenes):
     ("towers", "linear", "both"), [(1, 5.44, 5.51), (2, 10.87, 11.02), (6, 32.6, 33.07)]
 )
 def test_bert_base_costs_what_the_papers_print(towers, linear, both):
-    """JTCSE Table VII: 5.44 GMACs at length 64, linear layers alone; prevents flops from being
-    taken for multiply-adds."""
+    """JTCSE Table VII: 5.44 GMACs of linear layers; prevents flops taken for multiply-adds."""
     cost = inference_cost(BertConfig(), towers=towers)
     assert cost.linear == pytest.approx(linear, abs=0.02)
     assert cost.with_attention == pytest.approx(both, abs=0.01)
-    assert cost.efficiency(76.25) == pytest.approx(76.25 / cost.linear)
+    assert cost.efficiency(76.25) == 76.25 / cost.linear
 
 
 def test_an_encoder_costs_what_all_its_models_cost(make_bert, word_tokenizer):
-    """Prevents an ensemble with a twin inside that counts one model a member, members of other
-    shapes, and a fused twin without its cross contexts."""
+    """Prevents a twin counted as one model, and a fused twin without its cross contexts."""
     small, large = make_bert(1), make_bert(2, num_hidden_layers=6)
     costs = [inference_cost(model.config, length=20) for model in (small, large)]
     one = SentenceEncoder(large, word_tokenizer, pooling="mean")
@@ -145,8 +127,7 @@ def test_a_decoder_by_hand(word_tokenizer):
 
 
 def test_cost_by_hand():
-    """Prevents layers or projections that are missed, and attention that grows linearly with the
-    length."""
+    """Prevents projections that are missed, and attention that grows linearly with the length."""
     config = BertConfig(
         hidden_size=64, num_hidden_layers=3, num_attention_heads=2, intermediate_size=100
     )
@@ -157,9 +138,7 @@ def test_cost_by_hand():
 
 
 def test_a_cross_stream_costs_what_it_computes(make_bert):
-    """Closed form: from the first CAEL to the last, a layer more a tower; at a CAEL the second
-    value projection is free (the other tower's inputs are projected once more). Of a tower's last
-    layer, and of a stream's last CAEL, keys and values of all tokens, the rest of [CLS] alone."""
+    """Closed form; prevents a stream counted outside its CAELs, or a last layer of all tokens."""
     config, length = make_bert(0).config, 32
     h, depth = config.hidden_size, config.num_hidden_layers
     cost = twin_training_cost(config, length=length)
@@ -174,7 +153,7 @@ def test_a_cross_stream_costs_what_it_computes(make_bert):
 
 
 def test_speed_is_of_the_best_pass_but_the_first_and_of_its_work(monkeypatch):
-    """Prevents a first pass in the figure, and a lazy encoder from being timed without its work."""
+    """Prevents a first pass in the figure, and a lazy encoder timed without its work."""
     clock, waits = [0.0], iter([0.1, 4.0, 2.0, 6.0])
     monkeypatch.setattr("time.perf_counter", lambda: clock[0])
 
@@ -183,10 +162,8 @@ def test_speed_is_of_the_best_pass_but_the_first_and_of_its_work(monkeypatch):
             clock[0] += next(waits)
             return super().sum(*args, **options)
 
-    assert (
-        sentences_per_second(lambda texts: np.ones((len(texts), 2)).view(Lazy), ["a"] * 10)
-        == 10 / 2.0
-    )
+    speed = sentences_per_second(lambda texts: np.ones((len(texts), 2)).view(Lazy), ["a"] * 10)
+    assert speed == 10 / 2.0
 
 
 FLICKR = """\
@@ -199,21 +176,15 @@ FLICKR = """\
 
 
 def test_captions_of_a_folder(tmp_path):
-    """Prevents scenes split at their numbering, scenes of other sizes, and a header read as a
-    scene."""
+    """Prevents scenes split at their numbering or of other sizes, and a header as a scene."""
     (tmp_path / "flickr.token").write_text(FLICKR)
     with gzip.open(tmp_path / "more.tsv.gz", "wt") as file:
         file.write("scene\tcaption\n7\tA cat\n7\tA grey cat\n8\talone\n")
     (tmp_path / "README.md").write_text("no captions")
     groups = load_captions(tmp_path, of_each=2)
-    assert groups == [
-        ("A dog runs .", "A brown dog ."),
-        ("Two men .", "Men talk ."),
-        ("A cat", "A grey cat"),
-    ]
-    assert load_captions(tmp_path / "flickr.token", of_each=3) == [
-        ("A dog runs .", "A brown dog .", "One more .")
-    ]
+    dogs, men = ("A dog runs .", "A brown dog ."), ("Two men .", "Men talk .")
+    assert groups == [dogs, men, ("A cat", "A grey cat")]
+    assert load_captions(tmp_path / "flickr.token", of_each=3) == [(*dogs, "One more .")]
     assert caption_retrieval(lambda s: np.eye(len(s)), groups).k == 1
 
 

@@ -24,30 +24,22 @@ def write(path, header, rows):
 def folder(tmp_path, monkeypatch):
     """Small files of the three shapes; the label is in the text, for an encoder that can read
     it."""
-    random = np.random.default_rng(0)
-    rows = [
-        (f"text {i} is {label}", label) for i, label in enumerate(random.choice(["1", "0"], 120))
-    ]
-    write(tmp_path / "transfer" / "mr.tsv.gz", ("text", "label"), rows)
-    for part, some in (("train", rows[:60]), ("dev", rows[60:90]), ("test", rows[90:])):
-        write(tmp_path / "transfer" / f"sst2-{part}.tsv.gz", ("text", "label"), some)
-    pairs = [
-        (f"{i} x", f"{i} {'x' if label == '1' else 'y'}", label)
-        for i, (_, label) in enumerate(rows)
-    ]
-    for part, some in (("train", pairs[:80]), ("test", pairs[80:])):
-        write(
-            tmp_path / "transfer" / f"mrpc-{part}.tsv.gz", ("sentence1", "sentence2", "label"), some
-        )
-    monkeypatch.setattr(
-        data,
-        "COUNTS",
-        {
-            "MR": {"": 120},
-            "SST2": {"train": 60, "dev": 30, "test": 30},
-            "MRPC": {"train": 80, "test": 40},
-        },
-    )
+    labels = list(enumerate(np.random.default_rng(0).choice(["1", "0"], 120)))
+    rows = [(f"text {i} is {label}", label) for i, label in labels]
+    pairs = [(f"{i} x", f"{i} {'x' if label == '1' else 'y'}", label) for i, label in labels]
+    files = {
+        "mr": rows,
+        "sst2-train": rows[:60],
+        "sst2-dev": rows[60:90],
+        "sst2-test": rows[90:],
+        "mrpc-train": pairs[:80],
+        "mrpc-test": pairs[80:],
+    }
+    for name, some in files.items():
+        header = ("text", "label") if len(some[0]) == 2 else ("sentence1", "sentence2", "label")
+        write(tmp_path / "transfer" / f"{name}.tsv.gz", header, some)
+    counts = {"MR": {"": 120}, "SST2": {"train": 60, "dev": 30, "test": 30}}
+    monkeypatch.setattr(data, "COUNTS", {**counts, "MRPC": {"train": 80, "test": 40}})
     return tmp_path
 
 
@@ -58,16 +50,12 @@ def reads_the_end(sentences):
 
 def test_an_encoder_that_knows_the_label_scores_all_of_it(folder):
     """Prevents labels that slip against their texts, in any of the three protocols."""
-    assert evaluate_transfer(reads_the_end, ("MR", "SST2", "MRPC"), folder=folder) == {
-        "MR": 100,
-        "SST2": 100,
-        "MRPC": 100,
-    }
+    tasks = ("MR", "SST2", "MRPC")
+    assert evaluate_transfer(reads_the_end, tasks, folder=folder) == dict.fromkeys(tasks, 100)
 
 
 def test_a_fit_has_one_thread_and_the_encoder_has_them_all(folder, monkeypatch):
-    """Prevents fits whose threads wait for each other: on busy cores 280 seconds instead of
-    three."""
+    """Prevents fits whose threads wait for each other: on busy cores 280 seconds, not three."""
     seen, before, fit = {}, most_threads(), LogisticRegression.fit
 
     def watched(model, *data):
@@ -91,38 +79,26 @@ def most_threads():
 
 def test_an_encoder_that_knows_nothing_scores_chance(folder):
     """Prevents a test row from being trained on."""
-    scores = evaluate_transfer(
-        lambda s: reads_the_end(s)[:, :4], ("MR", "SST2"), folder=folder, limit=50
-    )
+    noise = lambda sentences: reads_the_end(sentences)[:, :4]  # noqa: E731
+    scores = evaluate_transfer(noise, ("MR", "SST2"), folder=folder, limit=50)
     assert all(30 < score < 70 for score in scores.values())
 
 
 def test_features_of_a_pair():
-    """By hand: product and absolute difference. Prevents vectors of the wrong sentence of a
-    pair."""
+    """By hand; prevents vectors of the wrong sentence of a pair."""
     part = {"test": LabelledText((["a", "b"], ["b", "b"]), np.array(["1", "0"]))}
     vectors = {"a": [1.0, 2.0], "b": [3.0, -1.0]}
     found = features(lambda sentences: [vectors[s] for s in sentences], part)["test"]
     assert found.tolist() == [[2, 3, 3, -2], [0, 0, 9, 1]]
 
 
-@pytest.mark.parametrize(
-    ("rows", "message"),
-    [
-        ([("a", "1")] * 119, "has 119 rows, officially it has 120"),
-        ([("a",)] * 120, "line 2: 1 cells, expected 2"),
-    ],
-)
-def test_damaged_files_are_refused(folder, rows, message):
-    """Prevents an accuracy on a part of the rows."""
-    write(folder / "transfer" / "mr.tsv.gz", ("text", "label"), rows)
-    with pytest.raises(DataError, match=message):
-        load_transfer("MR", folder)
-
-
-def test_an_unknown_task_and_missing_data_are_refused(folder, monkeypatch):
-    """Prevents an accuracy under another task's name."""
+def test_bad_tasks_and_files_are_refused(folder, monkeypatch):
+    """Prevents an accuracy on a part of the rows, or under another task's name."""
     monkeypatch.delenv("CSELAB_DATA", raising=False)
+    for rows, message in [([("a", "1")] * 119, "119 rows"), ([("a",)] * 120, "line 2: 1 cells")]:
+        write(folder / "transfer" / "mr.tsv.gz", ("text", "label"), rows)
+        with pytest.raises(DataError, match=message):
+            load_transfer("MR", folder)
     with pytest.raises(DataError, match="unknown transfer task 'MRP'; did you mean 'MRPC'"):
         load_transfer("MRP", folder)
     with pytest.raises(DataError, match="no source for MR; set data_dir"):

@@ -1,8 +1,6 @@
-"""What a process of `test_processes.py` does; started by torchrun or alone, or imported for the run
-it must equal.
+"""A process of `test_processes.py`: `python processes.py FOLDER [compile | resume]`.
 
-`python processes.py FOLDER [compile | resume]`: FOLDER holds tower_i, tower_ii and text.txt;
-findings are written there.
+FOLDER holds tower_i, tower_ii and text.txt; results are written there.
 """
 
 import contextlib
@@ -10,6 +8,7 @@ import importlib
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from unittest import mock
 
 import datasets
 import torch
@@ -21,7 +20,8 @@ from cselab.models import load_tokenizer
 from cselab.training.distributed import rank_and_world
 
 fit_module = importlib.import_module("cselab.training.fit")  # the package's `fit` is the function
-BATCH = 9  # two processes get 5 and 4 sentences
+# two processes get 5 and 4 sentences
+PLAN = {"batch_size": 9, "learning_rate": 1e-3, "max_length": 16}
 ROWS = {"artificial_rows": 5}
 
 
@@ -39,12 +39,8 @@ def build(folder: Path, name: str, dropout: float, terms: Sequence[str] = ()) ->
 
 
 def text(folder: Path) -> datasets.Dataset:
-    return tokenize_corpus(
-        load_corpus([str(folder / "text.txt")]),
-        load_tokenizer(folder / "tower_i"),
-        max_length=16,
-        cache_dir=folder / "cache",
-    )
+    corpus, tokenizer = load_corpus([str(folder / "text.txt")]), load_tokenizer(folder / "tower_i")
+    return tokenize_corpus(corpus, tokenizer, max_length=16, cache_dir=folder / "cache")
 
 
 def gradients_and_losses(folder: Path, name: str, terms: Sequence[str] = (), **switches) -> dict:
@@ -54,39 +50,30 @@ def gradients_and_losses(folder: Path, name: str, terms: Sequence[str] = (), **s
 
     class Look(TrainerCallback):
         def on_pre_optimizer_step(self, args, state, control, model, **kwargs):
-            found["gradients"] = {
-                n: p.grad.clone() for n, p in model.named_parameters() if p.grad is not None
-            }
+            gradients = {n: p.grad for n, p in model.named_parameters() if p.grad is not None}
+            found["gradients"] = {name: grad.clone() for name, grad in gradients.items()}
 
     class Trainer(fit_module.ContrastiveTrainer):
         def train(self, **kwargs):
             self.add_callback(Look())
             return super().train(**kwargs)
 
-    plan = Schedule(
-        steps=1, batch_size=BATCH, learning_rate=1e-3, max_length=16, eval_every=1, **switches
-    )
-    usual, fit_module.ContrastiveTrainer = fit_module.ContrastiveTrainer, Trainer
-    try:  # a dev score of its own a process: the first one's must hold for all
-        result = fit_module.fit(
-            method, text(folder), plan, dev=lambda m: float(rank_and_world()[0]), seed=3
-        )
-    finally:
-        fit_module.ContrastiveTrainer = usual
+    plan = Schedule(**PLAN, steps=1, eval_every=1, **switches)
+    with mock.patch.object(fit_module, "ContrastiveTrainer", Trainer):
+        # a dev score of its own a process: the first one's must hold for all
+        own = lambda method: float(rank_and_world()[0])  # noqa: E731
+        result = fit_module.fit(method, text(folder), plan, dev=own, seed=3)
     return {**found, "history": result.history, "weights": method.state_dict()}
 
 
 def weights_whole_and_resumed(folder: Path) -> list[dict]:
-    """Of a run with dropout in one go, and of one that is interrupted after its third mark and
-    taken up again."""
-    plan = Schedule(steps=12, batch_size=BATCH, learning_rate=1e-3, max_length=16, eval_every=2)
+    """Weights of a run with dropout in one go, and of one interrupted after its third mark."""
+    plan = Schedule(**PLAN, steps=12, eval_every=2)
 
     def train(marks: int, checkpoints: Path | None) -> dict:
-        scores = iter(range(marks))
-        method = build(folder, "jtcse", dropout=0.1)
-        fit_module.fit(
-            method, text(folder), plan, dev=lambda m: next(scores), seed=3, checkpoints=checkpoints
-        )
+        scores, method = iter(range(marks)), build(folder, "jtcse", dropout=0.1)
+        options = {"dev": lambda m: next(scores), "seed": 3, "checkpoints": checkpoints}
+        fit_module.fit(method, text(folder), plan, **options)
         return method.state_dict()
 
     whole = train(7, None)
@@ -109,8 +96,8 @@ CASES = [
     ("esimcse", (), 2),
 ]
 COMPILED = [CASES[0], CASES[5], CASES[6]]
-"""Each takes up to a minute of compiling; they hold every kind of step: one tower, two with chunks
-and all losses, a momentum encoder."""
+"""One tower, two with chunks and all losses, a momentum encoder: up to a minute of compiling each.
+"""
 
 if __name__ == "__main__":
     folder, compiled = Path(sys.argv[1]), sys.argv[2:] == ["compile"]
@@ -122,6 +109,5 @@ if __name__ == "__main__":
         for name, terms, chunk in (COMPILED if compiled else CASES)
     ]
     graphs = torch._dynamo.utils.counters["stats"]["unique_graphs"] if compiled else 0
-    torch.save(
-        [graphs, *found], folder / f"found-{'compiled' if compiled else rank_and_world()[0]}.pt"
-    )
+    name = "compiled" if compiled else rank_and_world()[0]
+    torch.save([graphs, *found], folder / f"found-{name}.pt")

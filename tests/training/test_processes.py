@@ -1,5 +1,4 @@
-"""Two processes, cached gradients, precision and compilation: the engine's ways to be large and
-fast change nothing but that."""
+"""Two processes, cached gradients, precision and compilation change no result."""
 
 import os
 import subprocess
@@ -12,38 +11,22 @@ import pytest
 import torch
 from build_method import build
 from processes import CASES, COMPILED, gradients_and_losses
-from training_helpers import TEXT, schedule, train
+from training_helpers import same, schedule, train
 from transformers import TrainingArguments
 
 from cselab.data.batching import ViewCollator
 from cselab.experiments.store import Store
 from cselab.methods import StepContext
-from cselab.models import SentenceEncoder
 from cselab.training.large_batch import _chunks, cached_backward
 
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory, make_bert, word_tokenizer):
-    folder = tmp_path_factory.mktemp("shared")
-    for seed, name in enumerate(("tower_i", "tower_ii"), 1):
-        SentenceEncoder(make_bert(seed, num_hidden_layers=2), word_tokenizer).save_pretrained(
-            folder / name
-        )
-    (folder / "text.txt").write_text("\n".join(TEXT))
-    return folder
+TWO = ("-m", "torch.distributed.run", "--standalone", "--nproc_per_node=2")
 
 
 def run(*launcher: str, folder: Path, arguments: Sequence[str] = ()) -> None:
-    """processes.py as a program of its own, without the type checks of the tests, which cannot be
-    compiled."""
+    """Run processes.py as a program, without the tests' type checks, which cannot be compiled."""
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "OMP_NUM_THREADS": "1"}
-    command = [
-        sys.executable,
-        *launcher,
-        Path(__file__).with_name("processes.py"),
-        folder,
-        *arguments,
-    ]
+    program = Path(__file__).with_name("processes.py")
+    command = [sys.executable, *launcher, program, folder, *arguments]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=900)
     assert done.returncode == 0, done.stderr[-3000:]
 
@@ -58,10 +41,9 @@ def close(one: dict, two: dict) -> None:
 
 @pytest.mark.slow
 def test_two_processes_take_the_step_of_one(folder):
-    """Prevents negatives that stay within a process, gradients off by the number of processes
-    (DDP's mean), batch statistics of half a batch, and processes that disagree about the dev
-    score."""
-    run("-m", "torch.distributed.run", "--standalone", "--nproc_per_node=2", folder=folder)
+    """Prevents negatives or statistics of half a batch, DDP's mean of gradients, and processes
+    that disagree about the dev score."""
+    run(*TWO, folder=folder)
     ranks = [torch.load(folder / f"found-{rank}.pt")[1:] for rank in range(2)]
     for (name, terms, chunk), first, second in zip(CASES, *ranks, strict=True):
         alone = gradients_and_losses(folder, name, terms, chunk=chunk)
@@ -69,58 +51,32 @@ def test_two_processes_take_the_step_of_one(folder):
             close(found["gradients"], alone["gradients"])
             assert found["history"] == first["history"]
             assert found["weights"].keys() == alone["weights"].keys()
-            assert all(
-                torch.equal(found["weights"][key], first["weights"][key])
-                for key in first["weights"]
-            )
+            assert same(found["weights"], first["weights"])
         for key, value in alone["history"][1].items():
             assert first["history"][1][key] == pytest.approx(value, rel=1e-5, abs=1e-6), (name, key)
 
 
 @pytest.mark.slow
 def test_two_processes_resume_exactly(folder):
-    """Prevents a second process that goes on with the first one's dropout, or from its own idea of
-    the last checkpoint."""
-    run(
-        "-m",
-        "torch.distributed.run",
-        "--standalone",
-        "--nproc_per_node=2",
-        folder=folder,
-        arguments=["resume"],
-    )
+    """Prevents a second process that goes on with the first one's dropout, or elsewhere."""
+    run(*TWO, folder=folder, arguments=["resume"])
     for rank in range(2):
         whole, resumed = torch.load(folder / f"resumed-{rank}.pt")
-        assert all(torch.equal(resumed[key], value) for key, value in whole.items())
+        assert same(whole, resumed)
 
 
 @pytest.mark.slow
 def test_two_processes_train_from_the_command_line(tmp_path, small_backbone):
-    """Prevents two processes from waiting for one another's lock of a step, or from writing the
-    same folder."""
-    settings = {
-        "backbone": small_backbone,
-        "sentences": 60,
-        "dev_pairs": 12,
-        "synthetic_pairs": 20,
-        "caels": 2,
-        "steps": 2,
-        "batch_size": 8,
-        "towers.steps": 2,
-        "towers.batch_size": 8,
-    }
-    given = [part for name, value in settings.items() for part in ("-p", f"{name}={value}")]
+    """Prevents processes that wait for one another's lock, or write the same folder."""
+    settings = f"backbone={small_backbone} sentences=60 dev_pairs=12 synthetic_pairs=20 caels=2 "
+    settings += "steps=2 batch_size=8 towers.steps=2 towers.batch_size=8"
     store = tmp_path / "s.sqlite"
     launch = "-m accelerate.commands.launch --cpu --num_processes 2 --num_machines 1 "
     launch += "--mixed_precision no --dynamo_backend no -m cselab train jtcse"
-    done = subprocess.run(
-        [sys.executable, *launch.split(), *given, "--outputs", tmp_path, "--store", store],
-        capture_output=True,
-        text=True,
-        timeout=300,
-        env={**os.environ, "OMP_NUM_THREADS": "1"},
-        check=False,
-    )
+    options = [f"-p{one}" for one in settings.split()]
+    command = [sys.executable, *launch.split(), *options, "--outputs", tmp_path, "--store", store]
+    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300, env=environment)
     assert done.returncode == 0, done.stderr[-3000:]
     assert done.stdout.count("jtcse: computed") == 1
     assert done.stdout.count("test        average") == 1
@@ -134,8 +90,7 @@ def test_two_processes_train_from_the_command_line(tmp_path, small_backbone):
 def test_cached_gradients_are_those_of_the_same_chunks_with_the_whole_graph(
     towers, corpus, name, word_tokenizer
 ):
-    """Prevents a second pass with other dropout, and chunks that meet the wrong part of the
-    gradient."""
+    """Prevents a second pass with other dropout, or with the wrong part of the gradient."""
     torch.manual_seed(0)
     method = build(name, towers, dropout=0.3).double().train()
     batch = ViewCollator(word_tokenizer)(list(corpus.select(range(7))))
@@ -173,13 +128,10 @@ def test_a_run_with_a_switch_learns_the_same(towers, corpus, change):
 
 
 def test_bf16_is_used_in_the_encoder_and_not_in_the_loss(towers, corpus, monkeypatch):
-    """Prevents bf16=True from doing nothing, as it once did here, and cosines from being rounded to
-    8 bits."""
+    """Prevents bf16=True from doing nothing, and cosines from being rounded to 8 bits."""
     seen, method = [], build("simcse", towers)
     layer = method.encoder.backbone.encoder.layer[0].output.dense
-    layer.register_forward_hook(
-        lambda module, inputs, output: seen.append((module.training, output.dtype))
-    )
+    layer.register_forward_hook(lambda module, _, out: seen.append((module.training, out.dtype)))
     result, _ = train(method, corpus, schedule(steps=1, eval_every=1, bf16=True))
     assert (True, torch.bfloat16) in seen
     assert (False, torch.bfloat16) not in seen  # nor while it is evaluated
@@ -188,10 +140,8 @@ def test_bf16_is_used_in_the_encoder_and_not_in_the_loss(towers, corpus, monkeyp
 
 def test_one_process_never_uses_dataparallel(towers, corpus, monkeypatch):
     """Prevents a machine with two GPUs from silently computing the loss of half batches."""
-    monkeypatch.setattr(
-        TrainingArguments, "n_gpu", property(lambda self: self.__dict__.get("_n_gpu") or 2)
-    )
-
+    two = property(lambda self: self.__dict__.get("_n_gpu") or 2)
+    monkeypatch.setattr(TrainingArguments, "n_gpu", two)
     wrapped = []
     monkeypatch.setattr(torch.nn.DataParallel, "__init__", lambda self, *_: wrapped.append(self))
     train(build("simcse", towers), corpus, schedule(steps=1, eval_every=1))
@@ -200,14 +150,11 @@ def test_one_process_never_uses_dataparallel(towers, corpus, monkeypatch):
 
 @pytest.mark.slow
 def test_a_compiled_step_is_the_same_step(folder):
-    """Prevents torch.compile from changing a gradient (it may not: without dropout), or from
-    compiling for ever."""
+    """Prevents torch.compile from changing a gradient, or from compiling for ever."""
     run(folder=folder, arguments=["compile"])
     graphs, *compiled = torch.load(folder / "found-compiled.pt")
     for (name, terms, chunk), found in zip(COMPILED, compiled, strict=True):
         alone = gradients_and_losses(folder, name, terms, chunk=chunk)
-        close(
-            {key.removeprefix("_orig_mod."): value for key, value in found["gradients"].items()},
-            alone["gradients"],
-        )
+        plain = {key.removeprefix("_orig_mod."): x for key, x in found["gradients"].items()}
+        close(plain, alone["gradients"])
     assert graphs <= 4 * len(COMPILED)

@@ -1,5 +1,4 @@
-"""An interrupted `fit`, killed at any moment and called again, ends with the same weights bit for
-bit."""
+"""A `fit` killed at any moment and called again ends with the same weights, bit for bit."""
 
 import itertools
 import json
@@ -9,6 +8,7 @@ import shutil
 import signal
 import threading
 import time
+from unittest import mock
 
 import pytest
 import torch
@@ -66,39 +66,35 @@ def test_stopped_at_a_mark_it_goes_on_to_the_same_weights(
     """Prevents a resume that forgets the best weights, a random state, the optimizer, its place in
     the data, or what a method remembers: a queue, a momentum encoder."""
     name, expected, weights = uninterrupted
-    dev = Stop(mark, *DEV)
+    options = {"seed": 7, "checkpoints": tmp_path / "run"}
     with pytest.raises(Interrupted):
-        fit(build(name, towers), corpus, PLAN, dev=dev, seed=7, checkpoints=tmp_path / "run")
+        fit(build(name, towers), corpus, PLAN, dev=Stop(mark, *DEV), **options)
     method = build(name, towers)
-    dev = still_to_come(tmp_path / "run")
-    result = fit(method, corpus, PLAN, dev=dev, seed=7, checkpoints=tmp_path / "run")
+    result = fit(method, corpus, PLAN, dev=still_to_come(tmp_path / "run"), **options)
     assert same(method.state_dict(), weights)
     assert result.history == expected.history
     assert (result.best_step, result.best_dev) == (expected.best_step, 9)
     assert not (tmp_path / "run").exists()
 
 
-def test_killed_after_its_last_step_it_trains_no_step_more(towers, corpus, tmp_path, monkeypatch):
+def test_killed_after_its_last_step_it_trains_no_step_more(towers, corpus, tmp_path):
     """Prevents an eleventh step of ten: transformers looks whether training is over only after a
     step."""
     plan, scores = schedule(steps=10, eval_every=2), (0, 1, 2, 3, 4, 5)
     expected, weights = whole("simcse", towers, corpus, plan, scores)
-
     folder, remove = tmp_path / "run", shutil.rmtree
+    options = {"seed": 7, "checkpoints": folder}
 
-    def killed(path, *given, **options):
+    def killed(path, *rest, **more):
         if path == folder:
             raise Interrupted
-        remove(path, *given, **options)
+        remove(path, *rest, **more)
 
-    with monkeypatch.context() as patch:
-        patch.setattr(shutil, "rmtree", killed)
-        method, dev = build("simcse", towers), Scores(*scores)
-        with pytest.raises(Interrupted):
-            fit(method, corpus, plan, dev=dev, seed=7, checkpoints=folder)
+    with mock.patch.object(shutil, "rmtree", killed), pytest.raises(Interrupted):
+        fit(build("simcse", towers), corpus, plan, dev=Scores(*scores), **options)
     assert (folder / "checkpoint-10" / SEAL).is_file()
     method = build("simcse", towers)
-    result = fit(method, corpus, plan, dev=Scores(5, 6, 7), seed=7, checkpoints=folder)
+    result = fit(method, corpus, plan, dev=Scores(5, 6, 7), **options)
     assert same(method.state_dict(), weights)
     assert result.history == expected.history
 
@@ -107,12 +103,11 @@ def test_collapse_after_a_resume_is_measured_from_the_start(towers, corpus, tmp_
     """Prevents embeddings that collapsed around an interruption from being taken for the start."""
     looks = itertools.chain([-2.0] * 3, itertools.repeat(-0.04))
     monkeypatch.setattr(watch, "uniformity", lambda _: torch.tensor(next(looks)))
-    folder, killed = tmp_path / "run", Stop(2, 0, 0)
+    options = {"seed": 7, "checkpoints": tmp_path / "run"}
     with pytest.raises(Interrupted):
-        fit(build("simcse", towers), corpus, schedule(), dev=killed, seed=7, checkpoints=folder)
-    dev = Scores(0, 0)
+        fit(build("simcse", towers), corpus, schedule(), dev=Stop(2, 0, 0), **options)
     with pytest.raises(DivergenceError, match=r"went from -2\.00 to -0\.04"):
-        fit(build("simcse", towers), corpus, schedule(), dev=dev, seed=7, checkpoints=folder)
+        fit(build("simcse", towers), corpus, schedule(), dev=Scores(0, 0), **options)
 
 
 @pytest.fixture(scope="module")
@@ -128,8 +123,7 @@ def stopped(towers, corpus, tmp_path_factory):
 
 @pytest.mark.parametrize("how", DAMAGES)
 def test_a_checkpoint_with_any_damaged_file_is_passed_over(how, stopped, tmp_path):
-    """Prevents a training that resumes without its optimizer, to other weights under the same key,
-    and tracebacks of torch for ever."""
+    """Prevents a resume without its optimizer, to other weights, and tracebacks of torch."""
     names = sorted(path.name for path in (stopped / "checkpoint-15").iterdir())
     assert {"optimizer.pt", "scheduler.pt", "rng_state.pth", checkpoints.HISTORY} < set(names)
     for name in names:
@@ -163,10 +157,8 @@ def test_it_goes_on_before_the_damage_to_the_same_weights(
     for step in damaged:
         DAMAGES["flip"](folder / f"checkpoint-{step}" / "optimizer.pt")
     capsys.readouterr()
-    method, seen = build("simcse", towers), 5 if damaged == (15,) else 0
-    result = fit(
-        method, corpus, PLAN, dev=Scores(*scores[seen:]), seed=7, checkpoints=folder, name="simcse"
-    )
+    method, dev = build("simcse", towers), Scores(*scores[5 if damaged == (15,) else 0 :])
+    result = fit(method, corpus, PLAN, dev=dev, seed=7, checkpoints=folder, name="simcse")
     (line,) = capsys.readouterr().out.splitlines()
     assert line.startswith(said)
     assert same(method.state_dict(), weights)
@@ -190,13 +182,10 @@ def test_a_half_written_checkpoint_is_passed_over(tmp_path):
 
 @pytest.mark.slow
 def test_twenty_kills(towers, corpus, tmp_path):
-    """kill -9 at random moments of training and saving; each try is a process of its own, forked
-    after the imports."""
+    """kill -9 at random moments of training and saving, each of a fork after the imports."""
     torch.set_num_threads(1)  # a fork of a process with worker threads would hang
-    plan, scores = (
-        schedule(steps=450, eval_every=5, learning_rate=1e-5),
-        tuple(37 * i % 101 for i in range(91)),
-    )
+    plan = schedule(steps=450, eval_every=5, learning_rate=1e-5)
+    scores = tuple(37 * i % 101 for i in range(91))
     expected, weights = whole("jtcse", towers, corpus, plan, scores)
     folder, result = tmp_path / "run", tmp_path / "result.pt"
     moments, kills = random.Random(0), 0
@@ -206,14 +195,10 @@ def test_twenty_kills(towers, corpus, tmp_path):
             # tqdm's own lock is one for all forks: a child that is killed with it would stop the
             # others for ever
             tqdm.set_lock(threading.RLock())
-            method = build("jtcse", towers)
-            done = fit(
-                method, corpus, plan, dev=still_to_come(folder, scores), seed=7, checkpoints=folder
-            )
-            torch.save(
-                {"weights": method.state_dict(), "history": json.dumps(done.history)},
-                tmp_path / "part.pt",
-            )
+            method, dev = build("jtcse", towers), still_to_come(folder, scores)
+            done = fit(method, corpus, plan, dev=dev, seed=7, checkpoints=folder)
+            kept = {"weights": method.state_dict(), "history": json.dumps(done.history)}
+            torch.save(kept, tmp_path / "part.pt")
             os.replace(tmp_path / "part.pt", result)
             os._exit(0)
         if kills < 20:

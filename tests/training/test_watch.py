@@ -1,4 +1,4 @@
-"""What a run says of itself: the probe, the speed, the files, the alarm."""
+"""Monitoring of a training: the probe, the speed, the files, the alarm."""
 
 import json
 import time
@@ -11,12 +11,11 @@ from training_helpers import schedule
 
 from cselab.errors import DivergenceError
 from cselab.training import fit, watch
-from cselab.training.watch import Probe, Watch, forked_random_state, matmul_peak
+from cselab.training.watch import Probe, forked_random_state, matmul_peak
 
 
 def test_the_probe_draws_nothing_and_sees_the_same_twice(towers, corpus):
-    """Prevents a look from moving the training's dropout, and a probe that changes from look to
-    look."""
+    """Prevents a look that moves the training's dropout, and a probe that changes."""
     method = build("simcse", towers, dropout=0.3).train()
     probe = Probe(method, corpus, torch.device("cpu"))
     torch.manual_seed(1)
@@ -31,8 +30,7 @@ def test_the_probe_draws_nothing_and_sees_the_same_twice(towers, corpus):
 
 
 def test_a_look_keeps_the_random_state_of_an_apple_gpu(monkeypatch):
-    """Prevents dropout masks on mps that depend on how often a training is looked at. The GPU's
-    state is a stand-in: torch draws nothing on a device that is not there."""
+    """Prevents dropout masks on mps that depend on the number of looks; the state is a fake."""
     state = [torch.tensor(1)]
     monkeypatch.setattr(torch.mps, "get_rng_state", lambda device: state[0])
     monkeypatch.setattr(torch.mps, "set_rng_state", lambda new, device: state.insert(0, new))
@@ -42,8 +40,7 @@ def test_a_look_keeps_the_random_state_of_an_apple_gpu(monkeypatch):
 
 
 def test_flops_of_a_step_by_hand(towers, corpus):
-    """Prevents a count of one view, of the forward pass alone, or of a batch instead of a
-    sentence."""
+    """Prevents a count of one view, of the forward pass alone, or of a whole batch."""
     method = build("simcse", towers, dropout=0)
     probe = Probe(method, corpus, torch.device("cpu"))
     config, (rows, length) = method.encoder.backbone.config, probe.step["input_ids"].shape
@@ -53,15 +50,6 @@ def test_flops_of_a_step_by_hand(towers, corpus):
     last = 4 * rows * length * (d * d + d) + 4 * rows * (d * d + d * inner)
     expected = 3 * ((config.num_hidden_layers - 1) * layer + last) / (rows / 2)
     assert probe.flops_per_sentence(method) == pytest.approx(expected, rel=1e-6)
-
-
-def test_speed_is_of_training_steps_alone():
-    """Prevents a speed that depends on how often the dev split is scored."""
-    watch = Watch("test", 10, batch_size=8, logs=None)
-    assert watch.sentences_per_second == 0
-    watch.seconds, watch.steps = 2.0, 5
-    assert watch.sentences_per_second == 20
-    watch.close()
 
 
 @pytest.mark.parametrize("diverges", [False, True])
@@ -83,8 +71,7 @@ def test_logs_that_cannot_be_written_end_no_training(diverges, towers, corpus, t
 
 @pytest.mark.parametrize("precision", [torch.float32, torch.bfloat16])
 def test_the_peak_is_that_of_a_matrix_product(precision):
-    """Prevents a number that some table says, and a page that stands still for minutes where
-    bfloat16 is emulated."""
+    """Prevents a page that stands still for minutes where bfloat16 is emulated."""
     started = time.perf_counter()
     peak = matmul_peak("cpu", precision)
     assert time.perf_counter() - started < 3
@@ -95,15 +82,13 @@ def test_a_run_leaves_its_curves(towers, corpus, tmp_path):
     """Prevents TensorBoard files without the terms, or at other steps than the history's."""
     from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
-    result = fit(
-        build("jtcse", towers), corpus, schedule(), dev=lambda m: 50.0, seed=7, logs=tmp_path
-    )
+    method = build("jtcse", towers)
+    result = fit(method, corpus, schedule(), dev=lambda m: 50.0, seed=7, logs=tmp_path)
     events = EventAccumulator(str(tmp_path)).Reload()
     for name in ("dev", "nce", "icnce", "ictm", "alignment", "uniformity", "sentences_per_second"):
         assert events.Scalars(name)[-1].step == 6
-    assert [e.value for e in events.Scalars("nce")] == pytest.approx(
-        [r["nce"] for r in result.history[1:]], rel=1e-6
-    )
+    expected = [row["nce"] for row in result.history[1:]]
+    assert [event.value for event in events.Scalars("nce")] == pytest.approx(expected, rel=1e-6)
     assert result.sentences_per_second == pytest.approx(6 * 8 / result.seconds)
 
 
@@ -118,10 +103,7 @@ def test_collapse_stops_the_run(towers, corpus):
                 method.encoder.backbone.encoder.layer[-1].output.LayerNorm.weight.zero_()
         return 0.0
 
-    with pytest.raises(
-        DivergenceError,
-        match=r"collapsed: uniformity of the probe went from -\d\.\d+ to -?0\.00.*'nce'",
-    ):
+    with pytest.raises(DivergenceError, match=r"collapsed: .* from -\d\.\d+ to -?0\.00.*'nce'"):
         fit(method, corpus, schedule(), dev=dev, seed=7)
 
 
@@ -161,9 +143,7 @@ def test_a_bad_step_leaves_its_sentences(towers, corpus, tmp_path):
             method.encoder.backbone.embeddings.word_embeddings.weight[5].fill_(torch.inf)
         return 0.0
 
-    with pytest.raises(
-        DivergenceError, match="not finite at step 0 .*sentences are in .*diverged-at-step-0.json"
-    ):
+    with pytest.raises(DivergenceError, match="sentences are in .*diverged-at-step-0.json"):
         fit(method, corpus, schedule(), dev=dev, seed=7, logs=tmp_path)
     kept = json.loads((tmp_path / "diverged-at-step-0.json").read_text())
     assert len(kept["sentences"]) == 16

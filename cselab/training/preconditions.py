@@ -1,4 +1,4 @@
-"""What makes a training impossible, found before anything is prepared for it."""
+"""Preconditions of a training, checked before anything is prepared for it."""
 
 import datasets
 import numpy as np
@@ -15,48 +15,29 @@ from cselab.training.distributed import rank_and_world
 def check_trainable(method: Method, schedule: Schedule, device: torch.device) -> None:
     """Check that a method can be trained by a schedule on a device.
 
-    Args:
-        method: What is to be trained.
-        schedule: As in `fit`.
-        device: Where it would be trained.
-
     Raises:
-        SettingsError: For a method with a batch norm whose batch would be computed in parts
-            (`schedule.chunk`, several processes), for `schedule.chunk` on mps, and for more tokens
-            than the backbone reads.
+        SettingsError: For a batch norm whose batch would be computed in parts (`schedule.chunk`,
+            several processes), for `chunk` on mps, and for more tokens than the backbone reads.
     """
     in_parts = schedule.chunk or rank_and_world()[1] > 1
     if in_parts and any(isinstance(module, torch.nn.BatchNorm1d) for module in method.modules()):
         raise SettingsError(
-            f"{type(method).__name__} has a batch norm, which a batch in parts would change; set "
-            "chunk=0 and use one process"
+            f"{type(method).__name__} has a batch norm, which needs whole batches; set chunk=0 and "
+            "use one process"
         )
     if schedule.chunk and device.type == "mps":
-        raise SettingsError(
-            "chunk needs the random state of the device, which is kept for cpu and cuda alone; set "
-            "chunk=0 on mps"
-        )
-    added = {
-        "the prompt": _prompt_tokens(method),
-        "augmented views": _view_tokens(method, schedule.max_length),
-    }
-    longest = longest_input(method.encoder.backbones[0])
-    if schedule.max_length + sum(added.values()) > longest:
+        raise SettingsError("chunk restores the random state of cpu and cuda; set chunk=0 on mps")
+    length, longest = schedule.max_length, longest_input(method.encoder.backbones[0])
+    added = {"the prompt": _prompt_tokens(method), "augmented views": _view_tokens(method, length)}
+    if length + sum(added.values()) > longest:
         more = "".join(f" and {count} tokens of {name}" for name, count in added.items() if count)
         raise SettingsError(
-            f"max_length={schedule.max_length}{more}: the backbone reads at most {longest} "
-            "tokens; give less"
+            f"max_length={length}{more}: the backbone reads at most {longest} tokens; give less"
         )
 
 
 def warn_of_lost_rows(method: Method, corpus: datasets.Dataset, schedule: Schedule) -> None:
-    """Warn, once, if much of the training text is unknown to the tokenizer, or cut off.
-
-    Args:
-        method: As in `fit`.
-        corpus: As in `fit`.
-        schedule: As in `fit`.
-    """
+    """Warn, once, if much of the training text is unknown to the tokenizer, or cut off."""
     tokenizer = getattr(method.encoder, "tokenizer", None)
     if tokenizer is None or rank_and_world()[0]:
         return
@@ -77,7 +58,7 @@ def _prompt_tokens(method: Method) -> int:
 
 
 def _view_tokens(method: Method, max_length: int) -> int:
-    """Most tokens that a view of a method adds to a text of `max_length` tokens."""
+    """Largest number of tokens that a view adds to a text of `max_length` tokens."""
     words = max_length - method.encoder.tokenizer.num_special_tokens_to_add()
     views = (*method.augment, *method.own_views)
     return max((most_added(name, words, method.tokens) for name in views), default=0)
