@@ -5,7 +5,7 @@ its file.
 """
 
 from cselab.methods.base import Batch, Method, Outputs, SentenceOutputs, create
-from cselab.methods.config import AnyMethod, MethodConfig, Schedule
+from cselab.methods.nodes import AnyMethod, MethodConfig, Schedule
 from cselab.methods.context import StepContext
 from cselab.methods.registry import load_method_file, method_names, register, registered
 from cselab.methods.terms import TermConfig, Terms, term

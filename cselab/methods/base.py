@@ -24,7 +24,7 @@ from torch import Tensor, nn
 from cselab.data.augment import Tokens, augment, check_view_names
 from cselab.errors import SettingsError
 from cselab.methods import shared_terms  # noqa: F401  fills SHARED
-from cselab.methods.config import Augmented, TrainedConfig
+from cselab.methods.nodes import Augmented, TrainedConfig
 from cselab.methods.context import StepContext
 from cselab.methods.registry import Configured, registered
 from cselab.methods.terms import SHARED, Space, TermConfig, Terms

@@ -9,7 +9,7 @@ from pydantic import Field, field_validator
 
 from cselab.config import shared
 from cselab.methods.baselines.supervised import SupervisedSimCSE
-from cselab.methods.config import ModelName, Role, Schedule, TrainedConfig
+from cselab.methods.nodes import ModelName, Role, Schedule, TrainedConfig
 from cselab.methods.registry import register
 from cselab.methods.terms import Terms
 from cselab.models import SentenceEncoder, add_lora, load_decoder

@@ -10,7 +10,7 @@ from pydantic import Field
 from torch import Tensor
 
 from cselab.methods.base import Batch, SentenceOutputs
-from cselab.methods.config import AnyMethod, BackboneConfig, Role, Schedule, WithPooling
+from cselab.methods.nodes import AnyMethod, BackboneConfig, Role, Schedule, WithPooling
 from cselab.methods.context import StepContext
 from cselab.methods.registry import register
 from cselab.methods.simcse import SimCSE

@@ -5,7 +5,7 @@ from typing import Any
 
 from pydantic import Field, model_validator
 
-from cselab.methods.config import AnyMethod, MethodConfig, Names
+from cselab.methods.nodes import AnyMethod, MethodConfig, Names
 from cselab.methods.registry import register
 from cselab.methods.towers import twin_towers
 from cselab.methods.training_free import Materials, TrainingFree

@@ -9,7 +9,7 @@ from pydantic import Field
 from torch import Tensor, nn
 
 from cselab.methods.base import Batch, Method, SentenceOutputs
-from cselab.methods.config import BackboneConfig, Schedule, TrainedConfig, TwoViews, WithPooling
+from cselab.methods.nodes import BackboneConfig, Schedule, TrainedConfig, TwoViews, WithPooling
 from cselab.methods.registry import register
 from cselab.methods.terms import Terms
 from cselab.models import SentenceEncoder, load_backbone, load_tokenizer

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from cselab.losses import ictm
 from cselab.methods.base import Batch, Method, SentenceOutputs
-from cselab.methods.config import BackboneConfig, Schedule, TwoViews, WithPooler
+from cselab.methods.nodes import BackboneConfig, Schedule, TwoViews, WithPooler
 from cselab.methods.context import StepContext
 from cselab.methods.registry import register
 from cselab.methods.simcse import SimCSE

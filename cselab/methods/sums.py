@@ -5,7 +5,7 @@ from typing import Any
 
 from pydantic import Field
 
-from cselab.methods.config import AnyMethod, MethodConfig
+from cselab.methods.nodes import AnyMethod, MethodConfig
 from cselab.methods.registry import register
 from cselab.methods.towers import twin_towers
 from cselab.methods.training_free import Materials, TrainingFree

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from cselab.losses import icnce, ictm
 from cselab.methods.base import Batch, Method, Outputs
-from cselab.methods.config import AnyMethod, Augmented, Role, Schedule, TrainedConfig, WithPooler
+from cselab.methods.nodes import AnyMethod, Augmented, Role, Schedule, TrainedConfig, WithPooler
 from cselab.methods.context import StepContext
 from cselab.methods.registry import register
 from cselab.methods.terms import Space, TermConfig, Terms, term

@@ -1,7 +1,7 @@
 """Stage 1 of the twins: the two towers that TNCSE, JTCSE and their ensembles start from."""
 
 from cselab.data.translation.config import RoundTrips
-from cselab.methods.config import Schedule
+from cselab.methods.nodes import Schedule
 from cselab.methods.simcse import SimCSE
 
 

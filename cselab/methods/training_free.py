@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
-from cselab.methods.config import MethodConfig
+from cselab.methods.nodes import MethodConfig
 from cselab.methods.registry import Configured
 from cselab.models.encode import Encoder
 

@@ -5,7 +5,7 @@ from typing import Any
 from pydantic import Field, model_validator
 
 from cselab.methods.baselines.infocse import InfoCSE
-from cselab.methods.config import AnyMethod, MethodConfig
+from cselab.methods.nodes import AnyMethod, MethodConfig
 from cselab.methods.jtcse import JTCSE
 from cselab.methods.registry import register, registered
 from cselab.methods.training_free import Materials, TrainingFree

@@ -3,7 +3,7 @@
 from typing import Any, Literal
 
 from cselab.config import shared
-from cselab.methods.config import MethodConfig, ModelName
+from cselab.methods.nodes import MethodConfig, ModelName
 from cselab.methods.registry import register
 from cselab.methods.training_free import Materials, TrainingFree
 from cselab.models import SentenceEncoder, load_backbone, load_tokenizer

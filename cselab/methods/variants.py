@@ -9,7 +9,7 @@ from typing import Any
 from pydantic import Field, create_model
 
 from cselab.methods.baselines.rankcse import RankCSE
-from cselab.methods.config import AnyMethod, Schedule
+from cselab.methods.nodes import AnyMethod, Schedule
 from cselab.methods.distillation import Distilled
 from cselab.methods.edfse import EDFSE
 from cselab.methods.jtcse import JTCSE

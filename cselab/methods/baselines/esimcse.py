@@ -9,7 +9,7 @@ from torch import Tensor
 from cselab.losses import info_nce
 from cselab.methods.base import Batch, SentenceOutputs
 from cselab.methods.baselines.memory import Momentum, Projected, Queue
-from cselab.methods.config import Names
+from cselab.methods.nodes import Names
 from cselab.methods.context import StepContext
 from cselab.methods.registry import register
 from cselab.methods.simcse import SimCSE

@@ -6,7 +6,7 @@ from typing import Any, ClassVar, Literal
 from pydantic import Field
 
 from cselab.errors import DataError
-from cselab.methods.config import AnyMethod, MethodConfig
+from cselab.methods.nodes import AnyMethod, MethodConfig
 from cselab.methods.training_free import Materials, TrainingFree
 from cselab.methods.untrained import Untrained
 from cselab.models.encode import Encoder

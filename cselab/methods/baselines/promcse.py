@@ -10,7 +10,7 @@ from torch import Tensor
 
 from cselab.data.augment import wrap_in_prompt
 from cselab.methods.base import Batch
-from cselab.methods.config import Schedule
+from cselab.methods.nodes import Schedule
 from cselab.methods.registry import register
 from cselab.methods.simcse import SimCSE
 from cselab.models import SentenceEncoder, load_backbone, load_tokenizer

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from cselab.data.augment import wrap_in_prompt
 from cselab.methods.base import Batch, Method, SentenceOutputs
-from cselab.methods.config import BackboneConfig, Schedule, TwoViews
+from cselab.methods.nodes import BackboneConfig, Schedule, TwoViews
 from cselab.methods.registry import register
 from cselab.methods.simcse import SimCSE
 from cselab.methods.terms import Terms

@@ -13,7 +13,7 @@ from torch import Tensor
 from cselab.losses import neighbour_lists
 from cselab.losses.inputs import check_shapes, check_temperature
 from cselab.methods.base import Batch, SentenceOutputs
-from cselab.methods.config import AnyMethod
+from cselab.methods.nodes import AnyMethod
 from cselab.methods.context import StepContext
 from cselab.methods.registry import register
 from cselab.methods.simcse import SimCSE

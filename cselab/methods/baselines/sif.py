@@ -18,7 +18,7 @@ from transformers import PreTrainedTokenizerBase
 
 from cselab.config import shared
 from cselab.data.token_rows import Rows
-from cselab.methods.config import MethodConfig, ModelName
+from cselab.methods.nodes import MethodConfig, ModelName
 from cselab.methods.registry import register
 from cselab.methods.training_free import Materials, TrainingFree
 from cselab.models import load_backbone, load_tokenizer

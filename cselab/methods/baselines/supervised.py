@@ -7,7 +7,7 @@ from torch import Tensor
 
 from cselab.losses import triplet_info_nce
 from cselab.methods.base import SentenceOutputs
-from cselab.methods.config import Role, Schedule
+from cselab.methods.nodes import Role, Schedule
 from cselab.methods.context import StepContext
 from cselab.methods.registry import register
 from cselab.methods.simcse import Contrastive, SimCSE

@@ -4,7 +4,7 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from cselab.methods.config import AnyMethod, MethodConfig
+from cselab.methods.nodes import AnyMethod, MethodConfig
 from cselab.methods.registry import register
 from cselab.methods.simcse import SimCSE
 from cselab.methods.training_free import Materials, TrainingFree
