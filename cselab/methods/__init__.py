@@ -4,9 +4,9 @@ Every file of this folder and of `baselines` is found by itself: a method is add
 its file.
 """
 
-from cselab.methods.base import Batch, Method, Outputs, SentenceOutputs, create
-from cselab.methods.nodes import AnyMethod, MethodConfig, Schedule
+from cselab.methods.base import Batch, Folders, Method, Outputs, SentenceOutputs, create
 from cselab.methods.context import StepContext
+from cselab.methods.nodes import AnyMethod, MethodConfig, Schedule
 from cselab.methods.registry import load_method_file, method_names, register, registered
 from cselab.methods.terms import TermConfig, Terms, term
 from cselab.methods.training_free import TrainingFree
@@ -14,6 +14,7 @@ from cselab.methods.training_free import TrainingFree
 __all__ = [
     "AnyMethod",
     "Batch",
+    "Folders",
     "Method",
     "MethodConfig",
     "Outputs",

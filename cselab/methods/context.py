@@ -1,4 +1,4 @@
-"""The step of a training, as a loss sees it."""
+"""The step of a training."""
 
 import random
 from dataclasses import dataclass
@@ -13,8 +13,6 @@ class StepContext:
     """The step of a training, as a loss sees it.
 
     Attributes:
-        seed: Seed of the training.
-        step: Number of the step.
         coin: A fair coin (JTCSE Eq. 12, https://arxiv.org/abs/2505.02366).
         ids: (N,), equal for equal sentences of the batch: duplicates are no negatives of each
             other.

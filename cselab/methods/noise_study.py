@@ -1,6 +1,6 @@
 """The noise study: SimCSE with more or less of it on the positive or the negative pairs."""
 
-from dataclasses import dataclass
+from dataclasses import replace
 from typing import Literal
 
 import torch
@@ -9,22 +9,12 @@ from pydantic import Field
 from torch import Tensor
 
 from cselab.losses import split_info_nce
-from cselab.methods.base import Batch, SentenceOutputs
-from cselab.methods.context import StepContext
-from cselab.methods.registry import register
+from cselab.methods import Batch, SentenceOutputs, StepContext, TermConfig, Terms, register, term
 from cselab.methods.simcse import SimCSE
-from cselab.methods.terms import TermConfig, Terms, term
-
-
-@dataclass(frozen=True, kw_only=True)
-class NoiseOutputs(SentenceOutputs):
-    """Also the two views with more or less noise, (2, N, d)."""
-
-    changed: Tensor
 
 
 class SplitInfoNCE(TermConfig):
-    """The pairs whose vectors are changed, and the change."""
+    """ImSimCSE Table 1 and section 3.1."""
 
     noise: Literal["more", "less"] = "less"
     """ImSimCSE Table 1: +Noise adds Gaussian noise, -Noise averages passes."""
@@ -50,28 +40,25 @@ class NoiseStudy(SimCSE):
     class Config(SimCSE.Config):
         terms: Terms = {"split": 1}
 
-    released = {
-        "terms.split.noise_std": 0.1,
-        "terms.split.noisy_views": 1,
-    }
+    released = {"terms.split.noise_std": 0.1, "terms.split.noisy_views": 1}
 
     def forward(self, batch: Batch) -> SentenceOutputs:
-        outputs = super().forward(batch)
-        config = self.terms.get("split")
+        """With the two views with more or less noise, (2, N, d)."""
+        forward = super().forward
+        outputs, config = forward(batch), self.terms.get("split")
         if config is None:
             return outputs
         if config.noise == "less":
-            again = super().forward
-            passes = [again(batch).sentence for _ in range(config.noise_passes)]
-            return NoiseOutputs(**outputs.tensors(), changed=torch.stack(passes).mean(0))
+            passes = [forward(batch).sentence for _ in range(config.noise_passes)]
+            return replace(outputs, extra=torch.stack(passes).mean(0))
         added = config.noise_std * torch.randn_like(outputs.sentence)
         added[: 2 - config.noisy_views] = 0
-        return NoiseOutputs(**outputs.tensors(), changed=outputs.sentence + added)
+        return replace(outputs, extra=outputs.sentence + added)
 
     @term(SplitInfoNCE, reads_text=True)
-    def split(self, outputs: NoiseOutputs, step: StepContext) -> Float[Tensor, ""]:
+    def split(self, outputs: SentenceOutputs, step: StepContext) -> Float[Tensor, ""]:
         """Section 3.1: one pair of views for the positives, another for the negatives."""
-        plain, changed = tuple(outputs.sentence), tuple(outputs.changed)
+        plain, changed = tuple(outputs.sentence), tuple(outputs.extra)
         on_positives = self.terms["split"].noise_on == "positives"
         positive, negative = (changed, plain) if on_positives else (plain, changed)
         temperature = self.settings.temperature

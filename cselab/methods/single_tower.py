@@ -1,8 +1,7 @@
 """TNCSE's norm constraint on one tower (TNCSE Table 5)."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from pathlib import Path
+from dataclasses import replace
 from typing import Literal
 
 from jaxtyping import Float
@@ -10,24 +9,15 @@ from pydantic import Field
 from torch import Tensor
 
 from cselab.losses import ictm
-from cselab.methods.base import Batch, Method, SentenceOutputs
-from cselab.methods.nodes import BackboneConfig, Schedule, TwoViews, WithPooler
-from cselab.methods.context import StepContext
-from cselab.methods.registry import register
+from cselab.methods import Schedule, StepContext, TermConfig, Terms, register, term
+from cselab.methods.base import Batch, Folders, Method, SentenceOutputs
+from cselab.methods.nodes import BackboneConfig, TwoViews, WithPooler
 from cselab.methods.simcse import SimCSE
-from cselab.methods.terms import TermConfig, Terms, term
 from cselab.models import SentenceEncoder, load_backbone, load_tokenizer
 
 
-@dataclass(frozen=True)
-class PoolerOutputs(SentenceOutputs):
-    """Also the pooler's output, (2, N, d)."""
-
-    pooled: Tensor | None = None
-
-
 class Modulus(TermConfig):
-    """The views that the norm constraint compares."""
+    """The norm constraint."""
 
     variant: Literal["paper", "released"] = "paper"
     """"paper": the same view of both sides. "released": view a of one with view b of the other."""
@@ -39,29 +29,27 @@ class SingleTowerTNCSE(Method):
     `-log sim(h, h+) * ||p - p+|| / (||p|| + ||p+||)`, p the pooler's output."""
 
     class Config(BackboneConfig, TwoViews, WithPooler):
-        """The settings of TNCSE on one tower; the schedule is SimCSE's."""
-
         temperature: float = Field(0.05, ge=1e-4, le=1e4)
         terms: Terms = {"nce": 1, "modulus": 1}
         schedule: Schedule = SimCSE.Config().schedule
 
     @classmethod
-    def build(cls, config: Config, folders: Sequence[str | Path]) -> "SingleTowerTNCSE":
+    def build(cls, config: Config, folders: Folders) -> "SingleTowerTNCSE":
         backbone = load_backbone(folders[0], dropout=config.dropout, pooler=config.required_pooler)
         return cls(SentenceEncoder(backbone, load_tokenizer(folders[0]), pooling="cls"), config)
 
-    def rows(self, batch: Batch) -> PoolerOutputs:
+    def rows(self, batch: Batch) -> SentenceOutputs:
+        """With the pooler's output, (2, N, d)."""
         cls = self.encoder.embed(batch)
         pooled = self.encoder.backbone.pooler(cls[:, None]) if "modulus" in self.terms else None
-        return PoolerOutputs(cls, pooled=pooled)
+        return SentenceOutputs(cls, extra=pooled)
 
     @classmethod
-    def placed(cls, points: Sequence[Float[Tensor, "2 N d"]]) -> PoolerOutputs:
-        (rows,) = points
-        return PoolerOutputs(rows, clean=rows.mean(0, keepdim=True), pooled=rows)
+    def placed(cls, points: Sequence[Float[Tensor, "2 N d"]]) -> SentenceOutputs:
+        return replace(super().placed(points), extra=points[0])
 
     @term(Modulus, script="modulus")
-    def modulus(self, outputs: PoolerOutputs, step: StepContext) -> Float[Tensor, ""]:
+    def modulus(self, outputs: SentenceOutputs, step: StepContext) -> Float[Tensor, ""]:
         """The two views of a sentence get one direction; the pull on their lengths is strong only
         while the directions differ.
 
@@ -69,7 +57,7 @@ class SingleTowerTNCSE(Method):
 
         It is the twin's term with the two views as the two towers, which counts each pair twice.
         """
-        h, p = outputs.sentence, outputs.pooled
+        h, p = outputs.sentence, outputs.extra
         if self.terms["modulus"].variant == "released":
             return ictm(h, h, p, p, variant="released") / 2
         return ictm(h, h.flip(0), p, p) / 2

@@ -8,12 +8,11 @@ from typing import Any
 
 from pydantic import Field, create_model
 
+from cselab.methods import AnyMethod, Schedule, register
 from cselab.methods.baselines.rankcse import RankCSE
-from cselab.methods.nodes import AnyMethod, Schedule
 from cselab.methods.distillation import Distilled
 from cselab.methods.edfse import EDFSE
 from cselab.methods.jtcse import JTCSE
-from cselab.methods.registry import register
 from cselab.methods.tncse import TNCSE
 from cselab.methods.uc import UC
 

@@ -1,7 +1,7 @@
 """BERT-flow (Li et al. 2020): an invertible flow after an encoder, fitted to a text."""
 
+from cselab.methods import register
 from cselab.methods.baselines.fitted import Fitted
-from cselab.methods.registry import register
 from cselab.models import Flowed
 
 

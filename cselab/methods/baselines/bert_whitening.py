@@ -1,7 +1,7 @@
 """BERT-whitening (Su et al. 2021): a linear map after an encoder, fitted to a text."""
 
+from cselab.methods import register
 from cselab.methods.baselines.fitted import Fitted
-from cselab.methods.registry import register
 from cselab.models import Whitened
 
 

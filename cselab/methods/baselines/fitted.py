@@ -6,8 +6,8 @@ from typing import Any, ClassVar, Literal
 from pydantic import Field
 
 from cselab.errors import DataError
-from cselab.methods.nodes import AnyMethod, MethodConfig
-from cselab.methods.training_free import Materials, TrainingFree
+from cselab.methods import AnyMethod, MethodConfig, TrainingFree
+from cselab.methods.training_free import Materials
 from cselab.methods.untrained import Untrained
 from cselab.models.encode import Encoder
 
@@ -16,8 +16,6 @@ class Fitted(TrainingFree):
     """An encoder, trained or not, and a map of its vectors that is fitted to a text."""
 
     class Config(MethodConfig):
-        """The encoder before the map, and the text that the map is fitted to."""
-
         start: AnyMethod = Field(default_factory=Untrained.Config)
         """ImSimCSE Table 4: the untrained backbone, and a finished SimCSE."""
         text: Literal["corpus", "nli"] = "corpus"
@@ -40,5 +38,4 @@ class Fitted(TrainingFree):
 
     @classmethod
     def encoder(cls, config: Config, materials: Materials) -> Any:
-        (start,) = materials.parts
-        return cls.map_class(start.encode, materials.text(config.fitted_on))
+        return cls.map_class(materials.parts[0].encode, materials.text(config.fitted_on))
