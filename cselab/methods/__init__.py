@@ -5,16 +5,16 @@ its file.
 """
 
 from cselab.methods.base import Batch, Folders, Method, Outputs, SentenceOutputs, create
-from cselab.methods.context import StepContext
 from cselab.methods.nodes import AnyMethod, MethodConfig, Schedule
 from cselab.methods.registry import load_method_file, method_names, register, registered
-from cselab.methods.terms import TermConfig, Terms, term
-from cselab.methods.training_free import TrainingFree
+from cselab.methods.terms import StepContext, TermConfig, Terms, term
+from cselab.methods.training_free import Materials, TrainingFree
 
 __all__ = [
     "AnyMethod",
     "Batch",
     "Folders",
+    "Materials",
     "Method",
     "MethodConfig",
     "Outputs",

@@ -24,10 +24,9 @@ from torch import Tensor, nn
 from cselab.data.augment import Tokens, augment, check_view_names
 from cselab.errors import SettingsError
 from cselab.methods import shared_terms  # noqa: F401  fills SHARED
-from cselab.methods.context import StepContext
 from cselab.methods.nodes import Augmented, TrainedConfig
 from cselab.methods.registry import Configured, registered
-from cselab.methods.terms import SHARED, Space, TermConfig, Terms
+from cselab.methods.terms import SHARED, Space, StepContext, TermConfig, Terms
 from cselab.models import SentenceEncoder, TwinEncoder
 from cselab.models.encode import Encoder, evaluating
 

@@ -5,9 +5,8 @@ from typing import Any
 
 from pydantic import Field, model_validator
 
-from cselab.methods import AnyMethod, MethodConfig, TrainingFree, register
-from cselab.methods.towers import twin_towers
-from cselab.methods.training_free import Materials
+from cselab.methods import AnyMethod, Materials, MethodConfig, TrainingFree, register
+from cselab.methods.simcse import twin_towers
 from cselab.models import Ensemble
 
 

@@ -4,10 +4,9 @@ from typing import Any
 
 from pydantic import Field
 
-from cselab.methods import AnyMethod, MethodConfig, TrainingFree, register
+from cselab.methods import AnyMethod, Materials, MethodConfig, TrainingFree, register
 from cselab.methods.nodes import Pooling
 from cselab.methods.simcse import SimCSE
-from cselab.methods.training_free import Materials
 from cselab.models import with_pooling
 
 

@@ -115,12 +115,9 @@ def method_names() -> list[str]:
 
 
 def load_method_file(path: str | Path) -> str:
-    """Import a .py file with `@register("name")` above a class; the same content is imported once.
+    """Import a .py file with `@register("name")` above a class, and return its module's name.
 
-    It may import files beside it. docs/how-to/own-method.md has such a file.
-
-    Returns:
-        The name of its module.
+    The same content is imported once. It may import files beside it (docs/how-to/own-method.md).
 
     Raises:
         SettingsError: For a file that is not there, is no Python, or registers nothing.
@@ -161,11 +158,7 @@ def registered_by(path: str | Path) -> list[str]:
 def method_sources(path: str | Path) -> tuple[tuple[str, bytes], ...]:
     """Read a method file, and the files beside it that it imports, itself or through others.
 
-    Returns:
-        Name (relative to the folder) and content of each, the method file first.
-
-    Raises:
-        SettingsError: For a file that is not there or cannot be read.
+    Gives the name (relative to the folder) and content of each, the method file first.
     """
     path = absolute(path).resolve()
     if not path.is_file() or path.suffix != ".py":

@@ -10,11 +10,24 @@ from torch import Tensor, nn
 
 from cselab.losses import icnce, ictm
 from cselab.methods import AnyMethod, Schedule, StepContext, TermConfig, Terms, register, term
-from cselab.methods.base import Batch, Folders, Method, Outputs
-from cselab.methods.nodes import Augmented, Role, TrainedConfig, WithPooler
+from cselab.methods.base import Batch, Folders, Method, Outputs, SentenceOutputs
+from cselab.methods.nodes import (
+    Augmented,
+    BackboneConfig,
+    Role,
+    TrainedConfig,
+    TwoViews,
+    WithPooler,
+)
+from cselab.methods.simcse import SimCSE, twin_towers
 from cselab.methods.terms import Space
-from cselab.methods.towers import twin_towers
-from cselab.models import TwinEncoder, load_backbone, load_tokenizer, remove_layer_norms
+from cselab.models import (
+    SentenceEncoder,
+    TwinEncoder,
+    load_backbone,
+    load_tokenizer,
+    remove_layer_norms,
+)
 
 Views = Float[Tensor, "2 N d"]
 RELEASED_LOSSES = {
@@ -45,15 +58,11 @@ class TwinOutputs(Outputs):
 
 
 class ICNCE(TermConfig):
-    """InfoNCE across the towers."""
-
     variant: Literal["paper", "released"] = "paper"
     """"released": 2N x 2N candidates, the same view in the other tower masked out."""
 
 
 class ICTM(TermConfig):
-    """The constraint of norms; ICTN in TNCSE, ICTM in JTCSE."""
-
     variant: Literal["paper", "released"] = "paper"
     """"released": ratio / 2, view a against view b, a negative similarity replaced by 1e-4."""
     measured_on: Literal["pooler", "cls"] = "pooler"
@@ -164,3 +173,48 @@ class TNCSE(Method):
         """ICNCE of two streams, in the variant of the configuration."""
         temperature, variant = self.settings.temperature, self.terms["icnce"].variant
         return icnce(anchors, candidates, temperature=temperature, variant=variant, ids=step.ids)
+
+
+class Modulus(TermConfig):
+    variant: Literal["paper", "released"] = "paper"
+    """"paper": the same view of both sides. "released": view a of one with view b of the other."""
+
+
+@register("tncse_single")
+class SingleTowerTNCSE(Method):
+    """SimCSE plus `L_TN` between the two views (https://arxiv.org/abs/2503.12739, Table 5):
+    `-log sim(h, h+) * ||p - p+|| / (||p|| + ||p+||)`, p the pooler's output."""
+
+    class Config(BackboneConfig, TwoViews, WithPooler):
+        temperature: float = Field(0.05, ge=1e-4, le=1e4)
+        terms: Terms = {"nce": 1, "modulus": 1}
+        schedule: Schedule = SimCSE.Config().schedule
+
+    @classmethod
+    def build(cls, config: Config, folders: Folders) -> "SingleTowerTNCSE":
+        backbone = load_backbone(folders[0], dropout=config.dropout, pooler=config.required_pooler)
+        return cls(SentenceEncoder(backbone, load_tokenizer(folders[0]), pooling="cls"), config)
+
+    def rows(self, batch: Batch) -> SentenceOutputs:
+        """With the pooler's output, (2, N, d)."""
+        cls = self.encoder.embed(batch)
+        pooled = self.encoder.backbone.pooler(cls[:, None]) if "modulus" in self.terms else None
+        return SentenceOutputs(cls, extra=pooled)
+
+    @classmethod
+    def placed(cls, points: Sequence[Float[Tensor, "2 N d"]]) -> SentenceOutputs:
+        return replace(super().placed(points), extra=points[0])
+
+    @term(Modulus, script="modulus")
+    def modulus(self, outputs: SentenceOutputs, step: StepContext) -> Float[Tensor, ""]:
+        """The two views of a sentence get one direction; the pull on their lengths is strong only
+        while the directions differ.
+
+        `1/N Σᵢ −log cos(aᵢ, bᵢ) · ‖aᵢ − bᵢ‖ / (‖aᵢ‖ + ‖bᵢ‖)` (TNCSE Table 5)
+
+        It is the twin's term with the two views as the two towers, which counts each pair twice.
+        """
+        h, p = outputs.sentence, outputs.extra
+        if self.terms["modulus"].variant == "released":
+            return ictm(h, h, p, p, variant="released") / 2
+        return ictm(h, h.flip(0), p, p) / 2

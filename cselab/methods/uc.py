@@ -4,10 +4,9 @@ from typing import Any
 
 from pydantic import Field, model_validator
 
-from cselab.methods import AnyMethod, MethodConfig, TrainingFree, register, registered
+from cselab.methods import AnyMethod, Materials, MethodConfig, TrainingFree, register, registered
 from cselab.methods.baselines.infocse import InfoCSE
 from cselab.methods.jtcse import JTCSE
-from cselab.methods.training_free import Materials
 from cselab.models import Ensemble
 
 

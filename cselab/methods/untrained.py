@@ -3,9 +3,8 @@
 from typing import Any
 
 from cselab.config import shared
-from cselab.methods import MethodConfig, TrainingFree, register
+from cselab.methods import Materials, MethodConfig, TrainingFree, register
 from cselab.methods.nodes import ModelName, Pooling
-from cselab.methods.training_free import Materials
 from cselab.models import SentenceEncoder, load_backbone, load_tokenizer
 
 

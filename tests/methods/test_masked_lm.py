@@ -41,7 +41,7 @@ def test_diffcse_asks_the_vector_about_every_word_but_cls(small_pretrained, batc
     method = build("diffcse", [small_pretrained], terms=["rtd"]).train()
     outputs = method(batch)
     words = batch["attention_mask"][: len(SENTENCES)].sum(1) - 1
-    assert outputs.detection[0, :, 1].tolist() == words.tolist()
+    assert outputs.extra[0, :, 1].tolist() == words.tolist()
     method.compare(outputs, HEADS)["rtd"].backward()
     assert reached(method.encoder)
     assert all(p.grad is None for p in method.generator.parameters())

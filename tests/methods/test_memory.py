@@ -11,8 +11,7 @@ from cselab.errors import SettingsError
 from cselab.losses import info_nce
 from cselab.methods.baselines.memory import Momentum, Queue
 
-SAME = ("same", "same")
-"""Views without another text, so that an anchor's vector is known."""
+SAME = ("same", "same")  # the text itself, so that an anchor's vector is known
 
 
 def test_the_queue_holds_the_last_rows_in_order():
@@ -49,17 +48,17 @@ def test_esimcse_meets_the_last_two_and_a_half_batches(towers, batch):
     for _ in range(3):
         method.after_step(first)
     assert len(method.last.rows()) == 10
-    torch.testing.assert_close(method.last.rows()[-4:], first.momentum[0])
+    torch.testing.assert_close(method.last.rows()[-4:], first.extra[0])
     expected = info_nce(*first.sentence, more_negatives=method.last.rows())
     torch.testing.assert_close(method.compare(first, HEADS)["queue"], expected)
-    assert not first.momentum.requires_grad
+    assert not first.extra.requires_grad
 
 
 def test_esimcse_queues_what_its_head_makes(towers, batch):
     """Prevents anchors after the head that meet negatives before it: two spaces in one loss."""
     method = build("esimcse", towers, head="mlp_train_only", augment=SAME)
     outputs = method(batch)
-    torch.testing.assert_close(outputs.momentum[0], outputs.sentence[0].detach())
+    torch.testing.assert_close(outputs.extra[0], outputs.sentence[0].detach())
     before = [p.clone() for p in method.momentum.parameters()]
     with torch.no_grad():
         for p in method.head.parameters():
@@ -92,17 +91,14 @@ def test_iscse_smooths_over_its_nearest_memories(towers, batch):
     torch.testing.assert_close(method.memory.rows()[-4:], b)
 
 
-def test_a_small_queue_holds_one_vector(towers, batch):
-    """Prevents a share of a batch that rounds down to a queue of no rows."""
+def test_a_memory_is_never_too_small(towers, batch):
+    """Prevents a share of a batch that rounds down to a queue of no rows, and a run in which
+    nothing is ever smoothed."""
     method = build("esimcse", towers, batch_size=4, queue_batches=0.1)
     outputs = method(batch)
     method.after_step(outputs)
-    torch.testing.assert_close(method.last.rows(), outputs.momentum[0][-1:])
-
-
-def test_more_neighbours_than_memories_are_refused(towers):
-    """Prevents a run in which nothing is ever smoothed."""
-    with pytest.raises(SettingsError, match="^neighbours=8 of a memory of 4 vectors: nothing woul"):
+    torch.testing.assert_close(method.last.rows(), outputs.extra[0][-1:])
+    with pytest.raises(SettingsError, match="^neighbours=8 of a memory of 4 vectors"):
         build("iscse", towers, memory=4)
     build("iscse", towers, memory=4, neighbours=4)
 

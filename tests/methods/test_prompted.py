@@ -73,8 +73,8 @@ def test_sncse_reads_the_negated_first_view(towers, batch):
     outputs = method(batch)
     negated = negate(method.texts(batch), method.tokens)
     expected = method.denoised(negated, TEMPLATES[0])
-    torch.testing.assert_close(outputs.negated[0], expected)
-    assert not torch.isclose(outputs.negated[0], outputs.sentence[0]).all(dim=1).any()
+    torch.testing.assert_close(outputs.extra[0], expected)
+    assert not torch.isclose(outputs.extra[0], outputs.sentence[0]).all(dim=1).any()
 
 
 def test_promcse_trains_the_prompt_alone(towers, batch):

@@ -117,9 +117,8 @@ def test_a_method_file_imports_the_files_beside_it(own_registry, tmp_path):
     for folder, scale in ((one, 1), (two, 2)):
         (folder / "parts").mkdir(parents=True)
         (folder / "my_method.py").write_text(BESIDE)
-        (folder / "helpers.py").write_text(
-            "from parts.deep import SCALE\ndef scale():\n    return SCALE"
-        )
+        helper = "from parts.deep import SCALE\ndef scale():\n    return SCALE"
+        (folder / "helpers.py").write_text(helper)
         (folder / "parts" / "deep.py").write_text(f"SCALE = {scale}")
         (folder / "later.py").write_text(f"last = {scale}")
         (folder / "unused.py").write_text("1 / 0")
@@ -191,24 +190,6 @@ def test_a_method_file_that_fails_registers_nothing(own_registry, tmp_path):
     assert registered("mine") is first
 
 
-@pytest.mark.parametrize("last", ["", "1 / 0"])
-def test_a_method_file_that_only_imports_a_method(tmp_path, last):
-    """Prevents a shipped method from counting as the file's own where the file is the first to
-    import it, and from being gone after the file was refused."""
-    path = tmp_path / "my_method.py"
-    path.write_text(f"from cselab.methods.simcse import SimCSE\n{last}")
-    code = (
-        "from cselab.errors import SettingsError\n"
-        "from cselab.methods import load_method_file, registered\n"
-        "try:\n    load_method_file('my_method.py')\n"
-        "except SettingsError:\n    print(registered('simcse').__name__)"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=False
-    )
-    assert done.stdout == "SimCSE\n", done.stderr[-2000:]
-
-
 def leaves() -> list[str]:
     """Modules of cselab.methods that no other imports, but what the registry is of."""
     imported = set()
@@ -222,8 +203,9 @@ def leaves() -> list[str]:
 
 
 def test_a_method_is_added_and_removed_with_its_file(tmp_path):
-    """Prevents a second place that knows a method by name. All files that no other needs are
-    removed from a copy of the library, and one is added."""
+    """Prevents a second place that knows a method by name: all files that no other needs are
+    removed from a copy of the library, and one is added. And a method of cselab from counting as
+    the own of a file that is the first to import it, or from being gone after it was refused."""
     copied = shutil.copytree(PACKAGE, tmp_path / "cselab")
     (tmp_path / "data").symlink_to(embedded_dir())
     removed = leaves()
@@ -232,13 +214,18 @@ def test_a_method_is_added_and_removed_with_its_file(tmp_path):
     for name in removed:
         tmp_path.joinpath(*name.split(".")).with_suffix(".py").unlink()
     (copied / "methods" / "added.py").write_text(FILE.format(name="added", scale=1))
-    code = (
-        "from cselab.methods import method_names; from cselab.experiments import configure; "
-        "print(*(configure(name, 'tiny').method.method for name in method_names()))"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=False
-    )
+    (tmp_path / "imports.py").write_text("from cselab.methods.simcse import SimCSE")
+    code = """
+from cselab.errors import SettingsError
+from cselab.methods import load_method_file, method_names
+try:
+    load_method_file("imports.py")
+except SettingsError:
+    from cselab.experiments import configure
+    print(*(configure(name, "tiny").method.method for name in method_names()))
+"""
+    options = {"cwd": tmp_path, "capture_output": True, "text": True, "check": False}
+    done = subprocess.run([sys.executable, "-c", code], **options)
     assert done.returncode == 0, done.stderr[-2000:]
     names = set(done.stdout.split())
     of_files = {name for name in method_names() if registered(name).__module__ in removed}

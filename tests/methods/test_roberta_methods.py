@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 import torch
 from build_method import build
-from method_helpers import HEADS, TAILS, TWO_VIEWS
+from method_helpers import HEADS, TAILS, TWO_VIEWS, in_training, small_parts
 from roberta_helpers import TEXTS, save_roberta, tokenised
 from transformers import RobertaModel
 
@@ -98,19 +98,14 @@ def test_every_method_of_two_views_trains_on_roberta(name, tmp_path, batch):
     """Prevents a method that needs [MASK], [CLS], token types or positions from 0, and one whose
     saved encoder gives other vectors."""
     folder = save_roberta(tmp_path / "in", 1, layers=4)
-    changes = {"projection": 16} if name == "scd" else {}
-    if "whitened" in registered(name).Config().terms:
-        changes["terms.whitened.group_size"] = 2
-    method = build(name, [folder], **changes).train()
-    taught = {"target": torch.randn(len(TEXTS), 6)} if name == "rankcse" else {}
+    method = build(name, [folder], **small_parts(name)).train()
     torch.manual_seed(0)
-    step = replace(HEADS, step=500)
-    losses = method.losses({**batch, "text_hash": torch.arange(len(TEXTS)), **taught}, step)
+    losses = method.losses(in_training(name, batch), replace(HEADS, step=500))
     assert list(losses) == list(registered(name).Config().terms)
     sum(losses.values()).backward()
     gradients = [p.grad for p in method.encoder.parameters() if p.grad is not None]
     assert all(gradient.isfinite().all() for gradient in gradients)
-    assert any(gradient.abs().sum() > 0 for gradient in gradients)
+    assert any(gradient.any() for gradient in gradients)
     encoder = method.eval().encoder
     encoder.save_pretrained(tmp_path / "out")
     again = SentenceEncoder.from_pretrained(tmp_path / "out")

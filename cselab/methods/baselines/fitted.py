@@ -1,4 +1,4 @@
-"""Maps after an encoder that are fitted to a text: BERT-whitening and BERT-flow."""
+"""BERT-whitening (Su et al. 2021) and BERT-flow (Li et al. 2020): maps fitted to a text."""
 
 from collections.abc import Sequence
 from typing import Any, ClassVar, Literal
@@ -6,9 +6,9 @@ from typing import Any, ClassVar, Literal
 from pydantic import Field
 
 from cselab.errors import DataError
-from cselab.methods import AnyMethod, MethodConfig, TrainingFree
-from cselab.methods.training_free import Materials
+from cselab.methods import AnyMethod, Materials, MethodConfig, TrainingFree, register
 from cselab.methods.untrained import Untrained
+from cselab.models import Flowed, Whitened
 from cselab.models.encode import Encoder
 
 
@@ -39,3 +39,21 @@ class Fitted(TrainingFree):
     @classmethod
     def encoder(cls, config: Config, materials: Materials) -> Any:
         return cls.map_class(materials.parts[0].encode, materials.text(config.fitted_on))
+
+
+@register("whitened")
+class BertWhitening(Fitted):
+    """An encoder, the untrained backbone by default, whitened on a text
+    (https://arxiv.org/abs/2103.15316)."""
+
+    map_class = Whitened
+    paper_row = "BERT-whitening"
+
+
+@register("flow")
+class BertFlow(Fitted):
+    """An encoder, the untrained backbone by default, and a flow to a unit Gaussian
+    (https://arxiv.org/abs/2011.05864)."""
+
+    map_class = Flowed
+    paper_row = "BERT-flow"

@@ -15,9 +15,6 @@ def load_masked_lm(folder: str | Path) -> nn.Module:
     """Load a checkpoint with its masked-LM head, in float32 and evaluation mode.
 
     Shared weights are copied, because the checkpoint of a method must contain each tensor once.
-
-    Raises:
-        ModelError: For a checkpoint without such a head: a random one would fill in noise.
     """
     with torch.random.fork_rng(devices=[]), quiet_loading():
         model, info = AutoModelForMaskedLM.from_pretrained(

@@ -13,8 +13,7 @@ from cselab.losses import neighbour_lists
 from cselab.losses.inputs import check_shapes, check_temperature
 from cselab.methods import AnyMethod, StepContext, TermConfig, Terms, register, term
 from cselab.methods.base import Batch, SentenceOutputs
-from cselab.methods.simcse import SimCSE
-from cselab.methods.towers import twin_towers
+from cselab.methods.simcse import SimCSE, twin_towers
 from cselab.models.encode import Encoder
 
 Scores = Float[Tensor, "N M"]
@@ -45,15 +44,11 @@ def list_mle(student: Scores, teacher: Scores, *, temperature: float) -> Float[T
 
 
 class ListMLE(TermConfig):
-    """The student's temperature."""
-
     student_temperature: float = Field(0.025, gt=0)
     """RankCSE section 4.1."""
 
 
 class ListNet(ListMLE):
-    """The two temperatures."""
-
     teacher_temperature: float = Field(0.05, gt=0)
     """RankCSE section 4.1."""
 

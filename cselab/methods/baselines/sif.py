@@ -19,9 +19,8 @@ from transformers import PreTrainedTokenizerBase
 
 from cselab.config import shared
 from cselab.data.token_rows import Rows
-from cselab.methods import MethodConfig, TrainingFree, register
+from cselab.methods import Materials, MethodConfig, TrainingFree, register
 from cselab.methods.nodes import ModelName
-from cselab.methods.training_free import Materials
 from cselab.models import load_backbone, load_tokenizer
 from cselab.models.texts import as_sentences, flattened, warn_of_lost_text
 
