@@ -1,17 +1,15 @@
-"""What holds for every method: any shared term joins it, its batch can be computed in parts, and
-what training adds is left behind."""
+"""Every method: any shared term joins it, and its batch can be computed in parts."""
 
 from dataclasses import replace
 
 import pytest
 import torch
 from build_method import build
-from method_helpers import HEADS, SENTENCES, TWO_VIEWS, in_training, small_parts
+from method_helpers import HEADS, TWO_VIEWS, in_training, small_parts
 
 from cselab.losses import barlow_twins, dimension_contrast, info_nce, off_dropout_info_nce
 from cselab.methods import registered
 from cselab.methods.terms import SHARED
-from cselab.models import SentenceEncoder
 from cselab.training.large_batch import cached_backward
 
 STEP = replace(HEADS, step=500)
@@ -29,11 +27,9 @@ def test_any_shared_term_joins_any_method(name, small_pretrained, batch):
     """Prevents a method whose vectors a term cannot read, a term that is left out in silence, and
     one that teaches nothing."""
     torch.manual_seed(0)
-    own = registered(name).Config().terms
-    terms = {**own, **{term: {} for term in SHARED if term not in own}}
+    terms = {**{term: {} for term in SHARED}, **registered(name).Config().terms}
     terms["whitened"] = {"group_size": 2}
-    changes = {"projection": 16} if name == "scd" else {}
-    method = build(name, [small_pretrained], terms=terms, dropout=0.1, **changes).train()
+    method = small(name, small_pretrained, terms=terms, dropout=0.1).train()
     losses = method.losses(in_training(name, batch), STEP)
     assert list(losses) == list(terms)
     weights = [p for p in method.encoder.parameters() if p.requires_grad]
@@ -67,11 +63,10 @@ def test_vectors_that_an_ablation_leaves_unread_survive_being_chunked(small_pret
     method = small("infocse", small_pretrained, terms=["reconstruction"]).train()
 
     def loss_of(outputs):
-        return sum(method.compare(outputs, STEP).values())
+        return method.compare(outputs, STEP)["reconstruction"]
 
     assert cached_backward(method, loss_of, batch, chunk=2).isfinite()
-    layer = method.encoder.backbone.encoder.layer[0].output.dense
-    assert layer.weight.grad.abs().sum() > 0
+    assert method.encoder.backbone.encoder.layer[0].output.dense.weight.grad.any()
 
 
 @pytest.mark.parametrize("name", TWO_VIEWS)
@@ -84,46 +79,21 @@ def test_the_terms_of_a_method_can_be_left_out(name, small_pretrained, batch):
     assert method.compare(outputs, STEP)["nce"].isfinite()
 
 
-@pytest.mark.parametrize("name", TWO_VIEWS)
-def test_what_is_saved_encodes_as_what_was_trained(name, small_pretrained, tmp_path):
-    """Prevents an embedding that needs a head, a queue or a second encoder that is not saved."""
-    method = small(name, small_pretrained)
-    method.encoder.save_pretrained(tmp_path / "encoder")
-    again = SentenceEncoder.from_pretrained(tmp_path / "encoder")
-    torch.testing.assert_close(again.encode(SENTENCES), method.encoder.encode(SENTENCES))
-
-
 def test_a_shared_term_is_summed_over_the_towers(towers, batch):
     """Prevents a term of another paper from seeing one tower of a twin twice."""
     terms = {"nce": 1, "off_info": 1, "dcl": 0.1, "barlow": {"artificial_rows": 3}}
     method = build("jtcse", towers, terms=terms)
     losses = method.losses(batch, HEADS)
-    views = [
-        tower(**batch).last_hidden_state[:, 0].unflatten(0, (2, -1))
-        for tower in method.towers.values()
-    ]
-    expected = {
-        "nce": sum(info_nce(*pair) for pair in views),
-        "off_info": sum(off_dropout_info_nce(*pair, pair[0]) for pair in views),
-        "dcl": 0.1 * sum(dimension_contrast(*pair) for pair in views),
-        "barlow": sum(
-            barlow_twins(*pair, artificial_rows=3, generator=HEADS.generator()) for pair in views
-        ),
-    }
+    towers = [tower(**batch).last_hidden_state[:, 0] for tower in method.towers.values()]
+    expected = dict.fromkeys(terms, 0.0)
+    for a, b in (rows.unflatten(0, (2, -1)) for rows in towers):
+        draws = {"artificial_rows": 3, "generator": HEADS.generator()}
+        expected["nce"] += info_nce(a, b)
+        expected["off_info"] += off_dropout_info_nce(a, b, a)
+        expected["dcl"] += 0.1 * dimension_contrast(a, b)
+        expected["barlow"] += barlow_twins(a, b, **draws)
+    torch.testing.assert_close(losses, expected)
     assert list(losses) == list(terms)
-    for term, value in expected.items():
-        torch.testing.assert_close(losses[term], value)
-
-
-@pytest.mark.parametrize("name", ["tncse", "jtcse"])
-def test_every_shared_term_trains_both_towers_of_a_twin(towers, batch, name):
-    """Prevents a shared term that reaches one tower only."""
-    method = build(name, towers, terms={"nce": 1, "off_info": 1, "dcl": 0.1, "barlow": 1})
-    total = sum(method.losses(batch, HEADS).values())
-    total.backward()
-    assert total.isfinite()
-    words = [tower.embeddings.word_embeddings.weight.grad for tower in method.towers.values()]
-    assert all(gradient.abs().sum() > 0 for gradient in words)
 
 
 @pytest.mark.parametrize("name", ["simcse", "tncse", "jtcse"])

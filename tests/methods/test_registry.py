@@ -83,13 +83,23 @@ class Mine(SimCSE):
 """
 
 
+LATIN = "# coding: latin-1\n"
+
+
 def test_a_method_file_is_read_again_when_it_changes(own_registry, tmp_path):
-    """Prevents a sweep that trains the method as it was when the session began."""
+    """Prevents a sweep that trains the method as it was when the session began, and a method of a
+    refused file from being trained, or from taking the place of the one that was there."""
     path = tmp_path / "my_method.py"
     path.write_text(FILE.format(name="mine", scale=1))
     load_method_file(path)
-    first = registered("mine")
+    first, before = registered("mine"), method_names()
     load_method_file(path)
+    assert registered("mine") is first
+    both = (FILE.format(name=name, scale=2) for name in ("mine", "more"))
+    path.write_text("".join([*both, "1 / 0"]))
+    with pytest.raises(SettingsError, match="ZeroDivisionError"):
+        load_method_file(path)
+    assert method_names() == before
     assert registered("mine") is first
     path.write_text(FILE.format(name="mine", scale=2))
     load_method_file(path)
@@ -143,9 +153,7 @@ def test_a_method_file_imports_the_files_beside_it(own_registry, tmp_path):
         loaded(two)
 
 
-@pytest.mark.parametrize(
-    ("start", "encoding"), [("", "utf-8-sig"), ("# coding: latin-1\n", "latin-1")]
-)
+@pytest.mark.parametrize(("start", "encoding"), [("", "utf-8-sig"), (LATIN, "latin-1")])
 def test_a_method_file_in_another_encoding(own_registry, tmp_path, start, encoding):
     """Prevents a traceback of a file that an editor began with a mark, and text that is garbled."""
     path = tmp_path / "my_method.py"
@@ -173,21 +181,6 @@ def test_a_method_file_that_is_none_is_refused(own_registry, tmp_path, text, mes
         path.write_text(text)
     with pytest.raises(SettingsError, match=message):
         load_method_file(path)
-
-
-def test_a_method_file_that_fails_registers_nothing(own_registry, tmp_path):
-    """Prevents a method of a refused file from being trained, and from taking the place of the one
-    that was there."""
-    path = tmp_path / "my_method.py"
-    path.write_text(FILE.format(name="mine", scale=1))
-    load_method_file(path)
-    first, before = registered("mine"), method_names()
-    both = (FILE.format(name=name, scale=2) for name in ("mine", "more"))
-    path.write_text("".join([*both, "1 / 0"]))
-    with pytest.raises(SettingsError, match="ZeroDivisionError"):
-        load_method_file(path)
-    assert method_names() == before
-    assert registered("mine") is first
 
 
 def leaves() -> list[str]:
@@ -235,11 +228,17 @@ except SettingsError:
 
 def test_the_coin_is_fair_and_depends_on_seed_and_step_alone():
     """Prevents a coin that a resumed run, another process or an extra random draw would toss
-    differently."""
+    differently, and random numbers of a term that would differ so, or be equal at every step."""
     tosses = [StepContext.at(42, step).coin for step in range(4000)]
     torch.manual_seed(1)
     assert tosses == [StepContext.at(42, step).coin for step in range(4000)]
     assert 1850 < sum(tosses) < 2150
     assert tosses[:64] != [StepContext.at(43, step).coin for step in range(64)]
+    draws = [
+        torch.randn(3, generator=StepContext.at(seed, step).generator()).tolist()
+        for seed, step in ((1, 0), (1, 0), (1, 1), (2, 0))
+    ]
+    assert draws[0] == draws[1]
+    assert len(set(map(tuple, draws))) == 3
     pairs = Counter(itertools.pairwise(tosses))
     assert min(pairs.values()) > 850  # nor does one toss say what the next is
