@@ -31,6 +31,7 @@ from cselab.models import SentenceEncoder, TwinEncoder
 from cselab.models.encode import Encoder, evaluating
 
 Folders = Sequence[str | Path]
+"""Folders of models, one for each tower."""
 Batch = dict[str, Tensor]
 """`input_ids` and `attention_mask`, (B, L) each. In training B = views * N, view-major: all first
 views, then all second; and `text_hash`, (N,), equal for equal sentences."""

@@ -59,18 +59,16 @@ def test_the_terms_read_what_the_stock_model_gives(saved, batch, shape):
     close = dict(atol=1e-3, rtol=1e-3)
     nce = build("simcse", folders).losses(batch, HEADS)["nce"]
     torch.testing.assert_close(nce, info_nce(*cls_i), **close)
-    for name, caels in (("tncse", None), ("jtcse", 6)):
-        method = build(name, folders, **({"caels": caels} if caels else {}))
-        terms = method.losses(batch, TAILS)
-        torch.testing.assert_close(terms["nce"], info_nce(*cls_i) + info_nce(*cls_ii), **close)
-        expected = ictm(cls_i, cls_ii, pooled_i, pooled_ii)
-        torch.testing.assert_close(terms["ictm"], expected, **close)
-        swapped = name == "jtcse"  # TAILS: tower II has the rows
-        across = icnce(cls_ii, cls_i) if swapped else icnce(cls_i, cls_ii)
-        if caels:
-            cross = method.encoder(**batch)[-2:]
-            across = across + icnce(*(x.unflatten(0, (2, -1)) for x in cross[::-1]))
-        torch.testing.assert_close(terms["icnce"], across, **close)
+    expected = {
+        "nce": info_nce(*cls_i) + info_nce(*cls_ii),
+        "icnce": icnce(cls_i, cls_ii),
+        "ictm": ictm(cls_i, cls_ii, pooled_i, pooled_ii),
+    }
+    torch.testing.assert_close(build("tncse", folders).losses(batch, TAILS), expected, **close)
+    twin = build("jtcse", folders, caels=6)
+    cross = (x.unflatten(0, (2, -1)) for x in twin.encoder(**batch)[:-3:-1])
+    expected["icnce"] = icnce(cls_ii, cls_i) + icnce(*cross)  # TAILS: tower II has the rows
+    torch.testing.assert_close(twin.losses(batch, TAILS), expected, **close)
 
 
 @SHAPES
@@ -91,11 +89,11 @@ def test_a_step_of_the_released_preset_moves_every_weight(saved, batch, shape, n
     sum(losses.values()).backward()
     # of the keys' biases the softmax depends on nothing; the pooler is ICTM's alone
     still = ("key.bias", *(("pooler.",) if name == "simcse" else ()))
-    for place, weights in method.encoder.named_parameters():
-        if not any(part in place for part in still):
-            assert weights.grad is not None, place
-            assert weights.grad.isfinite().all(), place
-            assert weights.grad.abs().sum() > 0, place
+    for name, weights in method.encoder.named_parameters():
+        if not any(part in name for part in still):
+            assert weights.grad is not None, name
+            assert weights.grad.isfinite().all(), name
+            assert weights.grad.any(), name
 
 
 @pytest.mark.parametrize("name", TWO_VIEWS)

@@ -65,7 +65,7 @@ def sif_weights(rows: Rows, vocab_size: int, special: list[int]) -> np.ndarray:
     return weights
 
 
-@dataclass
+@dataclass(eq=False)
 class SifMean:
     """SIF encoder: mean of `a / (a + p(w)) v(w)` over tokens, minus its common direction.
 
