@@ -50,7 +50,7 @@ class Distilled(SimCSE):
         return teachers[0].encode
 
     def forward(self, batch: Batch) -> SentenceOutputs:
-        """With the teacher's vector of each sentence, (1, N, D)."""
+        """Add the teacher's vector of each sentence, (1, N, D)."""
         return replace(super().forward(batch), extra=batch["target"][None])
 
     @term(reads_text=True)

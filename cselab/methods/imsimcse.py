@@ -59,7 +59,7 @@ class NoiseStudy(SimCSE):
     released = {"terms.split.noise_std": 0.1, "terms.split.noisy_views": 1}
 
     def forward(self, batch: Batch) -> SentenceOutputs:
-        """With the two views with more or less noise, (2, N, d)."""
+        """Add the two views with more or less noise, (2, N, d)."""
         forward = super().forward
         outputs, config = forward(batch), self.terms.get("split")
         if config is None:

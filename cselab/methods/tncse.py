@@ -196,7 +196,7 @@ class SingleTowerTNCSE(Method):
         return cls(SentenceEncoder(backbone, load_tokenizer(folders[0]), pooling="cls"), config)
 
     def rows(self, batch: Batch) -> SentenceOutputs:
-        """With the pooler's output, (2, N, d)."""
+        """[CLS] and the pooler's output, (2, N, d)."""
         cls = self.encoder.embed(batch)
         pooled = self.encoder.backbone.pooler(cls[:, None]) if "modulus" in self.terms else None
         return SentenceOutputs(cls, extra=pooled)

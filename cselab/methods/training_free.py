@@ -13,7 +13,7 @@ from cselab.models.encode import Encoder
 
 @dataclass(frozen=True)
 class Materials:
-    """What an encoder is made of: the encoders of its configuration's parts, in order, the first
+    """Materials of an encoder: the encoders of its configuration's parts, in order, the first
     so many sentences (or all) of the text it is fitted to, and the folder of a backbone's name."""
 
     parts: Sequence[Any]

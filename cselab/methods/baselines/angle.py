@@ -70,7 +70,7 @@ class AnglE(SupervisedSimCSE):
 
     @term(Angle)
     def angle(self, outputs: SentenceOutputs, step: StepContext) -> Float[Tensor, ""]:
-        """And its quotient in the complex plane is nearer to 1."""
+        """The quotient of an entailed pair in the complex plane is nearer to 1."""
         anchor, *others = outputs.sentence
         scores = torch.cat([complex_agreement(anchor, other) for other in others])
         return cosent(scores, _labels(anchor), temperature=self.terms["angle"].temperature)

@@ -48,7 +48,7 @@ class ArcCSE(SimCSE):
     paper_row = "ArcCSE"
 
     def forward(self, batch: Batch) -> SentenceOutputs:
-        """With the sentences lightly and heavily masked, (2, N, d)."""
+        """Add the sentences lightly and heavily masked, (2, N, d)."""
         outputs = super().forward(batch)
         if "masking" not in self.terms:
             return outputs

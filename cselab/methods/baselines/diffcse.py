@@ -51,12 +51,12 @@ class DiffCSE(SimCSE):
         return cls(encoder, config, load_masked_lm(folders[0]), judge)
 
     def rows(self, batch: Batch) -> SentenceOutputs:
-        """With the vectors before the projector."""
+        """Vectors after the projector and before it."""
         vectors = self.encoder.embed(batch)
         return SentenceOutputs(self.head(vectors), extra=vectors)
 
     def forward(self, batch: Batch) -> SentenceOutputs:
-        """With the losses of `detection` in the place of the vectors before the projector."""
+        """Replace the vectors before the projector by the losses of `detection`."""
         outputs, losses = super().forward(batch), None
         if "rtd" in self.terms:
             losses = self.detection(self.texts(batch), outputs.extra[0])

@@ -36,7 +36,7 @@ class ESimCSE(SimCSE):
         self.last = Queue(size, encoder.backbone.config.hidden_size)
 
     def forward(self, batch: Batch) -> SentenceOutputs:
-        """With the momentum encoder's vectors of the first views, (1, N, d)."""
+        """Add the momentum encoder's vectors of the first views, (1, N, d)."""
         outputs = super().forward(batch)
         return replace(outputs, extra=self.momentum(self.texts(batch))[None])
 

@@ -42,7 +42,7 @@ class InfoCSE(SimCSE):
         return cls(cls.load_encoder(config, folders[0]), config, load_masked_lm(folders[0]))
 
     def forward(self, batch: Batch) -> SentenceOutputs:
-        """With the losses of `reconstructed`."""
+        """Add the losses of `reconstructed`."""
         outputs, losses = super().forward(batch), None
         if "reconstruction" in self.terms:
             losses = self.reconstructed(self.texts(batch), outputs.sentence[0])

@@ -75,7 +75,7 @@ class RankCSE(SimCSE):
         return lambda texts: torch.cat([F.normalize(t.encode(texts)) for t in teachers], dim=1)
 
     def forward(self, batch: Batch) -> SentenceOutputs:
-        """With the teachers' vector of each sentence, (1, N, D)."""
+        """Add the teachers' vector of each sentence, (1, N, D)."""
         return replace(super().forward(batch), extra=batch["target"][None])
 
     def _lists(self, outputs: SentenceOutputs) -> tuple[Tensor, Tensor]:

@@ -44,7 +44,7 @@ class SCD(SimCSE):
         self.projector = nn.Sequential(*hidden, nn.Linear(wide, wide, bias=False))
 
     def rows(self, batch: Batch) -> SentenceOutputs:
-        """With the wide projection, (2, N, D)."""
+        """Vectors and their wide projection, (2, N, D)."""
         views = []
         for view, rate in enumerate((self.settings.low_dropout, self.settings.high_dropout)):
             with dropout_rate(self.encoder, rate):

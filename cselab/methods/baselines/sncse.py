@@ -56,7 +56,7 @@ class SNCSE(PromptBERT):
     own_views = ("negate",)
 
     def forward(self, batch: Batch) -> SentenceOutputs:
-        """With the vectors of the negated sentences, (1, N, d)."""
+        """Add the vectors of the negated sentences, (1, N, d)."""
         outputs = super().forward(batch)
         if "soft_negative" not in self.terms:
             return outputs
