@@ -38,7 +38,8 @@ class SCD(SimCSE):
 
     def __init__(self, encoder: SentenceEncoder, config: Config):
         super().__init__(encoder, config)
-        wide, hidden = config.projection, []
+        wide = config.projection
+        hidden: list[nn.Module] = []
         for width in (encoder.backbone.config.hidden_size, wide):
             hidden += [nn.Linear(width, wide, bias=False), nn.BatchNorm1d(wide), nn.ReLU()]
         self.projector = nn.Sequential(*hidden, nn.Linear(wide, wide, bias=False))
