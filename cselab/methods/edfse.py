@@ -6,6 +6,7 @@ from typing import Any
 from pydantic import Field, model_validator
 
 from cselab.methods import AnyMethod, Materials, MethodConfig, TrainingFree, register
+from cselab.methods.nodes import Names
 from cselab.methods.simcse import twin_towers
 from cselab.models import Ensemble
 
@@ -20,7 +21,7 @@ class EDFSE(TrainingFree):
     """
 
     class Config(MethodConfig):
-        pivots: tuple[str, ...] = Field(("fr", "ru", "nl", "zh", "de", "es"), min_length=1)
+        pivots: Names = Field(("fr", "ru", "nl", "zh", "de", "es"), min_length=1)
         """The paper has six encoders."""
         towers: tuple[AnyMethod, AnyMethod] = Field(default_factory=twin_towers)
         """The twins'; a member with another pivot is like the first of them."""

@@ -229,10 +229,18 @@ class WithPooling(WithPooler):
     """SimCSE and the twins: [CLS]."""
 
 
+def _names(value: Any) -> Any:
+    return tuple(part.strip() for part in value.split(",")) if isinstance(value, str) else value
+
+
+Names = Annotated[tuple[str, ...], BeforeValidator(_names)]
+"""Names, also in one text with commas."""
+
+
 class Augmented(Config):
     """A method whose views may have changed texts."""
 
-    augment: tuple[str, ...] = ()
+    augment: Names = ()
     """Changes of the text: a name of `cselab.data.augment` a view, or nothing."""
 
 

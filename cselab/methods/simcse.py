@@ -56,7 +56,7 @@ class SimCSE(Method):
     @classmethod
     def load_encoder(cls, config: Any, folder: str | Path) -> SentenceEncoder:
         """The tower before training, with the configuration's dropout and pooling."""
-        pooler = config.required_pooler if config.pooling == "pooler" else "if_present"
+        pooler: Any = config.required_pooler if config.pooling == "pooler" else "if_present"
         backbone = load_backbone(folder, dropout=config.dropout, pooler=pooler)
         return SentenceEncoder(backbone, load_tokenizer(folder), pooling=config.pooling)
 

@@ -26,7 +26,7 @@ class UC(TrainingFree):
 
         @model_validator(mode="after")
         def _check_parts(self) -> "UC.Config":
-            for name, part in self.part_fields.items():
+            for name, part in (("twin", self.twin), ("outsider", self.outsider)):
                 if registered(part.method).fits:
                     raise ValueError(
                         f"{name}: {part.method!r} is fitted to a text and cannot be weighed; "

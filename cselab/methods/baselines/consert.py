@@ -5,7 +5,7 @@ from torch import Tensor
 
 from cselab.losses import info_nce
 from cselab.methods import SentenceOutputs, StepContext, TermConfig, Terms, register, term
-from cselab.methods.nodes import Pooling
+from cselab.methods.nodes import Names, Pooling
 from cselab.methods.simcse import SimCSE
 
 
@@ -25,7 +25,7 @@ class ConSERT(SimCSE):
 
     class Config(SimCSE.Config):
         terms: Terms = {"nt_xent": 1}
-        augment: tuple[str, ...] = ("shuffle", "cutoff")
+        augment: Names = ("shuffle", "cutoff")
         pooling: Pooling = "mean"
 
     paper_row = "ConSERT"

@@ -9,6 +9,7 @@ from torch import Tensor
 from cselab.losses import info_nce
 from cselab.methods import Batch, SentenceOutputs, StepContext, Terms, register, term
 from cselab.methods.baselines.memory import Momentum, Projected, Queue
+from cselab.methods.nodes import Names
 from cselab.methods.simcse import SimCSE
 from cselab.models import SentenceEncoder
 
@@ -21,7 +22,7 @@ class ESimCSE(SimCSE):
 
     class Config(SimCSE.Config):
         terms: Terms = {"queue": 1}
-        augment: tuple[str, ...] = ("same", "repeat")
+        augment: Names = ("same", "repeat")
         momentum: float = Field(0.995, ge=0, le=1)
         """ESimCSE section 4.2."""
         queue_batches: float = Field(2.5, gt=0)
