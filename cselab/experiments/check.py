@@ -14,7 +14,7 @@ from cselab.experiments.data import refuse_tests_as_dev
 from cselab.experiments.run import RunConfig
 from cselab.experiments.train import teachers_of, trained_towers
 from cselab.methods import Batch, Method, MethodConfig, StepContext, create, registered
-from cselab.methods.config import TrainedConfig
+from cselab.methods.nodes import TrainedConfig
 from cselab.methods.training_free import Materials
 from cselab.models.encode import Encoder
 from cselab.models.prompts import fill_prompt

@@ -9,7 +9,7 @@ from cselab.data.translation.round_trip import RoundTrip
 from cselab.experiments.cache import Cache
 from cselab.experiments.code import code_of, code_of_modules
 from cselab.methods import Method, MethodConfig, registered
-from cselab.methods.config import MODEL, TrainedConfig
+from cselab.methods.nodes import MODEL, TrainedConfig
 
 
 def key_inputs(cache: Cache, node: MethodConfig) -> dict[str, Any]:

@@ -35,7 +35,7 @@ from cselab.experiments.run import Machine, RunConfig, Setup
 from cselab.experiments.store import Result, Store
 from cselab.experiments.train import train, train_node
 from cselab.methods import MethodConfig, load_method_file
-from cselab.methods.config import as_node
+from cselab.methods.nodes import as_node
 from cselab.methods.registry import method_sources
 from cselab.paths import replacing
 from cselab.training.distributed import rank_and_world

@@ -22,7 +22,7 @@ from cselab.experiments.measures import dev_score, score
 from cselab.experiments.rows import text_rows, triplet_rows
 from cselab.experiments.run import RunConfig
 from cselab.methods import MethodConfig, create, registered
-from cselab.methods.config import TrainedConfig
+from cselab.methods.nodes import TrainedConfig
 from cselab.methods.training_free import Materials
 from cselab.models import load, load_tokenizer
 from cselab.models.encode import Encoder

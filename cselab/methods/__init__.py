@@ -4,16 +4,17 @@ Every file of this folder and of `baselines` is found by itself: a method is add
 its file.
 """
 
-from cselab.methods.base import Batch, Method, Outputs, SentenceOutputs, create
-from cselab.methods.config import AnyMethod, MethodConfig, Schedule
-from cselab.methods.context import StepContext
+from cselab.methods.base import Batch, Folders, Method, Outputs, SentenceOutputs, create
+from cselab.methods.nodes import AnyMethod, MethodConfig, Schedule
 from cselab.methods.registry import load_method_file, method_names, register, registered
-from cselab.methods.terms import TermConfig, Terms, term
-from cselab.methods.training_free import TrainingFree
+from cselab.methods.terms import StepContext, TermConfig, Terms, term
+from cselab.methods.training_free import Materials, TrainingFree
 
 __all__ = [
     "AnyMethod",
     "Batch",
+    "Folders",
+    "Materials",
     "Method",
     "MethodConfig",
     "Outputs",

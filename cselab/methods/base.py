@@ -24,13 +24,14 @@ from torch import Tensor, nn
 from cselab.data.augment import Tokens, augment, check_view_names
 from cselab.errors import SettingsError
 from cselab.methods import shared_terms  # noqa: F401  fills SHARED
-from cselab.methods.config import Augmented, TrainedConfig
-from cselab.methods.context import StepContext
+from cselab.methods.nodes import Augmented, TrainedConfig
 from cselab.methods.registry import Configured, registered
-from cselab.methods.terms import SHARED, Space, TermConfig, Terms
+from cselab.methods.terms import SHARED, Space, StepContext, TermConfig, Terms
 from cselab.models import SentenceEncoder, TwinEncoder
 from cselab.models.encode import Encoder, evaluating
 
+Folders = Sequence[str | Path]
+"""Folders of models, one for each tower."""
 Batch = dict[str, Tensor]
 """`input_ids` and `attention_mask`, (B, L) each. In training B = views * N, view-major: all first
 views, then all second; and `text_hash`, (N,), equal for equal sentences."""
@@ -41,13 +42,6 @@ class Outputs:
     """Vectors of a batch, (views, N, d) tensors; None where no term reads one.
 
     Subclass it for a method with vectors of its own. Every tensor must be read by a term.
-
-    Examples:
-        >>> import torch
-        >>> from cselab.methods import SentenceOutputs
-        >>> outputs = SentenceOutputs(sentence=torch.ones(2, 8, 192))
-        >>> {name: tuple(rows.shape) for name, rows in outputs.tensors().items()}
-        {'sentence': (2, 8, 192)}
     """
 
     def tensors(self) -> dict[str, Tensor]:
@@ -62,15 +56,17 @@ class Outputs:
 
 @dataclass(frozen=True)
 class SentenceOutputs(Outputs):
-    """One vector a sentence and view.
+    """Vectors of a method of one tower.
 
     Attributes:
         sentence: Vectors of each view, (views, N, d).
         clean: Vectors of the first view's texts without dropout, (1, N, d).
+        extra: What a method's own terms read besides, (any, N, any); the method says what it is.
     """
 
     sentence: Tensor
     clean: Tensor | None = None
+    extra: Any = None
 
     def with_clean(self, clean: "SentenceOutputs") -> "SentenceOutputs":
         """The same with the vectors of a pass without dropout."""
@@ -80,17 +76,13 @@ class SentenceOutputs(Outputs):
 class Method(nn.Module, Configured, ABC):
     """An encoder and the terms it is trained by: `Method(encoder, config)`.
 
-    Whatever else a method trains (heads, projectors) is an attribute of the method and is left
-    behind at inference. A term is a method marked by `@term`, or a shared one; the configuration,
-    `self.settings`, says which are trained. (transformers' Trainer writes into a model's `config`.)
-
-    Args:
-        encoder: The part that `embed` calls and that is saved.
-        config: The method's settings, an instance of its `Config`.
+    The encoder is what `embed` calls and what is saved; whatever else a method trains (heads,
+    projectors) is an attribute of the method and is left behind at inference. A term is a method
+    marked by `@term`, or a shared one; the configuration, `self.settings`, says which are trained.
+    (transformers' Trainer writes into a model's `config`.)
 
     Attributes:
-        views: How many texts or dropout passes of a sentence a batch holds: 2, or 3 for triplets,
-            or 1.
+        views: Number of texts or dropout passes of a sentence in a batch: 2, 3 for triplets, or 1.
         tower_names: Names of the encoder's towers.
         space_names: Names of `spaces`, for figures.
         reads: Kind of its training rows, "text" or "triplets".
@@ -99,20 +91,6 @@ class Method(nn.Module, Configured, ABC):
 
     Raises:
         SettingsError: For a name of `augment` that is unknown, and for other than one a view.
-
-    Examples:
-        >>> import torch
-        >>> from cselab.data.hub import model_folder
-        >>> from cselab.methods import StepContext, create
-        >>> method = create("simcse", folders=[model_folder("tiny-bert")])
-        >>> tokenizer = method.encoder.tokenizer
-        >>> views = ["A dog sleeps.", "Gold is expensive."] * 2  # view-major
-        >>> batch = tokenizer(views, padding=True, return_tensors="pt")
-        >>> batch = {name: batch[name] for name in ("input_ids", "attention_mask")}
-        >>> list(method.losses(batch, StepContext.at(seed=1, step=0)))
-        ['nce']
-        >>> method.embed(batch).shape
-        torch.Size([4, 192])
     """
 
     Config: ClassVar[type[TrainedConfig]] = TrainedConfig
@@ -151,12 +129,12 @@ class Method(nn.Module, Configured, ABC):
 
     @classmethod
     @abstractmethod
-    def build(cls, config: Any, folders: Sequence[str | Path]) -> "Method":
+    def build(cls, config: Any, folders: Folders) -> "Method":
         """The method with its towers loaded from `folders`, one for each of `tower_names`."""
 
     @classmethod
     def targets(cls, teachers: Sequence[Encoder]) -> Callable[[list[str]], Tensor] | None:
-        """For a student: what gives the vectors, (n, d), that it learns from its teachers."""
+        """For a student: a function from sentences to the vectors, (n, d), that it learns."""
         return None
 
     @abstractmethod
@@ -169,7 +147,7 @@ class Method(nn.Module, Configured, ABC):
         return [Space(outputs.sentence[:2], clean, step, self.settings.temperature)]
 
     @classmethod
-    def placed(cls, points: Sequence[Float[Tensor, "2 N d"]]) -> Outputs:
+    def placed(cls, points: Sequence[Float[Tensor, "2 N d"]]) -> Any:
         """Outputs whose vectors are bare points, one tensor a space, for the playground."""
         return SentenceOutputs(points[0], clean=points[0].mean(0, keepdim=True))
 
@@ -188,10 +166,8 @@ class Method(nn.Module, Configured, ABC):
         return outputs
 
     def clean(self, batch: Batch) -> Outputs:
-        """The `rows` of the first views' texts; called without dropout.
-
-        Override it where views differ in more than text.
-        """
+        """The `rows` of the first views' texts, called without dropout; override it where views
+        differ in more than text."""
         return self.rows(self.texts(batch))
 
     def texts(self, batch: Batch, view: int = 0) -> Batch:
@@ -209,36 +185,27 @@ class Method(nn.Module, Configured, ABC):
     def _term(
         self, name: str, config: TermConfig, outputs: Outputs, step: StepContext
     ) -> Float[Tensor, ""]:
-        if name in self.own_terms:
-            value = getattr(self, name)(outputs, step)
-            if not isinstance(value, Tensor) or value.ndim:
-                kind = tuple(value.shape) if isinstance(value, Tensor) else type(value).__name__
-                raise SettingsError(
-                    f"term {name!r} gives {kind}, expected one number: a tensor without "
-                    "dimensions, such as a mean"
-                )
-            return value
-        total = 0.0
-        for space in self.spaces(outputs, step):
-            total = total + SHARED[name](space, config)
-        return total
+        if name not in self.own_terms:
+            total = 0.0
+            for space in self.spaces(outputs, step):
+                total = total + SHARED[name](space, config)
+            return total
+        value = getattr(self, name)(outputs, step)
+        if not isinstance(value, Tensor) or value.ndim:
+            kind = tuple(value.shape) if isinstance(value, Tensor) else type(value).__name__
+            raise SettingsError(
+                f"term {name!r} gives {kind}, expected one number, such as a mean over sentences"
+            )
+        return value
 
     def losses(self, batch: Batch, step: StepContext) -> dict[str, Float[Tensor, ""]]:
-        """The terms of a batch by name, weighted; the total is their sum.
-
-        Args:
-            batch: Token ids and mask of views * N rows, view-major.
-            step: Seed and number of the step.
-        """
+        """The terms of a batch of views * N rows by name, weighted; the total is their sum."""
         ids = batch.get("text_hash", step.ids)
         return self.compare(self(batch), replace(step, ids=ids))
 
     def after_step(self, outputs: Any) -> None:
-        """Called after each step of the optimiser, with the vectors of the whole batch.
-
-        They have no graph. For what follows the encoder or remembers vectors
-        (`cselab.methods.baselines.memory`).
-        """
+        """Called after each step of the optimiser, with the vectors of the whole batch and no
+        graph: for what follows the encoder or remembers vectors (`baselines.memory`)."""
 
     @property
     def towers(self) -> dict[str, nn.Module]:
@@ -253,22 +220,18 @@ class Method(nn.Module, Configured, ABC):
 def create(
     method: str | TrainedConfig,
     config: TrainedConfig | None = None,
-    folders: Sequence[str | Path] | None = None,
+    folders: Folders | None = None,
 ) -> Method:
     """A method ready to be trained: by name or by its configuration.
 
     Args:
         method: A registered name, or a configuration alone.
         config: The configuration, where `method` is a name; None: the paper's.
-        folders: Models that the towers are loaded from, one each; the configuration's backbone if
-            not given.
-
-    Returns:
-        The method, an instance of the registered class.
+        folders: Models that the towers are loaded from, one each; None: the configuration's.
 
     Raises:
-        SettingsError: For an unknown name (with the nearest), a method without training, and a
-            wrong number of folders.
+        SettingsError: For an unknown name, a method without training, and a wrong number of
+            folders.
 
     Examples:
         >>> from cselab.data.hub import model_folder
@@ -286,9 +249,9 @@ def create(
     config = config or kind.Config()
     if folders is None:
         folders = [start.pretrained_model for start in config.starts or (config,)]
-    if len(folders) != len(kind.tower_names):
+    towers = kind.tower_names
+    if len(folders) != len(towers):
         raise SettingsError(
-            f"method {config.method!r} has {len(kind.tower_names)} towers {kind.tower_names}, got "
-            f"{len(folders)}"
+            f"method {config.method!r} has {len(towers)} towers {towers}, got {len(folders)}"
         )
     return kind.build(config, folders)

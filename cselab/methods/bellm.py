@@ -1,17 +1,14 @@
 """BeLLM (Li and Li 2024): a decoder whose last layer attends both ways, trained by LoRA."""
 
-from collections.abc import Sequence
-from pathlib import Path
 from typing import ClassVar, Literal
 
 import torch
 from pydantic import Field, field_validator
 
 from cselab.config import shared
+from cselab.methods import Folders, Schedule, Terms, register
 from cselab.methods.baselines.supervised import SupervisedSimCSE
-from cselab.methods.config import ModelName, Role, Schedule, TrainedConfig
-from cselab.methods.registry import register
-from cselab.methods.terms import Terms
+from cselab.methods.nodes import ModelName, Role, TrainedConfig
 from cselab.models import SentenceEncoder, add_lora, load_decoder
 from cselab.models.prompts import prompt_template
 
@@ -21,21 +18,18 @@ class BeLLM(SupervisedSimCSE):
     """Supervised SimCSE's loss on the representative word of a prompt, the state of its last token
     (https://arxiv.org/abs/2311.05296, Eq. 6).
 
-    `bidirectional` are the rows of Table 4. Under a causal mask the last token attends to every
-    token already, so with `pooling="last_token"` the last layer's mask changes neither embedding
-    nor gradient: "last" is "none". Only a pooling that reads other tokens ("mean", what the
-    released flag says) can tell them apart. This holds while padding is masked, the default;
-    the authors' billm unmasks it too, which is `padding="unmasked"`.
+    Under a causal mask the last token attends to every token already, so with
+    `pooling="last_token"` and masked padding `bidirectional="last"` is "none": only a pooling that
+    reads other tokens ("mean", the released flag) can tell them apart. The authors' billm unmasks
+    padding too, which is `padding="unmasked"`.
 
     Rows are triplets in the prompt (`cselab.data.nli.tokenize_triplets`).
     """
 
     class Config(TrainedConfig):
-        """BeLLM's settings; defaults are the paper's but for the model, LLaMA2-7B there."""
-
         role: ClassVar[Role] = "decoder"
         decoder: ModelName = shared("tiny-llama")
-        """A shipped name, a folder, or a name on the hub."""
+        """A shipped name, a folder, or a name on the hub; the paper has LLaMA2-7B."""
         bidirectional: Literal["none", "last", "all", "addition"] = "last"
         """BeLLM Table 4."""
         padding: Literal["masked", "unmasked"] = "masked"
@@ -61,7 +55,6 @@ class BeLLM(SupervisedSimCSE):
             learning_rate=2e-4,  # section 4
             max_length=64,  # released: 60
             eval_every=100,
-            decay="linear",
             max_grad_norm=1.0,
         )
 
@@ -79,7 +72,7 @@ class BeLLM(SupervisedSimCSE):
     }
 
     @classmethod
-    def build(cls, config: Config, folders: Sequence[str | Path]) -> "BeLLM":
+    def build(cls, config: Config, folders: Folders) -> "BeLLM":
         lora = config.lora_rank > 0
         backbone, tokenizer = load_decoder(
             folders[0],
@@ -89,11 +82,7 @@ class BeLLM(SupervisedSimCSE):
             dtype=torch.bfloat16 if lora and config.schedule.bf16 else torch.float32,
         )
         if lora:
-            add_lora(
-                backbone,
-                rank=config.lora_rank,
-                alpha=config.lora_alpha,
-                dropout=config.lora_dropout,
-            )
+            rates = {"alpha": config.lora_alpha, "dropout": config.lora_dropout}
+            add_lora(backbone, rank=config.lora_rank, **rates)
         pooling, prompt = config.pooling, config.prompt
         return cls(SentenceEncoder(backbone, tokenizer, pooling=pooling, prompt=prompt), config)

@@ -1,7 +1,7 @@
 """`D`: an ensemble's vectors learned by one fresh tower (EDFSE; TNCSE and JTCSE "+D", "+UC D")."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 from typing import ClassVar
 
 import torch.nn.functional as F
@@ -9,21 +9,12 @@ from jaxtyping import Float
 from pydantic import Field
 from torch import Tensor
 
+from cselab.methods import AnyMethod, Schedule, StepContext, Terms, register, term
 from cselab.methods.base import Batch, SentenceOutputs
-from cselab.methods.config import AnyMethod, BackboneConfig, Role, Schedule, WithPooling
-from cselab.methods.context import StepContext
-from cselab.methods.registry import register
+from cselab.methods.nodes import BackboneConfig, Role, WithPooling
 from cselab.methods.simcse import SimCSE
 from cselab.methods.sums import Sum
-from cselab.methods.terms import Terms, term
 from cselab.models.encode import Encoder
-
-
-@dataclass(frozen=True, kw_only=True)
-class StudentOutputs(SentenceOutputs):
-    """Also the teacher's vector of each sentence, (1, N, d)."""
-
-    target: Tensor
 
 
 @register("distilled")
@@ -37,8 +28,6 @@ class Distilled(SimCSE):
     """
 
     class Config(BackboneConfig, WithPooling):
-        """A student's settings; subclass it for a teacher with a name of its own."""
-
         role: ClassVar[Role] = "student"
         carried: ClassVar[tuple[str, ...]] = ("seed", "schedule")
         teacher: AnyMethod = Field(default_factory=Sum.Config)
@@ -60,11 +49,11 @@ class Distilled(SimCSE):
     def targets(cls, teachers: Sequence[Encoder]) -> Callable[[list[str]], Tensor]:
         return teachers[0].encode
 
-    def forward(self, batch: Batch) -> StudentOutputs:
-        outputs = super().forward({name: x for name, x in batch.items() if name != "target"})
-        return StudentOutputs(**outputs.tensors(), target=batch["target"][None])
+    def forward(self, batch: Batch) -> SentenceOutputs:
+        """Add the teacher's vector of each sentence, (1, N, D)."""
+        return replace(super().forward(batch), extra=batch["target"][None])
 
     @term(reads_text=True)
-    def mse(self, outputs: StudentOutputs, step: StepContext) -> Float[Tensor, ""]:
+    def mse(self, outputs: SentenceOutputs, step: StepContext) -> Float[Tensor, ""]:
         """A mean over sentences and dimensions."""
-        return F.mse_loss(outputs.sentence, outputs.target)
+        return F.mse_loss(outputs.sentence, outputs.extra)

@@ -5,10 +5,9 @@ from typing import Any
 
 from pydantic import Field, model_validator
 
-from cselab.methods.config import AnyMethod, MethodConfig, Names
-from cselab.methods.registry import register
-from cselab.methods.towers import twin_towers
-from cselab.methods.training_free import Materials, TrainingFree
+from cselab.methods import AnyMethod, Materials, MethodConfig, TrainingFree, register
+from cselab.methods.nodes import Names
+from cselab.methods.simcse import twin_towers
 from cselab.models import Ensemble
 
 
@@ -22,12 +21,10 @@ class EDFSE(TrainingFree):
     """
 
     class Config(MethodConfig):
-        """The pivots, and the towers that the members are."""
-
         pivots: Names = Field(("fr", "ru", "nl", "zh", "de", "es"), min_length=1)
         """The paper has six encoders."""
         towers: tuple[AnyMethod, AnyMethod] = Field(default_factory=twin_towers)
-        """The twins'; a member with another pivot is as the first of them."""
+        """The twins'; a member with another pivot is like the first of them."""
         seed: int = 42
 
         @model_validator(mode="after")

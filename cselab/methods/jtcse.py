@@ -7,9 +7,7 @@ from pydantic import Field
 from torch import Tensor, nn
 
 from cselab.errors import SettingsError
-from cselab.methods.context import StepContext
-from cselab.methods.registry import register
-from cselab.methods.terms import term
+from cselab.methods import StepContext, register, term
 from cselab.methods.tncse import ICNCE, RELEASED_LOSSES, TNCSE, TwinOutputs
 from cselab.models import cael_positions
 
@@ -20,8 +18,6 @@ class JTCSE(TNCSE):
     (https://arxiv.org/abs/2505.02366, Eq. 12 and 15)."""
 
     class Config(TNCSE.Config):
-        """Stage 2's settings, and the towers of stage 1."""
-
         caels: int = Field(6, ge=0)
         """Table IX: 6 of BERT-base's 12 layers is best, every second."""
         cross_stream: Literal["parallel", "last_only", "fused"] = "parallel"
@@ -39,10 +35,9 @@ class JTCSE(TNCSE):
     def cross_attention(cls, config: Config, tower: nn.Module) -> dict[str, Any]:
         depth = tower.config.num_hidden_layers
         if config.caels and depth % config.caels:
-            counts = [n for n in range(1, depth + 1) if depth % n == 0]
             raise SettingsError(
-                f"caels={config.caels} does not divide the {depth} layers of the backbone; "
-                f"use 0 or one of {counts}"
+                f"caels={config.caels} does not divide the {depth} layers of the backbone; use 0 "
+                f"or one of {[n for n in range(1, depth + 1) if depth % n == 0]}"
             )
         cael = cael_positions(depth, depth // config.caels) if config.caels else ()
         return {"cael": cael, "cross_stream": config.cross_stream}

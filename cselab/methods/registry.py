@@ -1,8 +1,8 @@
 """Methods by name: each file of `cselab.methods` registers its own, and so does a user's file."""
 
 import ast
+import functools
 import importlib
-import importlib.util
 import io
 import pkgutil
 import sys
@@ -11,17 +11,14 @@ import tokenize
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from importlib.machinery import PathFinder
-from pathlib import Path, PurePath
+from pathlib import Path
+from types import ModuleType
 from typing import Any, ClassVar
 
 from cselab.errors import SettingsError, suggest
 from cselab.paths import absolute
 
 LIBRARIES = [sysconfig.get_path(name) for name in ("purelib", "platlib")]
-Released = Mapping[str, Any]
-"""The preset "released", what a method's released code has in the place of its paper's settings: by
-dotted path a value, values by backbone family ({"bert": …, "roberta": …}; a family without one
-keeps the paper's), or a function of the method's configuration that gives the value."""
 
 
 class Configured:
@@ -31,13 +28,16 @@ class Configured:
         fits: Whether it is fitted to the text without training, so that the text is part of its
             key.
         paper_row: Row in the papers' tables of BERT-base.
-        released: Settings of its preset "released".
+        released: The preset "released", what a method's released code has in the place of its
+            paper's settings: by dotted path a value, values by backbone family ({"bert": …,
+            "roberta": …}; a family without one keeps the paper's), or a function of the method's
+            configuration that gives the value.
     """
 
     Config: ClassVar[Any]
     fits: ClassVar[bool] = False
     paper_row: ClassVar[str] = ""
-    released: ClassVar[Released] = {}
+    released: ClassVar[Mapping[str, Any]] = {}
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
@@ -47,30 +47,15 @@ class Configured:
 
 
 _METHODS: dict[str, type] = {}
-_FOUND: list[str] = []
 
 
 def register(name: str) -> Callable[[type], type]:
     """Class decorator: make a method known as `name` to `create`, runs, sweeps and notebooks.
 
-    Registering a name again replaces the method.
+    Registering a name again replaces the method. docs/how-to/own-method.md has examples.
 
     Raises:
-        SettingsError: For another class under the name of a method of cselab, which sweeps would
-            take for it, and for a class that has another name already.
-
-    Examples:
-        SimCSE at another temperature:
-
-            from cselab.methods import register
-            from cselab.methods.simcse import SimCSE
-
-            @register("warm")
-            class Warm(SimCSE):
-                class Config(SimCSE.Config):
-                    temperature: float = 0.1
-
-        docs/how-to/own-method.md has one with a loss term of its own.
+        SettingsError: For the name of a method of cselab, and for a class that has another name.
     """
 
     def add(method: Any) -> Any:
@@ -130,15 +115,9 @@ def method_names() -> list[str]:
 
 
 def load_method_file(path: str | Path) -> str:
-    """Import a Python file that registers methods; the same content is imported once.
+    """Import a .py file with `@register("name")` above a class, and return its module's name.
 
-    It may import files beside it. docs/how-to/own-method.md has such a file.
-
-    Args:
-        path: A .py file with a class under `@register("name")`.
-
-    Returns:
-        The name of its module.
+    The same content is imported once. It may import files beside it (docs/how-to/own-method.md).
 
     Raises:
         SettingsError: For a file that is not there, is no Python, or registers nothing.
@@ -151,23 +130,19 @@ def load_method_file(path: str | Path) -> str:
         return name
     _find_shipped()  # else the file would register those that it imports
     before = dict(_METHODS)
-    spec = importlib.util.spec_from_file_location(name, path)
-    assert spec is not None  # Python knows what loads a .py file
-    module: Any = importlib.util.module_from_spec(spec)
-    module.__sources__ = sources
+    module: Any = ModuleType(name)
+    module.__file__, module.__sources__ = str(path), sources
     sys.modules[name] = module
     try:
-        with _beside(path.parent, [file for file, _ in sources[1:]]):
+        with _importable(path.parent, [file for file, _ in sources[1:]]):
             # from the source: bytecode of an edit within a second would be taken for the new file's
-            exec(compile(sources[0][1], path, "exec"), module.__dict__)
+            exec(compile(sources[0][1], path, "exec"), vars(module))
     except Exception as error:
         del sys.modules[name]
         _METHODS.clear()
         _METHODS.update(before)
-        reason = (
-            str(error) if isinstance(error, SettingsError) else f"{type(error).__name__}: {error}"
-        )
-        raise SettingsError(f"{path}: {reason}; correct the file") from error
+        kind = "" if isinstance(error, SettingsError) else f"{type(error).__name__}: "
+        raise SettingsError(f"{path}: {kind}{error}; correct the file") from error
     module.__registered__ = [key for key, kind in _METHODS.items() if before.get(key) is not kind]
     if not module.__registered__:
         del sys.modules[name]
@@ -176,40 +151,26 @@ def load_method_file(path: str | Path) -> str:
 
 
 def registered_by(path: str | Path) -> list[str]:
-    """Names of the methods that a file registers; it is loaded first.
-
-    Args:
-        path: As in `load_method_file`.
-
-    Raises:
-        SettingsError: As `load_method_file`.
-    """
+    """Load a file with `load_method_file`, and return the names of the methods it registers."""
     return sys.modules[load_method_file(path)].__registered__
 
 
 def method_sources(path: str | Path) -> tuple[tuple[str, bytes], ...]:
-    """A file with methods, and the files beside it that it imports, themselves or through others.
+    """Read a method file, and the files beside it that it imports, itself or through others.
 
-    Args:
-        path: Path of the file.
-
-    Returns:
-        Name (relative to the folder) and content of each, the file first.
-
-    Raises:
-        SettingsError: For a file that is not there or cannot be read.
+    Gives the name (relative to the folder) and content of each, the method file first.
     """
     path = absolute(path).resolve()
     if not path.is_file() or path.suffix != ".py":
         raise SettingsError(f"no method file {path}; give a .py file that registers a method")
-    found: dict[str, bytes] = {}
+    contents: dict[str, bytes] = {}
     left = [path]
     while left:
         file = left.pop()
-        if (name := file.relative_to(path.parent).as_posix()) not in found:
-            found[name] = _python(file)
-            left += [beside for top in _imports(found[name]) for beside in _files(path, top)]
-    return (path.name, found.pop(path.name)), *sorted(found.items())
+        if (name := file.relative_to(path.parent).as_posix()) not in contents:
+            contents[name] = _python(file)
+            left += [f for top in _imports(contents[name]) for f in _files(path.parent, top)]
+    return (path.name, contents.pop(path.name)), *sorted(contents.items())
 
 
 def _python(file: Path) -> bytes:
@@ -226,30 +187,34 @@ def _python(file: Path) -> bytes:
 
 def _imports(content: bytes) -> set[str]:
     """First parts of the names of all modules that a file imports."""
+    names: list[str] = []
     try:
         nodes = list(ast.walk(ast.parse(content)))
-    except (SyntaxError, ValueError):  # what runs the file says so
+    except (SyntaxError, ValueError):  # the import of the file reports it
         return set()
-    plain = (alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names)
-    found = (n.module for n in nodes if isinstance(n, ast.ImportFrom) and n.module and not n.level)
-    return {name.partition(".")[0] for name in (*plain, *found)}
+    for node in nodes:
+        if isinstance(node, ast.Import):
+            names += [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            names.append(node.module)
+    return {name.partition(".")[0] for name in names}
 
 
-def _files(path: Path, top: str) -> list[Path]:
+def _files(folder: Path, top: str) -> list[Path]:
     """Files of a module beside a method file; none for one that is installed."""
     is_installed = top in sys.stdlib_module_names or PathFinder.find_spec(top, LIBRARIES)
-    file, folder = path.with_name(f"{top}.py"), path.with_name(top)
+    file = folder / f"{top}.py"
     if file.is_file():
         if is_installed:
             raise SettingsError(f"{file} has the name of an installed module; rename it")
         return [file]
-    return [] if is_installed or top == "cselab" else sorted(folder.rglob("*.py"))
+    return [] if is_installed or top == "cselab" else sorted((folder / top).rglob("*.py"))
 
 
 @contextmanager
-def _beside(folder: Path, files: list[str]) -> Iterator[None]:
+def _importable(folder: Path, files: list[str]) -> Iterator[None]:
     """Import these files of the folder anew: another folder may have files of the same names."""
-    names = dict.fromkeys(PurePath(file).parts[0].removesuffix(".py") for file in files)
+    names = {file.partition("/")[0].removesuffix(".py") for file in files}
     for module in [name for name in sys.modules if name.partition(".")[0] in names]:
         del sys.modules[module]
     writes = sys.dont_write_bytecode
@@ -257,19 +222,17 @@ def _beside(folder: Path, files: list[str]) -> Iterator[None]:
     sys.dont_write_bytecode = True
     importlib.invalidate_caches()
     try:
-        for name in names:  # also what is imported inside a function, when the folder is no longer
-            importlib.import_module(name)  # searched
+        for name in sorted(names):  # also what is imported inside a function, when the folder is
+            importlib.import_module(name)  # no longer searched
         yield
     finally:
         sys.path.remove(str(folder))
         sys.dont_write_bytecode = writes
 
 
+@functools.cache
 def _find_shipped() -> None:
     """Import every file of the package once, so that adding a method is adding a file."""
-    if _FOUND:
-        return
-    _FOUND.append("all")
     package = importlib.import_module("cselab.methods")
     for module in pkgutil.walk_packages(package.__path__, "cselab.methods."):
         importlib.import_module(module.name)

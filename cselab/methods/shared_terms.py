@@ -1,7 +1,4 @@
-"""The shared terms, which any method with two views of a sentence can add by name.
-
-A term needs nothing of a method but a `Space`; its loss is a function of `cselab.losses`.
-"""
+"""The shared terms, which any method with two views can add by name: losses of a `Space`."""
 
 from typing import ClassVar, Literal
 
@@ -24,15 +21,11 @@ from cselab.methods.terms import Space, TermConfig, shared_term
 
 
 class InfoNCE(TermConfig):
-    """SimCSE's InfoNCE."""
-
     layout: Literal["cross", "all"] = "cross"
     """"cross": the papers'. "all": 2N x 2N, as the released TNCSE and JTCSE have it."""
 
 
 class OffDropout(TermConfig):
-    """ImSimCSE's InfoNCE with negatives that have no dropout noise."""
-
     needs_clean: ClassVar[bool] = True
     negative_weight: float = Field(0.9, gt=0)
     """ImSimCSE Eq. 3: m = 0.9."""
@@ -41,8 +34,6 @@ class OffDropout(TermConfig):
 
 
 class DCL(TermConfig):
-    """ImSimCSE's contrast between dimensions."""
-
     weight: float = Field(0.1, ge=0)
     """ImSimCSE's lambda."""
     temperature: float = Field(5.0, ge=1e-4, le=1e4)
@@ -52,22 +43,16 @@ class DCL(TermConfig):
 
 
 class Barlow(TermConfig):
-    """Barlow Twins."""
-
     artificial_rows: int = Field(0, ge=0)
     """Gaussian rows in the correlation (ImSimCSE Table 2: 0 to 704)."""
 
 
 class Arc(TermConfig):
-    """ArcCSE's InfoNCE with a margin on the positive's angle."""
-
     margin: float = 10.0
     """Degrees; ArcCSE: 10."""
 
 
 class GroupWhitening(TermConfig):
-    """WhitenedCSE's InfoNCE of group-whitened views."""
-
     repeats: int = Field(3, ge=1)
     """Shuffles a step; ours."""
     group_size: int = Field(32, ge=1)
@@ -82,9 +67,7 @@ def nce(space: Space, config: InfoNCE) -> Float[Tensor, ""]:
     `−1/N Σᵢ log( exp(cos(aᵢ, bᵢ)/τ) / Σⱼ exp(cos(aᵢ, bⱼ)/τ) )` (SimCSE Eq. 4,
     https://arxiv.org/abs/2104.08821)
     """
-    return info_nce(
-        *space.views, temperature=space.temperature, layout=config.layout, ids=space.step.ids
-    )
+    return info_nce(*space.views, layout=config.layout, **space.options)
 
 
 @shared_term("off_info", OffDropout, script="off_info")
@@ -94,16 +77,9 @@ def off_info(space: Space, config: OffDropout) -> Float[Tensor, ""]:
     `−1/N Σᵢ log( exp(pᵢ) / (exp(pᵢ) + m Σⱼ≠ᵢ exp(cos(cᵢ, cⱼ)/τ)) ), pᵢ = cos(aᵢ, bᵢ)/τ` (SimCSE++
     Eq. 3, https://arxiv.org/abs/2305.13192)
     """
-    a, b = space.views
-    return off_dropout_info_nce(
-        a,
-        b,
-        space.clean,
-        temperature=space.temperature,
-        negative_weight=config.negative_weight,
-        positive_scale=config.positive_scale,
-        ids=space.step.ids,
-    )
+    m, scale = config.negative_weight, config.positive_scale
+    vectors = (*space.views, space.clean)
+    return off_dropout_info_nce(*vectors, negative_weight=m, positive_scale=scale, **space.options)
 
 
 @shared_term("dcl", DCL, script="dcl")
@@ -137,9 +113,7 @@ def arc(space: Space, config: Arc) -> Float[Tensor, ""]:
     `InfoNCE with cos(θᵢᵢ + m) in the place of cos(aᵢ, bᵢ)` (ArcCSE, ArcCon,
     https://aclanthology.org/2022.acl-long.336)
     """
-    return arc_con(
-        *space.views, margin=config.margin, temperature=space.temperature, ids=space.step.ids
-    )
+    return arc_con(*space.views, margin=config.margin, **space.options)
 
 
 @shared_term("rank", script="rank")
@@ -160,9 +134,6 @@ def group_whitened(space: Space, config: GroupWhitening) -> Float[Tensor, ""]:
     https://arxiv.org/abs/2305.17746)
 
     Features are shuffled anew each time; a mean over `repeats`.
-
-    Raises:
-        SettingsError: For a group size that does not divide the features.
     """
     generator, (a, b) = space.step.generator(), space.views
     d = a.shape[1]
@@ -172,15 +143,14 @@ def group_whitened(space: Space, config: GroupWhitening) -> Float[Tensor, ""]:
         raise SettingsError(
             f"terms.whitened.group_size={size} does not divide the {d} features; use one of {valid}"
         )
+
+    def white(view: Tensor) -> Tensor:
+        order = torch.randperm(d, generator=generator).to(view.device)
+        return group_whiten(view, order, groups=d // size)
+
     total = 0.0
     for _ in range(config.repeats):
-        orders = (torch.randperm(d, generator=generator).to(a.device) for _ in range(2))
-        white = (
-            group_whiten(view, order, groups=d // size)
-            for view, order in zip((a, b), orders, strict=True)
-        )
-        loss = info_nce(*white, temperature=space.temperature, ids=space.step.ids)
-        total = total + loss / config.repeats
+        total = total + info_nce(white(a), white(b), **space.options) / config.repeats
     return total
 
 

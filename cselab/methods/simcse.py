@@ -1,6 +1,5 @@
 """Unsupervised SimCSE: two dropout views of a sentence are positives, the batch is negatives."""
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -8,10 +7,9 @@ from jaxtyping import Float
 from pydantic import Field
 from torch import Tensor, nn
 
-from cselab.methods.base import Batch, Method, SentenceOutputs
-from cselab.methods.config import BackboneConfig, Schedule, TrainedConfig, TwoViews, WithPooling
-from cselab.methods.registry import register
-from cselab.methods.terms import Terms
+from cselab.data.settings import RoundTrips
+from cselab.methods import Batch, Folders, Method, Schedule, SentenceOutputs, Terms, register
+from cselab.methods.nodes import BackboneConfig, TrainedConfig, TwoViews, WithPooling
 from cselab.models import SentenceEncoder, load_backbone, load_tokenizer
 
 
@@ -33,8 +31,6 @@ class SimCSE(Method):
     """
 
     class Config(Contrastive, TwoViews):
-        """SimCSE's settings; defaults are the paper's of BERT-base."""
-
         terms: Terms = {"nce": 1}
         schedule: Schedule = Schedule(
             steps=15_625,  # one epoch of a million sentences
@@ -42,7 +38,6 @@ class SimCSE(Method):
             learning_rate=3e-5,  # Table D.1
             max_length=32,
             eval_every=125,
-            decay="linear",
             max_grad_norm=1.0,  # the Trainer's default
         )
 
@@ -55,17 +50,14 @@ class SimCSE(Method):
         self.head = nn.Sequential(nn.Linear(width, width), nn.Tanh()) if mlp else nn.Identity()
 
     @classmethod
-    def build(cls, config: Any, folders: Sequence[str | Path]) -> "SimCSE":
+    def build(cls, config: Any, folders: Folders) -> "SimCSE":
         return cls(cls.load_encoder(config, folders[0]), config)
 
     @classmethod
     def load_encoder(cls, config: Any, folder: str | Path) -> SentenceEncoder:
         """The tower before training, with the configuration's dropout and pooling."""
-        backbone = load_backbone(
-            folder,
-            dropout=config.dropout,
-            pooler=config.required_pooler if config.pooling == "pooler" else "if_present",
-        )
+        pooler: Any = config.required_pooler if config.pooling == "pooler" else "if_present"
+        backbone = load_backbone(folder, dropout=config.dropout, pooler=pooler)
         return SentenceEncoder(backbone, load_tokenizer(folder), pooling=config.pooling)
 
     def rows(self, batch: Batch) -> SentenceOutputs:
@@ -74,3 +66,21 @@ class SimCSE(Method):
     def project(self, batch: Batch) -> Float[Tensor, "B d"]:
         """Sentence vectors through the head, if there is one."""
         return self.head(self.encoder.embed(batch))
+
+
+def tower(pivot: str, learning_rate: float) -> SimCSE.Config:
+    """SimCSE on the text and its round trips through `pivot`."""
+    schedule = Schedule(
+        steps=31_000,  # one epoch of a million sentences and their round trips
+        batch_size=64,  # TNCSE's table
+        learning_rate=learning_rate,
+        max_length=32,  # SimCSE's
+        eval_every=100,  # TNCSE supplement: STS-B dev every 100 steps
+        max_grad_norm=1.0,
+    )
+    return SimCSE.Config(schedule=schedule, round_trips=RoundTrips(pivot=pivot))
+
+
+def twin_towers() -> tuple[SimCSE.Config, SimCSE.Config]:
+    """TNCSE's table of hyperparameters: BERT I en-fr-en, 1.5e-5; BERT II en-ru-en, 2e-5."""
+    return tower("fr", 1.5e-5), tower("ru", 2e-5)

@@ -1,14 +1,11 @@
 """The fair ensemble: towers that nobody trained together, summed."""
 
-from collections.abc import Sequence
 from typing import Any
 
 from pydantic import Field
 
-from cselab.methods.config import AnyMethod, MethodConfig
-from cselab.methods.registry import register
-from cselab.methods.towers import twin_towers
-from cselab.methods.training_free import Materials, TrainingFree
+from cselab.methods import AnyMethod, Materials, MethodConfig, TrainingFree, register
+from cselab.methods.simcse import twin_towers
 from cselab.models import Ensemble, SentenceEncoder, TwinEncoder
 
 
@@ -18,25 +15,20 @@ class Sum(TrainingFree):
     https://arxiv.org/abs/2503.12739, Table 3). `towers.method=esimcse` sums towers of ESimCSE."""
 
     class Config(MethodConfig):
-        """The towers; by default those of the twins."""
-
         towers: tuple[AnyMethod, ...] = Field(default_factory=twin_towers, min_length=1)
 
     @classmethod
     def encoder(cls, config: Config, materials: Materials) -> Any:
-        return summed(materials.parts)
-
-
-def summed(towers: Sequence[Any]) -> Any:
-    """Two stock towers as a twin without cross-attention, anything else as an ensemble."""
-    if len(towers) == 2 and all(_stock(tower) for tower in towers):
+        """Two stock towers as a twin without cross-attention, anything else as an ensemble."""
+        towers = materials.parts
+        if len(towers) != 2 or not all(map(_is_stock, towers)):
+            return Ensemble(towers)
         one, two = towers
         twin = TwinEncoder(one.backbone, two.backbone, tokenizer=one.tokenizer)
         return twin.to(one.backbone.device).eval()
-    return Ensemble(towers)
 
 
-def _stock(tower: Any) -> bool:
+def _is_stock(tower: Any) -> bool:
     """Whether the tower is a BERT-like encoder that is read by its [CLS] alone."""
     is_encoder = isinstance(tower, SentenceEncoder) and hasattr(tower.backbone, "encoder")
     return is_encoder and tower.pooling == "cls" and not tower.prompt

@@ -5,33 +5,25 @@ else of the method. A method has terms of its own besides (a twin's "icnce", "ic
 that are marked by `@term`.
 """
 
+import random
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import FunctionType
 from typing import Any, ClassVar
 
-from jaxtyping import Float
+import torch
+from jaxtyping import Float, Int
 from pydantic import Field
 from torch import Tensor
 
 from cselab.config import Config
 from cselab.errors import suggest
-from cselab.methods.context import StepContext
 
 
 class TermConfig(Config):
-    """A term's weight; subclass it for a term with hyperparameters.
-
-    Examples:
-        >>> from cselab.methods import TermConfig
-        >>> class Hinge(TermConfig):
-        ...     least: float = 0.8
-        >>> Hinge(weight=0.1)
-        Hinge(weight=0.1, least=0.8)
-    """
+    """A term's weight; subclass it for a term with hyperparameters."""
 
     main: ClassVar[str] = "weight"
-    """The field that a bare number sets."""
     needs_clean: ClassVar[bool] = False
     """Whether the term reads the sentences without dropout."""
 
@@ -45,25 +37,20 @@ Terms = dict[str, Any]
 {"dcl": {"weight": 0.1, "temperature": 5}}."""
 
 
-def read_terms(given: Any, offered: Mapping[str, type[TermConfig]]) -> dict[str, TermConfig]:
-    """Terms as configurations, in the order given; those of weight 0 are left out.
-
-    Args:
-        given: Names, weights by name, or configurations by name (see `Terms`).
-        offered: The terms that a method knows.
+def read_terms(values: Any, offered: Mapping[str, type[TermConfig]]) -> dict[str, TermConfig]:
+    """Read `Terms` as configurations, in their order; those of weight 0 are left out.
 
     Raises:
-        ValueError: With the nearest, for a term that is not offered, for one that is named twice,
-            and where none is left.
+        ValueError: For a term that is not offered, or named twice, and where none is left.
     """
-    if isinstance(given, (list, tuple)):
-        if repeated := [name for name in given if given.count(name) > 1]:
+    if isinstance(values, (list, tuple)):
+        if repeated := [name for name in values if values.count(name) > 1]:
             raise ValueError(f"the term {repeated[0]!r} is named twice; give it a weight instead")
-        given = {str(name): {} for name in given}
-    if not isinstance(given, Mapping):
-        raise ValueError(f'expected names or weights, such as {{"nce": 1}}, got {given!r}')
+        values = {str(name): {} for name in values}
+    if not isinstance(values, Mapping):
+        raise ValueError(f'expected names or weights, such as {{"nce": 1}}, got {values!r}')
     terms = {}
-    for name, value in given.items():
+    for name, value in values.items():
         if name not in offered:
             raise ValueError(f"unknown term {name!r}; {suggest(name, offered)}")
         kind = offered[name]
@@ -78,18 +65,18 @@ def read_terms(given: Any, offered: Mapping[str, type[TermConfig]]) -> dict[str,
     return terms
 
 
-def with_hyperparameters(given: Any, before: Mapping[str, TermConfig]) -> Any:
-    """`given` terms, names and bare weights with the hyperparameters that they had `before`."""
-    if isinstance(given, Mapping):
+def with_hyperparameters(values: Any, before: Mapping[str, TermConfig]) -> Any:
+    """`Terms`, where names and bare weights keep the hyperparameters that they had `before`."""
+    if isinstance(values, Mapping):
         return {
             name: before[name].with_value(("weight",), weight)
             if name in before and isinstance(weight, (int, float))
             else weight
-            for name, weight in given.items()
+            for name, weight in values.items()
         }
-    if isinstance(given, (list, tuple)) and len(set(map(str, given))) == len(given):
-        return {str(name): before.get(str(name), {}) for name in given}
-    return given
+    if isinstance(values, (list, tuple)) and len(set(map(str, values))) == len(values):
+        return {str(name): before.get(str(name), {}) for name in values}
+    return values
 
 
 def term(
@@ -134,20 +121,53 @@ def term(
 
 
 @dataclass(frozen=True)
+class StepContext:
+    """The step of a training, as a loss sees it.
+
+    Attributes:
+        coin: A fair coin (JTCSE Eq. 12, https://arxiv.org/abs/2505.02366).
+        ids: (N,), equal for equal sentences of the batch: duplicates are no negatives of each
+            other.
+
+    Examples:
+        >>> from cselab.methods import StepContext
+        >>> [StepContext.at(seed=1, step=step).coin for step in range(4)]
+        [False, True, False, True]
+    """
+
+    seed: int
+    step: int
+    coin: bool
+    ids: Int[Tensor, " N"] | None = None
+
+    @classmethod
+    def at(cls, seed: int, step: int, ids: Int[Tensor, " N"] | None = None) -> "StepContext":
+        """The same (seed, step) gives the same coin on every process and in every replay."""
+        coin = random.Random(f"coin {seed} {step}").random() < 0.5
+        return cls(seed=seed, step=step, coin=coin, ids=ids)
+
+    def generator(self) -> torch.Generator:
+        """Random numbers of this step that every process and every replay draws alike."""
+        seed = random.Random(f"draws {self.seed} {self.step}").getrandbits(63)
+        return torch.Generator().manual_seed(seed)
+
+
+@dataclass(frozen=True)
 class Space:
     """The inputs of a shared term: one space (a tower's sentence vectors).
 
-    Attributes:
-        views: Two, (2, N, d).
-        clean: The same sentences without dropout, (N, d), where a term of the method needs them.
-        step: The step.
-        temperature: The method's.
+    `clean` are the same sentences without dropout, where a term of the method needs them.
     """
 
     views: Float[Tensor, "2 N d"]
     clean: Float[Tensor, "N d"] | None
     step: StepContext
     temperature: float
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """Options of InfoNCE: the temperature, and which sentences of the batch are equal."""
+        return {"temperature": self.temperature, "ids": self.step.ids}
 
 
 SHARED: dict[str, Any] = {}
@@ -157,13 +177,8 @@ SHARED: dict[str, Any] = {}
 def shared_term(name: str, config: type[TermConfig] = TermConfig, *, script: str = "") -> Callable:
     """Function decorator: offer a term as `name` to every method with two views.
 
-    The function takes a `Space` and the term's configuration. Methods that are defined before it do
-    not have the term.
-
-    Args:
-        name: Name of the term.
-        config: As in `term`.
-        script: As in `term`.
+    The function takes a `Space` and the term's configuration; `config` and `script` are as in
+    `term`. Methods that are defined before it do not have the term.
     """
 
     def add(function: Callable[[Space, Any], Float[Tensor, ""]]) -> Any:

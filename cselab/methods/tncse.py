@@ -1,9 +1,7 @@
-"""TNCSE: two towers whose [CLS] agree in direction across towers (ICNCE) and whose pooled norms
-agree (ICTN)."""
+"""TNCSE: two towers that agree in the direction of [CLS] (ICNCE) and in pooled norms (ICTN)."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any, ClassVar, Literal
 
 from jaxtyping import Float
@@ -11,13 +9,25 @@ from pydantic import Field
 from torch import Tensor, nn
 
 from cselab.losses import icnce, ictm
-from cselab.methods.base import Batch, Method, Outputs
-from cselab.methods.config import AnyMethod, Augmented, Role, Schedule, TrainedConfig, WithPooler
-from cselab.methods.context import StepContext
-from cselab.methods.registry import register
-from cselab.methods.terms import Space, TermConfig, Terms, term
-from cselab.methods.towers import twin_towers
-from cselab.models import TwinEncoder, load_backbone, load_tokenizer, remove_layer_norms
+from cselab.methods import AnyMethod, Schedule, StepContext, TermConfig, Terms, register, term
+from cselab.methods.base import Batch, Folders, Method, Outputs, SentenceOutputs
+from cselab.methods.nodes import (
+    Augmented,
+    BackboneConfig,
+    Role,
+    TrainedConfig,
+    TwoViews,
+    WithPooler,
+)
+from cselab.methods.simcse import SimCSE, twin_towers
+from cselab.methods.terms import Space
+from cselab.models import (
+    SentenceEncoder,
+    TwinEncoder,
+    load_backbone,
+    load_tokenizer,
+    remove_layer_norms,
+)
 
 Views = Float[Tensor, "2 N d"]
 RELEASED_LOSSES = {
@@ -30,8 +40,8 @@ RELEASED_LOSSES = {
 
 @dataclass(frozen=True)
 class TwinOutputs(Outputs):
-    """Vectors of both towers: [CLS], the pooler's output, the cross stream's [CLS], and [CLS] of
-    the first view's texts without dropout; (2, N, d) each, the last (1, N, d)."""
+    """Vectors of both towers: [CLS], the pooler's output and the cross stream's [CLS], (2, N, d),
+    and [CLS] of the first view's texts without dropout, (1, N, d)."""
 
     cls_i: Tensor
     cls_ii: Tensor
@@ -48,15 +58,11 @@ class TwinOutputs(Outputs):
 
 
 class ICNCE(TermConfig):
-    """InfoNCE across the towers."""
-
     variant: Literal["paper", "released"] = "paper"
     """"released": 2N x 2N candidates, the same view in the other tower masked out."""
 
 
 class ICTM(TermConfig):
-    """The constraint of norms; ICTN in TNCSE, ICTM in JTCSE."""
-
     variant: Literal["paper", "released"] = "paper"
     """"released": ratio / 2, view a against view b, a negative similarity replaced by 1e-4."""
     measured_on: Literal["pooler", "cls"] = "pooler"
@@ -69,8 +75,6 @@ class TNCSE(Method):
     equation of its method section)."""
 
     class Config(TrainedConfig, Augmented, WithPooler):
-        """Stage 2's settings, and the towers of stage 1; defaults are the paper's of BERT-base."""
-
         role: ClassVar[Role] = "twin"
         carried: ClassVar[tuple[str, ...]] = ("seed", "schedule", "towers")
         towers: tuple[AnyMethod, AnyMethod] = Field(default_factory=twin_towers)
@@ -108,7 +112,7 @@ class TNCSE(Method):
     }
 
     @classmethod
-    def build(cls, config: Config, folders: Sequence[str | Path]) -> "TNCSE":
+    def build(cls, config: Config, folders: Folders) -> "TNCSE":
         pooler = config.required_pooler if config.reads_pooler else "if_present"
         tower_i, tower_ii = (
             load_backbone(folder, dropout=config.dropout, pooler=pooler) for folder in folders
@@ -135,16 +139,14 @@ class TNCSE(Method):
 
     def spaces(self, outputs: TwinOutputs, step: StepContext) -> list[Space]:
         pairs = ((outputs.cls_i, outputs.clean_i), (outputs.cls_ii, outputs.clean_ii))
-        return [
-            Space(views, None if clean is None else clean[0], step, self.settings.temperature)
-            for views, clean in pairs
-        ]
+        temperature = self.settings.temperature
+        return [Space(x, None if c is None else c[0], step, temperature) for x, c in pairs]
 
     @classmethod
     def placed(cls, points: Sequence[Views]) -> TwinOutputs:
         i, ii = points
-        clean = (i.mean(0, keepdim=True), ii.mean(0, keepdim=True))
-        return TwinOutputs(i, ii, pooled_i=i, pooled_ii=ii, clean_i=clean[0], clean_ii=clean[1])
+        clean = {"clean_i": i.mean(0, keepdim=True), "clean_ii": ii.mean(0, keepdim=True)}
+        return TwinOutputs(i, ii, pooled_i=i, pooled_ii=ii, **clean)
 
     @term(ICNCE, script="icnce")
     def icnce(self, outputs: TwinOutputs, step: StepContext) -> Float[Tensor, ""]:
@@ -162,17 +164,57 @@ class TNCSE(Method):
         `1/N Σᵢ −log cos(xᵢ, yᵢ) · ( ‖p − q‖ / (‖p‖ + ‖q‖) summed over the crossed views )` (TNCSE's
         tensor-norm, JTCSE's tensor-modulus constraint)
         """
-        directions = norms = (outputs.cls_i, outputs.cls_ii)
+        norms = directions = (outputs.cls_i, outputs.cls_ii)
         if self.settings.reads_pooler:
             norms = (outputs.pooled_i, outputs.pooled_ii)
         return ictm(*directions, *norms, variant=self.terms["ictm"].variant)
 
     def across(self, anchors: Views, candidates: Views, step: StepContext) -> Float[Tensor, ""]:
         """ICNCE of two streams, in the variant of the configuration."""
-        return icnce(
-            anchors,
-            candidates,
-            temperature=self.settings.temperature,
-            variant=self.terms["icnce"].variant,
-            ids=step.ids,
-        )
+        temperature, variant = self.settings.temperature, self.terms["icnce"].variant
+        return icnce(anchors, candidates, temperature=temperature, variant=variant, ids=step.ids)
+
+
+class Modulus(TermConfig):
+    variant: Literal["paper", "released"] = "paper"
+    """"paper": the same view of both sides. "released": view a of one with view b of the other."""
+
+
+@register("tncse_single")
+class SingleTowerTNCSE(Method):
+    """SimCSE plus `L_TN` between the two views (https://arxiv.org/abs/2503.12739, Table 5):
+    `-log sim(h, h+) * ||p - p+|| / (||p|| + ||p+||)`, p the pooler's output."""
+
+    class Config(BackboneConfig, TwoViews, WithPooler):
+        temperature: float = Field(0.05, ge=1e-4, le=1e4)
+        terms: Terms = {"nce": 1, "modulus": 1}
+        schedule: Schedule = SimCSE.Config().schedule
+
+    @classmethod
+    def build(cls, config: Config, folders: Folders) -> "SingleTowerTNCSE":
+        backbone = load_backbone(folders[0], dropout=config.dropout, pooler=config.required_pooler)
+        return cls(SentenceEncoder(backbone, load_tokenizer(folders[0]), pooling="cls"), config)
+
+    def rows(self, batch: Batch) -> SentenceOutputs:
+        """[CLS] and the pooler's output, (2, N, d)."""
+        cls = self.encoder.embed(batch)
+        pooled = self.encoder.backbone.pooler(cls[:, None]) if "modulus" in self.terms else None
+        return SentenceOutputs(cls, extra=pooled)
+
+    @classmethod
+    def placed(cls, points: Sequence[Float[Tensor, "2 N d"]]) -> SentenceOutputs:
+        return replace(super().placed(points), extra=points[0])
+
+    @term(Modulus, script="modulus")
+    def modulus(self, outputs: SentenceOutputs, step: StepContext) -> Float[Tensor, ""]:
+        """The two views of a sentence get one direction; the pull on their lengths is strong only
+        while the directions differ.
+
+        `1/N Σᵢ −log cos(aᵢ, bᵢ) · ‖aᵢ − bᵢ‖ / (‖aᵢ‖ + ‖bᵢ‖)` (TNCSE Table 5)
+
+        It is the twin's term with the two views as the two towers, which counts each pair twice.
+        """
+        h, p = outputs.sentence, outputs.extra
+        if self.terms["modulus"].variant == "released":
+            return ictm(h, h, p, p, variant="released") / 2
+        return ictm(h, h.flip(0), p, p) / 2

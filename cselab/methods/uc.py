@@ -4,11 +4,9 @@ from typing import Any
 
 from pydantic import Field, model_validator
 
+from cselab.methods import AnyMethod, Materials, MethodConfig, TrainingFree, register, registered
 from cselab.methods.baselines.infocse import InfoCSE
-from cselab.methods.config import AnyMethod, MethodConfig
 from cselab.methods.jtcse import JTCSE
-from cselab.methods.registry import register, registered
-from cselab.methods.training_free import Materials, TrainingFree
 from cselab.models import Ensemble
 
 
@@ -20,8 +18,6 @@ class UC(TrainingFree):
     """
 
     class Config(MethodConfig):
-        """The twin, the outsider and the outsider's weight."""
-
         twin: AnyMethod = Field(default_factory=JTCSE.Config)
         outsider: AnyMethod = Field(default_factory=InfoCSE.Config)
         """TNCSE and JTCSE: unsupervised InfoCSE."""
@@ -30,12 +26,11 @@ class UC(TrainingFree):
 
         @model_validator(mode="after")
         def _check_parts(self) -> "UC.Config":
-            for name in ("twin", "outsider"):
-                method = getattr(self, name).method
-                if registered(method).fits:
+            for name, part in (("twin", self.twin), ("outsider", self.outsider)):
+                if registered(part.method).fits:
                     raise ValueError(
-                        f"{name}: {method!r} is fitted to a text and cannot be weighed; expected a "
-                        "trained method, or 'untrained'"
+                        f"{name}: {part.method!r} is fitted to a text and cannot be weighed; "
+                        "expected a trained method, or 'untrained'"
                     )
             return self
 

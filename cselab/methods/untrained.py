@@ -1,11 +1,10 @@
 """The backbone before any contrastive training."""
 
-from typing import Any, Literal
+from typing import Any
 
 from cselab.config import shared
-from cselab.methods.config import MethodConfig, ModelName
-from cselab.methods.registry import register
-from cselab.methods.training_free import Materials, TrainingFree
+from cselab.methods import Materials, MethodConfig, TrainingFree, register
+from cselab.methods.nodes import ModelName, Pooling
 from cselab.models import SentenceEncoder, load_backbone, load_tokenizer
 
 
@@ -14,15 +13,12 @@ class Untrained(TrainingFree):
     """A pooling of the backbone; "first_last" is the papers' "first-last avg.\""""
 
     class Config(MethodConfig):
-        """The backbone and how it is pooled."""
-
         backbone: ModelName = shared("google-bert/bert-base-uncased")
         """A shipped name, a folder, or a name on the hub."""
-        pooling: Literal["cls", "mean", "first_last", "last_two", "pooler"] = "cls"
+        pooling: Pooling = "cls"
 
     @classmethod
     def encoder(cls, config: Config, materials: Materials) -> Any:
         folder = materials.folder(config.backbone)
-        backbone, tokenizer = load_backbone(folder), load_tokenizer(folder)
-        encoder = SentenceEncoder(backbone, tokenizer, pooling=config.pooling)
-        return encoder.to(materials.device).eval()
+        tower = load_backbone(folder), load_tokenizer(folder)
+        return SentenceEncoder(*tower, pooling=config.pooling).to(materials.device).eval()

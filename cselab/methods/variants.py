@@ -1,19 +1,17 @@
 """`+UC` of other encoders than JTCSE, and the students ("D") of the ensembles.
 
-RankCSE+UC is what TNCSE compares TNCSE+UC with (https://arxiv.org/abs/2503.12739, Table 1), since
-RankCSE has teachers as well.
+TNCSE compares TNCSE+UC with RankCSE+UC (https://arxiv.org/abs/2503.12739, Table 1).
 """
 
 from typing import Any
 
 from pydantic import Field, create_model
 
+from cselab.methods import AnyMethod, Schedule, register
 from cselab.methods.baselines.rankcse import RankCSE
-from cselab.methods.config import AnyMethod, Schedule
 from cselab.methods.distillation import Distilled
 from cselab.methods.edfse import EDFSE
 from cselab.methods.jtcse import JTCSE
-from cselab.methods.registry import register
 from cselab.methods.tncse import TNCSE
 from cselab.methods.uc import UC
 
@@ -21,14 +19,9 @@ from cselab.methods.uc import UC
 def variant(
     base: Any, name: str, row: str, *, schedule: Schedule | None = None, **start: Any
 ) -> Any:
-    """Register `base` with another method in the place of one that it starts from.
+    """Register `base` as `name`, with another method in a field that it starts from (`start`).
 
-    Args:
-        base: The method.
-        name: The name of the variant.
-        row: Its row in the papers' tables.
-        schedule: Its schedule, if it has another than `base`.
-        **start: The method that takes the place, by the name of the field.
+    `row` is its row in the papers' tables.
     """
     ((part, method),) = start.items()
     fields: dict[str, Any] = {part: (AnyMethod, Field(default_factory=method.Config))}

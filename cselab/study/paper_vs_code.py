@@ -16,7 +16,7 @@ from cselab.experiments.check import example_batch
 from cselab.experiments.lab import Lab
 from cselab.experiments.run import configure, released_values
 from cselab.methods import MethodConfig, StepContext
-from cselab.methods.config import TrainedConfig
+from cselab.methods.nodes import TrainedConfig
 from cselab.study.texts import markdown, one_line
 
 SENTENCES = 64

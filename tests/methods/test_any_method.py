@@ -1,22 +1,15 @@
-"""What holds for every method: any shared term joins it, its batch can be computed in parts, and
-what training adds is left behind."""
+"""Every method: any shared term joins it, and its batch can be computed in parts."""
 
 from dataclasses import replace
 
 import pytest
 import torch
 from build_method import build
-from method_helpers import HEADS, SENTENCES, TWO_VIEWS
+from method_helpers import HEADS, TWO_VIEWS, in_training, small_parts
 
-from cselab.losses import (
-    barlow_twins,
-    dimension_contrast,
-    info_nce,
-    off_dropout_info_nce,
-)
+from cselab.losses import barlow_twins, dimension_contrast, info_nce, off_dropout_info_nce
 from cselab.methods import registered
 from cselab.methods.terms import SHARED
-from cselab.models import SentenceEncoder
 from cselab.training.large_batch import cached_backward
 
 STEP = replace(HEADS, step=500)
@@ -25,18 +18,8 @@ HINGES = ("masking", "soft_negative")
 
 
 def small(name, folder, **changes):
-    """The method without dropout, with parts that fit a batch of four and vectors of 32
-    features."""
-    usual = {"dropout": 0.0, **({"projection": 16} if name == "scd" else {})}
-    if "whitened" in registered(name).Config().terms:
-        usual["terms.whitened.group_size"] = 2
-    return build(name, [folder], **{**usual, **changes})
-
-
-def given_to(name, batch):
-    """The batch with the ids of its sentences, and a teacher's vectors where the method has one."""
-    taught = {"target": torch.randn(len(SENTENCES), 6)} if name == "rankcse" else {}
-    return {**batch, "text_hash": torch.arange(len(SENTENCES)), **taught}
+    """The method without dropout, with small parts."""
+    return build(name, [folder], **{"dropout": 0.0, **small_parts(name), **changes})
 
 
 @pytest.mark.parametrize("name", TWO_VIEWS)
@@ -44,39 +27,35 @@ def test_any_shared_term_joins_any_method(name, small_pretrained, batch):
     """Prevents a method whose vectors a term cannot read, a term that is left out in silence, and
     one that teaches nothing."""
     torch.manual_seed(0)
-    own = registered(name).Config().terms
-    terms = {**own, **{term: {} for term in SHARED if term not in own}}
+    terms = {**{term: {} for term in SHARED}, **registered(name).Config().terms}
     terms["whitened"] = {"group_size": 2}
-    changes = {"projection": 16} if name == "scd" else {}
-    method = build(name, [small_pretrained], terms=terms, dropout=0.1, **changes).train()
-    losses = method.losses(given_to(name, batch), STEP)
+    method = small(name, small_pretrained, terms=terms, dropout=0.1).train()
+    losses = method.losses(in_training(name, batch), STEP)
     assert list(losses) == list(terms)
     weights = [p for p in method.encoder.parameters() if p.requires_grad]
     for term, loss in losses.items():
-        found = torch.autograd.grad(loss, weights, retain_graph=True, allow_unused=True)
-        reached = [gradient for gradient in found if gradient is not None]
+        gradients = torch.autograd.grad(loss, weights, retain_graph=True, allow_unused=True)
+        reached = [gradient for gradient in gradients if gradient is not None]
         assert reached, term
         assert all(gradient.isfinite().all() for gradient in reached), term
-        moved = any(gradient.abs().sum() > 0 for gradient in reached)
-        assert moved or term in HINGES, term
+        assert any(gradient.any() for gradient in reached) or term in HINGES, term
 
 
 @pytest.mark.parametrize("name", TWO_VIEWS)
 def test_every_vector_is_read_and_survives_being_chunked(name, small_pretrained, batch):
     """Prevents vectors that no term reads, and outputs whose second axis is not the sentences'."""
     torch.manual_seed(0)
-    method, given = small(name, small_pretrained).train(), given_to(name, batch)
-    step, whole = replace(STEP, ids=given.pop("text_hash")), {}
+    method, rows = small(name, small_pretrained).train(), in_training(name, batch)
+    step, whole = replace(STEP, ids=rows.pop("text_hash")), {}
 
     def loss_of(outputs):
         whole.update(outputs.tensors())
         return sum(method.compare(outputs, step).values())
 
-    assert cached_backward(method, loss_of, given, chunk=2).isfinite()
-    for field, rows in method(given).tensors().items():
-        assert whole[field].grad is not None or not rows.requires_grad, field
-    gradients = [p.grad for p in method.encoder.parameters() if p.grad is not None]
-    assert any(gradient.abs().sum() > 0 for gradient in gradients)
+    assert cached_backward(method, loss_of, rows, chunk=2).isfinite()
+    for field, vectors in method(rows).tensors().items():
+        assert whole[field].grad is not None or not vectors.requires_grad, field
+    assert any(p.grad is not None and p.grad.any() for p in method.encoder.parameters())
 
 
 def test_vectors_that_an_ablation_leaves_unread_survive_being_chunked(small_pretrained, batch):
@@ -84,30 +63,20 @@ def test_vectors_that_an_ablation_leaves_unread_survive_being_chunked(small_pret
     method = small("infocse", small_pretrained, terms=["reconstruction"]).train()
 
     def loss_of(outputs):
-        return sum(method.compare(outputs, STEP).values())
+        return method.compare(outputs, STEP)["reconstruction"]
 
     assert cached_backward(method, loss_of, batch, chunk=2).isfinite()
-    layer = method.encoder.backbone.encoder.layer[0].output.dense
-    assert layer.weight.grad.abs().sum() > 0
+    assert method.encoder.backbone.encoder.layer[0].output.dense.weight.grad.any()
 
 
 @pytest.mark.parametrize("name", TWO_VIEWS)
 def test_the_terms_of_a_method_can_be_left_out(name, small_pretrained, batch):
     """Prevents an ablation that fails, or that computes what no term reads any more."""
     method = small(name, small_pretrained, terms=["nce"])
-    outputs = method(given_to(name, batch))
-    extra = {"rankcse": {"target"}, "esimcse": {"momentum"}}.get(name, set())
+    outputs = method(in_training(name, batch))
+    extra = {"extra"} if name in ("rankcse", "esimcse") else set()
     assert outputs.tensors().keys() == {"sentence", *extra}
     assert method.compare(outputs, STEP)["nce"].isfinite()
-
-
-@pytest.mark.parametrize("name", TWO_VIEWS)
-def test_what_is_saved_encodes_as_what_was_trained(name, small_pretrained, tmp_path):
-    """Prevents an embedding that needs a head, a queue or a second encoder that is not saved."""
-    method = small(name, small_pretrained)
-    method.encoder.save_pretrained(tmp_path / "encoder")
-    again = SentenceEncoder.from_pretrained(tmp_path / "encoder")
-    torch.testing.assert_close(again.encode(SENTENCES), method.encoder.encode(SENTENCES))
 
 
 def test_a_shared_term_is_summed_over_the_towers(towers, batch):
@@ -115,32 +84,16 @@ def test_a_shared_term_is_summed_over_the_towers(towers, batch):
     terms = {"nce": 1, "off_info": 1, "dcl": 0.1, "barlow": {"artificial_rows": 3}}
     method = build("jtcse", towers, terms=terms)
     losses = method.losses(batch, HEADS)
-    views = [
-        tower(**batch).last_hidden_state[:, 0].unflatten(0, (2, -1))
-        for tower in method.towers.values()
-    ]
-    expected = {
-        "nce": sum(info_nce(*pair) for pair in views),
-        "off_info": sum(off_dropout_info_nce(*pair, pair[0]) for pair in views),
-        "dcl": 0.1 * sum(dimension_contrast(*pair) for pair in views),
-        "barlow": sum(
-            barlow_twins(*pair, artificial_rows=3, generator=HEADS.generator()) for pair in views
-        ),
-    }
+    towers = [tower(**batch).last_hidden_state[:, 0] for tower in method.towers.values()]
+    expected = dict.fromkeys(terms, 0.0)
+    for a, b in (rows.unflatten(0, (2, -1)) for rows in towers):
+        draws = {"artificial_rows": 3, "generator": HEADS.generator()}
+        expected["nce"] += info_nce(a, b)
+        expected["off_info"] += off_dropout_info_nce(a, b, a)
+        expected["dcl"] += 0.1 * dimension_contrast(a, b)
+        expected["barlow"] += barlow_twins(a, b, **draws)
+    torch.testing.assert_close(losses, expected)
     assert list(losses) == list(terms)
-    for term, value in expected.items():
-        torch.testing.assert_close(losses[term], value)
-
-
-@pytest.mark.parametrize("name", ["tncse", "jtcse"])
-def test_every_shared_term_trains_both_towers_of_a_twin(towers, batch, name):
-    """Prevents a shared term that reaches one tower only."""
-    method = build(name, towers, terms={"nce": 1, "off_info": 1, "dcl": 0.1, "barlow": 1})
-    total = sum(method.losses(batch, HEADS).values())
-    total.backward()
-    assert total.isfinite()
-    words = [tower.embeddings.word_embeddings.weight.grad for tower in method.towers.values()]
-    assert all(gradient.abs().sum() > 0 for gradient in words)
 
 
 @pytest.mark.parametrize("name", ["simcse", "tncse", "jtcse"])

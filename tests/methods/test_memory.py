@@ -11,8 +11,7 @@ from cselab.errors import SettingsError
 from cselab.losses import info_nce
 from cselab.methods.baselines.memory import Momentum, Queue
 
-SAME = ("same", "same")
-"""Views without another text, so that an anchor's vector is known."""
+SAME = ("same", "same")  # the text itself, so that an anchor's vector is known
 
 
 def test_the_queue_holds_the_last_rows_in_order():
@@ -49,24 +48,22 @@ def test_esimcse_meets_the_last_two_and_a_half_batches(towers, batch):
     for _ in range(3):
         method.after_step(first)
     assert len(method.last.rows()) == 10
-    torch.testing.assert_close(method.last.rows()[-4:], first.momentum[0])
+    torch.testing.assert_close(method.last.rows()[-4:], first.extra[0])
     expected = info_nce(*first.sentence, more_negatives=method.last.rows())
     torch.testing.assert_close(method.compare(first, HEADS)["queue"], expected)
-    assert not first.momentum.requires_grad
+    assert not first.extra.requires_grad
 
 
 def test_esimcse_queues_what_its_head_makes(towers, batch):
     """Prevents anchors after the head that meet negatives before it: two spaces in one loss."""
     method = build("esimcse", towers, head="mlp_train_only", augment=SAME)
     outputs = method(batch)
-    torch.testing.assert_close(outputs.momentum[0], outputs.sentence[0].detach())
-    before = [p.clone() for p in method.momentum.parameters()]
+    torch.testing.assert_close(outputs.extra[0], outputs.sentence[0].detach())
+    before = method.momentum.copy.head[0].bias.clone()
     with torch.no_grad():
-        for p in method.head.parameters():
-            p.add_(1.0)
+        method.head[0].bias.add_(1.0)
     method.after_step(outputs)
-    after = method.momentum.parameters()
-    assert any(not torch.equal(a, b) for a, b in zip(before, after, strict=True))
+    torch.testing.assert_close(method.momentum.copy.head[0].bias, before + 0.005)
 
 
 def test_iscse_smooths_over_its_nearest_memories(towers, batch):
@@ -82,9 +79,9 @@ def test_iscse_smooths_over_its_nearest_memories(towers, batch):
     for row in b:
         cosines = torch.cosine_similarity(row[None], method.memory.rows())
         near = sorted(range(6), key=lambda i: -cosines[i])[:2]
-        group = [row, *(method.memory.rows()[i] for i in near)]
-        scores = torch.stack([torch.cosine_similarity(row, x, dim=0) * 3 for x in group]).exp()
-        expected.append(sum(w * x for w, x in zip(scores / scores.sum(), group, strict=True)))
+        group = torch.stack([row, *(method.memory.rows()[i] for i in near)])
+        scores = torch.cosine_similarity(row[None], group).mul(3).exp()
+        expected.append((scores / scores.sum()) @ group)
     torch.testing.assert_close(method.over_neighbours(b), torch.stack(expected))
     half = method.compare(outputs, replace(HEADS, step=5))["smoothed"]
     torch.testing.assert_close(half, 0.1 * 0.5 * info_nce(a, torch.stack(expected)))
@@ -92,17 +89,14 @@ def test_iscse_smooths_over_its_nearest_memories(towers, batch):
     torch.testing.assert_close(method.memory.rows()[-4:], b)
 
 
-def test_a_small_queue_holds_one_vector(towers, batch):
-    """Prevents a share of a batch that rounds down to a queue of no rows."""
+def test_a_memory_is_never_too_small(towers, batch):
+    """Prevents a share of a batch that rounds down to a queue of no rows, and a run in which
+    nothing is ever smoothed."""
     method = build("esimcse", towers, batch_size=4, queue_batches=0.1)
     outputs = method(batch)
     method.after_step(outputs)
-    torch.testing.assert_close(method.last.rows(), outputs.momentum[0][-1:])
-
-
-def test_more_neighbours_than_memories_are_refused(towers):
-    """Prevents a run in which nothing is ever smoothed."""
-    with pytest.raises(SettingsError, match="^neighbours=8 of a memory of 4 vectors: nothing woul"):
+    torch.testing.assert_close(method.last.rows(), outputs.extra[0][-1:])
+    with pytest.raises(SettingsError, match="^neighbours=8 of a memory of 4 vectors"):
         build("iscse", towers, memory=4)
     build("iscse", towers, memory=4, neighbours=4)
 

@@ -83,13 +83,23 @@ class Mine(SimCSE):
 """
 
 
+LATIN = "# coding: latin-1\n"
+
+
 def test_a_method_file_is_read_again_when_it_changes(own_registry, tmp_path):
-    """Prevents a sweep that trains the method as it was when the session began."""
+    """Prevents a sweep that trains the method as it was when the session began, and a method of a
+    refused file from being trained, or from taking the place of the one that was there."""
     path = tmp_path / "my_method.py"
     path.write_text(FILE.format(name="mine", scale=1))
     load_method_file(path)
-    first = registered("mine")
+    first, before = registered("mine"), method_names()
     load_method_file(path)
+    assert registered("mine") is first
+    both = (FILE.format(name=name, scale=2) for name in ("mine", "more"))
+    path.write_text("".join([*both, "1 / 0"]))
+    with pytest.raises(SettingsError, match="ZeroDivisionError"):
+        load_method_file(path)
+    assert method_names() == before
     assert registered("mine") is first
     path.write_text(FILE.format(name="mine", scale=2))
     load_method_file(path)
@@ -117,9 +127,8 @@ def test_a_method_file_imports_the_files_beside_it(own_registry, tmp_path):
     for folder, scale in ((one, 1), (two, 2)):
         (folder / "parts").mkdir(parents=True)
         (folder / "my_method.py").write_text(BESIDE)
-        (folder / "helpers.py").write_text(
-            "from parts.deep import SCALE\ndef scale():\n    return SCALE"
-        )
+        helper = "from parts.deep import SCALE\ndef scale():\n    return SCALE"
+        (folder / "helpers.py").write_text(helper)
         (folder / "parts" / "deep.py").write_text(f"SCALE = {scale}")
         (folder / "later.py").write_text(f"last = {scale}")
         (folder / "unused.py").write_text("1 / 0")
@@ -144,9 +153,7 @@ def test_a_method_file_imports_the_files_beside_it(own_registry, tmp_path):
         loaded(two)
 
 
-@pytest.mark.parametrize(
-    ("start", "encoding"), [("", "utf-8-sig"), ("# coding: latin-1\n", "latin-1")]
-)
+@pytest.mark.parametrize(("start", "encoding"), [("", "utf-8-sig"), (LATIN, "latin-1")])
 def test_a_method_file_in_another_encoding(own_registry, tmp_path, start, encoding):
     """Prevents a traceback of a file that an editor began with a mark, and text that is garbled."""
     path = tmp_path / "my_method.py"
@@ -176,39 +183,6 @@ def test_a_method_file_that_is_none_is_refused(own_registry, tmp_path, text, mes
         load_method_file(path)
 
 
-def test_a_method_file_that_fails_registers_nothing(own_registry, tmp_path):
-    """Prevents a method of a refused file from being trained, and from taking the place of the one
-    that was there."""
-    path = tmp_path / "my_method.py"
-    path.write_text(FILE.format(name="mine", scale=1))
-    load_method_file(path)
-    first, before = registered("mine"), method_names()
-    both = (FILE.format(name=name, scale=2) for name in ("mine", "more"))
-    path.write_text("".join([*both, "1 / 0"]))
-    with pytest.raises(SettingsError, match="ZeroDivisionError"):
-        load_method_file(path)
-    assert method_names() == before
-    assert registered("mine") is first
-
-
-@pytest.mark.parametrize("last", ["", "1 / 0"])
-def test_a_method_file_that_only_imports_a_method(tmp_path, last):
-    """Prevents a shipped method from counting as the file's own where the file is the first to
-    import it, and from being gone after the file was refused."""
-    path = tmp_path / "my_method.py"
-    path.write_text(f"from cselab.methods.simcse import SimCSE\n{last}")
-    code = (
-        "from cselab.errors import SettingsError\n"
-        "from cselab.methods import load_method_file, registered\n"
-        "try:\n    load_method_file('my_method.py')\n"
-        "except SettingsError:\n    print(registered('simcse').__name__)"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=False
-    )
-    assert done.stdout == "SimCSE\n", done.stderr[-2000:]
-
-
 def leaves() -> list[str]:
     """Modules of cselab.methods that no other imports, but what the registry is of."""
     imported = set()
@@ -222,8 +196,9 @@ def leaves() -> list[str]:
 
 
 def test_a_method_is_added_and_removed_with_its_file(tmp_path):
-    """Prevents a second place that knows a method by name. All files that no other needs are
-    removed from a copy of the library, and one is added."""
+    """Prevents a second place that knows a method by name: all files that no other needs are
+    removed from a copy of the library, and one is added. And a method of cselab from counting as
+    the own of a file that is the first to import it, or from being gone after it was refused."""
     copied = shutil.copytree(PACKAGE, tmp_path / "cselab")
     (tmp_path / "data").symlink_to(embedded_dir())
     removed = leaves()
@@ -232,13 +207,18 @@ def test_a_method_is_added_and_removed_with_its_file(tmp_path):
     for name in removed:
         tmp_path.joinpath(*name.split(".")).with_suffix(".py").unlink()
     (copied / "methods" / "added.py").write_text(FILE.format(name="added", scale=1))
-    code = (
-        "from cselab.methods import method_names; from cselab.experiments import configure; "
-        "print(*(configure(name, 'tiny').method.method for name in method_names()))"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=False
-    )
+    (tmp_path / "imports.py").write_text("from cselab.methods.simcse import SimCSE")
+    code = """
+from cselab.errors import SettingsError
+from cselab.methods import load_method_file, method_names
+try:
+    load_method_file("imports.py")
+except SettingsError:
+    from cselab.experiments import configure
+    print(*(configure(name, "tiny").method.method for name in method_names()))
+"""
+    options = {"cwd": tmp_path, "capture_output": True, "text": True, "check": False}
+    done = subprocess.run([sys.executable, "-c", code], **options)
     assert done.returncode == 0, done.stderr[-2000:]
     names = set(done.stdout.split())
     of_files = {name for name in method_names() if registered(name).__module__ in removed}
@@ -248,11 +228,17 @@ def test_a_method_is_added_and_removed_with_its_file(tmp_path):
 
 def test_the_coin_is_fair_and_depends_on_seed_and_step_alone():
     """Prevents a coin that a resumed run, another process or an extra random draw would toss
-    differently."""
+    differently, and random numbers of a term that would differ so, or be equal at every step."""
     tosses = [StepContext.at(42, step).coin for step in range(4000)]
     torch.manual_seed(1)
     assert tosses == [StepContext.at(42, step).coin for step in range(4000)]
     assert 1850 < sum(tosses) < 2150
     assert tosses[:64] != [StepContext.at(43, step).coin for step in range(64)]
+    draws = [
+        torch.randn(3, generator=StepContext.at(seed, step).generator()).tolist()
+        for seed, step in ((1, 0), (1, 0), (1, 1), (2, 0))
+    ]
+    assert draws[0] == draws[1]
+    assert len(set(map(tuple, draws))) == 3
     pairs = Counter(itertools.pairwise(tosses))
     assert min(pairs.values()) > 850  # nor does one toss say what the next is

@@ -9,32 +9,13 @@ import torch
 from cselab.data.token_rows import Rows
 from cselab.methods.baselines.sif import SifMean, cooccurrence, ppmi_vectors
 
-WORDS = [
-    "a",
-    "the",
-    "man",
-    "dog",
-    "cat",
-    "girl",
-    "is",
-    "was",
-    "playing",
-    "eating",
-    "running",
-    "guitar",
-    "ball",
-    "fish",
-    "red",
-    "big",
-]
-
 
 @pytest.fixture(scope="module")
-def text():
-    """Sentences whose words are not equally frequent."""
-    draw = random.Random(0)
-    weights = [1 / (1 + place) for place in range(len(WORDS))]
-    return [" ".join(draw.choices(WORDS, weights, k=draw.randint(3, 12))) for _ in range(500)]
+def text(word_tokenizer):
+    """Sentences of sixteen words that are not equally frequent."""
+    draw, words = random.Random(0), word_tokenizer.convert_ids_to_tokens(range(5, 21))
+    weights = [1 / (1 + place) for place in range(len(words))]
+    return [" ".join(draw.choices(words, weights, k=draw.randint(3, 12))) for _ in range(500)]
 
 
 @pytest.fixture(scope="module")
@@ -52,9 +33,8 @@ def test_cooccurrence_equals_a_double_loop(rows, word_tokenizer):
         for p in range(len(row)):
             for q in range(len(row)):
                 expected[row[p], row[q]] += 0 < abs(p - q) <= window
-    np.testing.assert_array_equal(
-        cooccurrence(small, vocabulary, window=window).toarray(), expected
-    )
+    counts = cooccurrence(small, vocabulary, window=window)
+    np.testing.assert_array_equal(counts.toarray(), expected)
 
 
 def test_ppmi_vectors_rebuild_the_ppmi_matrix(rows, word_tokenizer):
@@ -79,14 +59,12 @@ def test_sif_is_the_formula(rows, text, word_tokenizer):
     counts = np.bincount(rows.flat, minlength=len(word_tokenizer)).astype(float)
     counts[word_tokenizer.all_special_ids] = 0
     ids = word_tokenizer(text[0])["input_ids"]
-    expected = sum(
-        1e-3 / (1e-3 + counts[i] / counts.sum()) * model.vectors[i] for i in ids[1:-1]
-    ) / len(ids)
+    share = counts / counts.sum()
+    expected = sum(1e-3 / (1e-3 + share[i]) * model.vectors[i] for i in ids[1:-1]) / len(ids)
     torch.testing.assert_close(model.means([ids])[0], expected.float())
     encoded = model.encode(text[:300])
     torch.testing.assert_close(encoded @ model.direction, torch.zeros(300), atol=1e-5, rtol=0)
     assert model.direction.norm().item() == pytest.approx(1, abs=1e-5)
     whole = model.means(word_tokenizer(text)["input_ids"])
-    assert (whole @ model.direction).square().sum() >= 0.99 * torch.linalg.matrix_norm(
-        whole, 2
-    ).square()
+    largest = torch.linalg.matrix_norm(whole, 2).square()
+    assert (whole @ model.direction).square().sum() >= 0.99 * largest

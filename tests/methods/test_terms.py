@@ -7,23 +7,19 @@ from method_helpers import HEADS
 
 from cselab.errors import SettingsError
 from cselab.losses import dimension_contrast, info_nce, off_dropout_info_nce, split_info_nce
-from cselab.methods import StepContext, TermConfig, registered, term
+from cselab.methods import TermConfig, registered, term
 
 SimCSE = registered("simcse")
-SIMCSE = SimCSE.Config()
 
 
-def terms_of(given) -> dict[str, float]:
+def terms_of(setting) -> list[tuple[str, float]]:
     """Names and weights of the terms that a setting gives SimCSE."""
-    terms = SIMCSE.changed({"terms": given}).terms
-    return {name: config.weight for name, config in terms.items()}
-
-
-# ------------------------------------------------------------------------------------- by setting
+    terms = SimCSE.Config().changed({"terms": setting}).terms
+    return [(name, config.weight) for name, config in terms.items()]
 
 
 @pytest.mark.parametrize(
-    ("given", "weights"),
+    ("setting", "weights"),
     [
         ({"nce": 1, "dcl": 0.5}, {"nce": 1, "dcl": 0.5}),
         ({"dcl": 0.5, "nce": 1}, {"dcl": 0.5, "nce": 1}),
@@ -32,16 +28,15 @@ def terms_of(given) -> dict[str, float]:
         ({"nce": 1, "dcl": 0}, {"nce": 1}),
         ({"nce": 1, "dcl": {"weight": 0, "temperature": 2}}, {"nce": 1}),
     ],
-    ids=["weights", "order", "list", "hyperparameter", "weight 0", "all at weight 0"],
 )
-def test_terms_are_given_by_name_with_or_without_weights(given, weights):
+def test_terms_are_set_by_name_with_or_without_weights(setting, weights):
     """Prevents a term without a weight from losing its own default, and weight 0 from being
     computed for nothing."""
-    assert list(terms_of(given).items()) == list(weights.items())
+    assert terms_of(setting) == list(weights.items())
 
 
 @pytest.mark.parametrize(
-    ("given", "message"),
+    ("setting", "message"),
     [
         ({"nec": 1}, "unknown term 'nec'; did you mean 'nce'"),
         (["nce", "whitend"], "unknown term 'whitend'; did you mean 'whitened'"),
@@ -56,10 +51,10 @@ def test_terms_are_given_by_name_with_or_without_weights(given, weights):
         ({"dcl": {"temprature": 2}}, "temprature"),
     ],
 )
-def test_bad_terms_are_refused(given, message):
+def test_bad_terms_are_refused(setting, message):
     """Prevents a sweep over a mistyped term, whose every point would be the same."""
     with pytest.raises(SettingsError, match=message):
-        terms_of(given)
+        terms_of(setting)
 
 
 def test_one_hyperparameter_is_a_dotted_path():
@@ -73,50 +68,33 @@ def test_one_hyperparameter_is_a_dotted_path():
         tncse.changed({"terms.dcl.temprature": 2})
 
 
-# ------------------------------------------------------------------------------------ by decorator
-
-
 class Margin(TermConfig):
-    """A term with a hyperparameter."""
-
     weight: float = 0.25
     margin: float = 2.0
 
 
 class Mine(SimCSE):
-    """A method with a term of its own, and a helper that is none."""
-
     @term(Margin)
     def apart(self, outputs, step):
-        """The views' squared distance, less a margin."""
         return self.distance(outputs) - self.terms["apart"].margin
 
     def distance(self, outputs):
-        """No term."""
         a, b = outputs.sentence
         return (a - b).square().sum(-1).mean()
 
 
-class Heir(Mine):
-    """Inherits the term."""
-
-
-def test_a_marked_method_is_a_term_with_its_configuration(towers, batch):
+@pytest.mark.parametrize("kind", [Mine, type("Heir", (Mine,), {})])
+def test_a_marked_method_is_a_term_with_its_configuration(towers, batch, kind):
     """Prevents an unmarked method from being offered, a weight that is not applied, and a term
     that a subclass loses."""
-    for kind in (Mine, Heir):
-        assert kind.own_terms == {"apart": Margin}
-        config = kind.Config(method="simcse", terms=["nce", "apart"])
-        method = kind.build(config, towers[:1]).eval()
-        losses = method.losses(batch, HEADS)
-        torch.testing.assert_close(losses["apart"].item(), -0.5)  # equal views: 0.25 * (0 - 2)
-        changed = config.changed({"terms.apart.margin": 4, "terms.apart": 1})
-        assert kind.build(changed, towers[:1]).eval().losses(batch, HEADS)["apart"].item() == -4
+    assert kind.own_terms == {"apart": Margin}
+    config = kind.Config(method="simcse", terms=["nce", "apart"])
+    changed = config.changed({"terms.apart.margin": 4, "terms.apart": 1})
+    for settings, expected in ((config, -0.5), (changed, -4.0)):  # equal views: 0.25 * (0 - 2)
+        losses = kind.build(settings, towers[:1]).eval().losses(batch, HEADS)
+        torch.testing.assert_close(losses["apart"].item(), expected)
     with pytest.raises(SettingsError, match="unknown term 'apart'"):
         terms_of(["apart"])
-
-
-# ------------------------------------------------------------------------------------ shared terms
 
 
 def test_imsimcse_is_its_two_losses_weighted(towers, batch):
@@ -135,30 +113,18 @@ def test_imsimcse_is_its_two_losses_weighted(towers, batch):
 def test_the_clean_pass_disturbs_nothing(towers, batch):
     """Prevents the dropout-free pass from drawing random numbers, from having dropout, and from
     being a constant."""
-    plain, clean = (
-        build(name, towers, dropout=0.3, head="none").train() for name in ("simcse", "imsimcse")
-    )
-    found = []
-    for method in (plain, clean):
+    outputs = []
+    for name in ("simcse", "imsimcse"):
+        method = build(name, towers, dropout=0.3, head="none").train()
         torch.manual_seed(1)
-        found.append((method(batch), torch.rand(1)))
-    (one, after_one), (two, after_two) = found
+        outputs.append((method(batch), torch.rand(1)))
+        assert method.encoder.training
+    (one, after_one), (two, after_two) = outputs
     torch.testing.assert_close(one.sentence, two.sentence)
     assert torch.equal(after_one, after_two)
     first = {name: rows[:4] for name, rows in batch.items()}
-    torch.testing.assert_close(two.clean[0], clean.eval().encoder(**first))
+    torch.testing.assert_close(two.clean[0], method.eval().encoder(**first))
     assert two.clean.requires_grad
-    assert clean.train().encoder.training
-
-
-def test_random_numbers_of_a_term_follow_the_step_alone():
-    """Prevents Barlow's extra rows from differing between processes, or from being the same at
-    every step."""
-    draws = [torch.randn(3, generator=StepContext.at(1, step).generator()) for step in (0, 0, 1)]
-    torch.manual_seed(9)
-    assert torch.equal(draws[0], draws[1])
-    assert not torch.equal(draws[0], draws[2])
-    assert not torch.equal(draws[0], torch.randn(3, generator=StepContext.at(2, 0).generator()))
 
 
 def test_an_arc_without_a_margin_is_infonce(towers, batch):
@@ -180,9 +146,6 @@ def test_a_group_size_that_does_not_divide_the_features_is_refused(small_pretrai
         method.losses(batch, HEADS)
 
 
-# ----------------------------------------------------------------------------------- noise study
-
-
 @pytest.mark.parametrize("noise_on", ["positives", "negatives"])
 @pytest.mark.parametrize("noise", ["more", "less"])
 @pytest.mark.parametrize("noisy_views", [1, 2])
@@ -192,17 +155,17 @@ def test_the_noise_study_is_a_loop_over_pairs(towers, batch, noise_on, noise, no
     method = build("simcse_noise", towers, terms={"split": split}, dropout=0.3).train()
     torch.manual_seed(0)
     outputs = method(batch)
-    usual, changed = outputs.sentence, outputs.changed
-    a, b = changed if noise_on == "positives" else usual
-    c, d = changed if noise_on == "negatives" else usual
+    plain, changed = outputs.sentence, outputs.extra
+    a, b = changed if noise_on == "positives" else plain
+    c, d = changed if noise_on == "negatives" else plain
     total = 0.0
     for i in range(4):
-        found = torch.exp(torch.cosine_similarity(a[i], b[i], dim=0) / 0.05)
+        positive = torch.exp(torch.cosine_similarity(a[i], b[i], dim=0) / 0.05)
         pairs = (torch.cosine_similarity(c[i], d[j], dim=0) / 0.05 for j in range(4) if j != i)
-        total = total - torch.log(found / (found + sum(map(torch.exp, pairs)))) / 4
+        total = total - torch.log(positive / (positive + sum(map(torch.exp, pairs)))) / 4
     torch.testing.assert_close(method.compare(outputs, HEADS)["split"], total)
     if noise == "more":
-        moved = (changed - usual).abs().amax((1, 2)) > 0
+        moved = (changed - plain).abs().amax((1, 2)) > 0
         assert moved.tolist() == [noisy_views == 2, True]
 
 
@@ -213,7 +176,7 @@ def test_the_mean_of_more_passes_has_less_noise(towers, batch):
     clean = build("simcse", towers)(batch).sentence
     torch.manual_seed(0)
     outputs = method(batch)
-    one, many = ((x - clean).square().mean() for x in (outputs.sentence, outputs.changed))
+    one, many = ((x - clean).square().mean() for x in (outputs.sentence, outputs.extra))
     assert many < one / 5
 
 

@@ -30,18 +30,18 @@ def test_a_sum_adds_what_its_towers_say(tower, options, kind):
     """Prevents towers with a prompt or another pooling from being read by their bare [CLS], and
     two towers that differ in it from being one twin."""
     one, two = tower(1), tower(2, **options)
-    found = encoder("sum", one, two)
-    assert isinstance(found, kind)
+    total = encoder("sum", one, two)
+    assert isinstance(total, kind)
     expected = one.encode(SENTENCES) + two.encode(SENTENCES)
-    torch.testing.assert_close(found.encode(SENTENCES), expected)
+    torch.testing.assert_close(total.encode(SENTENCES), expected)
 
 
 def test_uc_gives_the_outsider_its_weight(tower):
     """Prevents the weight from going to the twin."""
     twin, outsider = encoder("sum", tower(1), tower(2)), tower(3)
-    found = encoder("uc", twin, outsider, weight=0.7).encode(SENTENCES)
+    vectors = encoder("uc", twin, outsider, weight=0.7).encode(SENTENCES)
     expected = 0.3 * twin.encode(SENTENCES) + 0.7 * outsider.encode(SENTENCES)
-    torch.testing.assert_close(found, expected)
+    torch.testing.assert_close(vectors, expected)
 
 
 def test_an_ensemble_shares_the_twins_towers_and_draws_its_own_for_other_pivots():
@@ -64,8 +64,6 @@ def test_a_finished_encoder_is_pooled_anew(tower):
     config = registered("pooled").Config(pooling="first_last").seeded(7)
     assert config.finished == registered("simcse").Config().seeded(7)
     one = tower(1)
-    found = encoder("pooled", one, pooling="first_last")
-    torch.testing.assert_close(
-        found.encode(SENTENCES), tower(1, pooling="first_last").encode(SENTENCES)
-    )
-    assert not torch.allclose(found.encode(SENTENCES), one.encode(SENTENCES))
+    vectors = encoder("pooled", one, pooling="first_last").encode(SENTENCES)
+    torch.testing.assert_close(vectors, tower(1, pooling="first_last").encode(SENTENCES))
+    assert not torch.allclose(vectors, one.encode(SENTENCES))

@@ -15,16 +15,9 @@ TRIPLETS = SENTENCES + SENTENCES[::-1] + SENTENCES[1:] + SENTENCES[:1]
 @pytest.fixture(scope="module")
 def decoder(tmp_path_factory, word_tokenizer):
     """A folder with a random decoder of two layers."""
-    config = LlamaConfig(
-        vocab_size=len(word_tokenizer),
-        hidden_size=32,
-        intermediate_size=48,
-        num_hidden_layers=2,
-        num_attention_heads=2,
-        max_position_embeddings=64,
-        pad_token_id=word_tokenizer.pad_token_id,
-        initializer_range=0.3,
-    )
+    vocabulary = {"vocab_size": len(word_tokenizer), "pad_token_id": word_tokenizer.pad_token_id}
+    sizes = {"hidden_size": 32, "intermediate_size": 48, "num_attention_heads": 2}
+    config = LlamaConfig(num_hidden_layers=2, initializer_range=0.3, **sizes, **vocabulary)
     torch.manual_seed(0)
     folder = tmp_path_factory.mktemp("decoder") / "llama"
     LlamaModel(config).save_pretrained(folder)
@@ -65,10 +58,9 @@ def test_bellm_is_supervised_info_nce_of_the_last_token(decoder, word_tokenizer,
     x, yes, no = method.encoder(**rows).unflatten(0, (3, -1))
     expected = 0.0
     for i in range(4):
-        found, others = (
-            [torch.exp(torch.cosine_similarity(x[i], y, dim=0) / 0.05) for y in side]
-            for side in (yes, no)
+        entailed, contradicting = (
+            torch.exp(torch.cosine_similarity(x[i : i + 1], side) / 0.05) for side in (yes, no)
         )
-        expected -= torch.log(found[i] / (sum(found) + sum(others))) / 4
+        expected -= torch.log(entailed[i] / (entailed.sum() + contradicting.sum())) / 4
     torch.testing.assert_close(method.losses(rows, HEADS)["triplet"], expected)
     torch.testing.assert_close(method.encoder.encode(SENTENCES), x.detach())

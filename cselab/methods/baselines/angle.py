@@ -8,88 +8,45 @@ from torch import Tensor
 
 from cselab.errors import DataError
 from cselab.losses.inputs import at_least_float32, check_shapes, check_temperature
-from cselab.methods.base import SentenceOutputs
+from cselab.methods import SentenceOutputs, StepContext, TermConfig, Terms, register, term
 from cselab.methods.baselines.supervised import SupervisedSimCSE
-from cselab.methods.context import StepContext
-from cselab.methods.registry import register
-from cselab.methods.terms import TermConfig, Terms, term
 
 
 def cosent(
     scores: Float[Tensor, " P"], labels: Float[Tensor, " P"], *, temperature: float = 0.05
 ) -> Float[Tensor, ""]:
-    """CoSENT: a soft count of the pairs whose scores are in the wrong order.
+    """CoSENT: a soft count of the pairs whose scores are in the wrong order, whatever their labels.
 
     `log(1 + sum of exp((scores_j - scores_i) / temperature))`, the sum over i, j with
     labels_i > labels_j (https://kexue.fm/archives/8847). AnglE uses it with cosines and with
     `complex_agreement` (https://arxiv.org/abs/2309.12871).
-
-    Args:
-        scores: Similarities of P pairs of sentences, (P,).
-        labels: Their labels, (P,), higher for more similar; only their order counts.
-        temperature: What differences of scores are divided by.
-
-    Raises:
-        DataError: Unless scores and labels have one length.
-        SettingsError: For a temperature not above 0.
-
-    Examples:
-        >>> import torch
-        >>> from cselab.methods.baselines.angle import cosent
-        >>> loss = cosent(torch.zeros(2), torch.tensor([1.0, 0.0]))
-        >>> f"{loss.item():.4f}"  # one pair, equal scores: log 2
-        '0.6931'
     """
     check_temperature(temperature)
     if scores.shape != labels.shape or scores.ndim != 1:
-        raise DataError(
-            f"expected one label per score, got {tuple(scores.shape)} scores and "
-            f"{tuple(labels.shape)} labels"
-        )
+        shapes = f"{tuple(scores.shape)} scores and {tuple(labels.shape)} labels"
+        raise DataError(f"expected one label per score, got {shapes}")
     scores = at_least_float32(scores) / temperature
     wrong = (scores[None, :] - scores[:, None])[labels[:, None] > labels[None, :]]
     return torch.logsumexp(torch.cat([wrong.new_zeros(1), wrong]), dim=0)
 
 
 def complex_agreement(a: Float[Tensor, "N d"], b: Float[Tensor, "N d"]) -> Float[Tensor, " N"]:
-    """AnglE's similarity of complex vectors: |sum of the real and imaginary parts of a / b|.
+    """AnglE's similarity of complex vectors: |sum of the real and imaginary parts of a / b|
+    (https://arxiv.org/abs/2309.12871).
 
-    AnglE, https://arxiv.org/abs/2309.12871. The first half of a vector is its real part, the second
-    its imaginary part; the moduli are divided out. The paper calls it an angle difference; but it
-    is 1 for equal vectors and about 0 for unrelated ones, and the released code ranks it as a
-    similarity, as is done here.
-
-    Args:
-        a: N vectors, (N, d).
-        b: N vectors, (N, d).
-
-    Returns:
-        The similarity of each row of `a` to that of `b`, (N,).
-
-    Raises:
-        DataError: For wrong shapes, or an odd d.
-
-    Examples:
-        >>> import torch
-        >>> from cselab.methods.baselines.angle import complex_agreement
-        >>> x = torch.tensor([[0.6, 0.8]])
-        >>> f"{complex_agreement(x, x).item():.3f}"  # equal vectors
-        '1.000'
+    The first half of a vector is its real part, the second its imaginary part; the moduli are
+    divided out. The paper calls it an angle difference; but it is 1 for equal vectors and about 0
+    for unrelated ones, and the released code ranks it as a similarity, as is done here.
     """
     check_shapes("N d", a=a, b=b)
     if a.shape[1] % 2:
-        raise DataError(
-            f"a vector's halves are its real and imaginary parts; {a.shape[1]} dimensions have no "
-            "halves"
-        )
+        raise DataError(f"{a.shape[1]} dimensions have no halves for real and imaginary parts")
     a, b = (torch.complex(*F.normalize(at_least_float32(x), dim=1).chunk(2, dim=1)) for x in (a, b))
     quotient = a * b.conj()  # of unit vectors: a / b with the moduli divided out
     return (quotient.real + quotient.imag).sum(dim=1).abs()
 
 
 class Angle(TermConfig):
-    """The temperature of the angle's order."""
-
     temperature: float = Field(1.0, gt=0)
 
 
@@ -113,7 +70,7 @@ class AnglE(SupervisedSimCSE):
 
     @term(Angle)
     def angle(self, outputs: SentenceOutputs, step: StepContext) -> Float[Tensor, ""]:
-        """And its quotient in the complex plane is nearer to 1."""
+        """The quotient of an entailed pair in the complex plane is nearer to 1."""
         anchor, *others = outputs.sentence
         scores = torch.cat([complex_agreement(anchor, other) for other in others])
         return cosent(scores, _labels(anchor), temperature=self.terms["angle"].temperature)

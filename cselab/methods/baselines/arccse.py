@@ -1,7 +1,6 @@
-"""ArcCSE (Zhang et al. 2022): a margin on the positive's angle, and an order between a lightly and
-a heavily masked sentence."""
+"""ArcCSE (Zhang et al. 2022): an angular margin, and an order of masked sentences."""
 
-from dataclasses import dataclass
+from dataclasses import replace
 
 import torch.nn.functional as F
 from jaxtyping import Float
@@ -10,11 +9,8 @@ from torch import Tensor
 
 from cselab.data.augment import concatenate, mask_span
 from cselab.losses.inputs import at_least_float32, check_shapes
-from cselab.methods.base import Batch, SentenceOutputs
-from cselab.methods.context import StepContext
-from cselab.methods.registry import register
+from cselab.methods import Batch, SentenceOutputs, StepContext, TermConfig, Terms, register, term
 from cselab.methods.simcse import SimCSE
-from cselab.methods.terms import TermConfig, Terms, term
 
 
 def distance_hinge(
@@ -24,37 +20,12 @@ def distance_hinge(
     *,
     margin: float = 0.0,
 ) -> Float[Tensor, ""]:
-    """Triplet hinge: `max(0, cos(anchor, far) - cos(anchor, near) + margin)`, a mean over rows.
-
-    ArcCSE, https://aclanthology.org/2022.acl-long.336.
-
-    Args:
-        anchor: Vectors of N sentences, (N, d).
-        near: Vectors of the lightly masked sentences, (N, d).
-        far: Vectors of the heavily masked sentences, (N, d).
-        margin: By how much the cosine with `near` must exceed that with `far`.
-
-    Raises:
-        DataError: For wrong shapes.
-
-    Examples:
-        >>> import torch
-        >>> from cselab.methods.baselines.arccse import distance_hinge
-        >>> x = torch.eye(4)
-        >>> distance_hinge(x, near=x.roll(1, 0), far=x, margin=0.5).item()  # 1 - 0 + 0.5
-        1.5
-    """
+    """Triplet hinge: `max(0, cos(anchor, far) - cos(anchor, near) + margin)`, a mean over rows
+    (ArcCSE, https://aclanthology.org/2022.acl-long.336)."""
     check_shapes("N d", anchor=anchor, near=near, far=far)
     anchor, near, far = (at_least_float32(rows) for rows in (anchor, near, far))
     difference = F.cosine_similarity(anchor, far) - F.cosine_similarity(anchor, near)
     return F.relu(difference + margin).mean()
-
-
-@dataclass(frozen=True, kw_only=True)
-class MaskedOutputs(SentenceOutputs):
-    """Also the sentences lightly and heavily masked, (2, N, d)."""
-
-    masked: Tensor
 
 
 class Masking(TermConfig):
@@ -77,19 +48,17 @@ class ArcCSE(SimCSE):
     paper_row = "ArcCSE"
 
     def forward(self, batch: Batch) -> SentenceOutputs:
+        """Add the sentences lightly and heavily masked, (2, N, d)."""
         outputs = super().forward(batch)
         if "masking" not in self.terms:
             return outputs
         first, config = self.texts(batch), self.terms["masking"]
-        shares = (config.light, config.heavy)
-        masked = concatenate(
-            [mask_span(first, self.tokens, share) for share in shares], self.tokens
-        )
-        vectors = self.project(masked).unflatten(0, (2, -1))
-        return MaskedOutputs(**outputs.tensors(), masked=vectors)
+        masked = [mask_span(first, self.tokens, share) for share in (config.light, config.heavy)]
+        vectors = self.project(concatenate(masked, self.tokens))
+        return replace(outputs, extra=vectors.unflatten(0, (2, -1)))
 
     @term(Masking, reads_text=True)
-    def masking(self, outputs: MaskedOutputs, step: StepContext) -> Float[Tensor, ""]:
+    def masking(self, outputs: SentenceOutputs, step: StepContext) -> Float[Tensor, ""]:
         """The sentence is nearer to what is less masked."""
         margin = self.terms["masking"].margin
-        return distance_hinge(outputs.sentence[0], *outputs.masked, margin=margin)
+        return distance_hinge(outputs.sentence[0], *outputs.extra, margin=margin)

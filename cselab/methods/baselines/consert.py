@@ -1,22 +1,15 @@
 """ConSERT (Yan et al. 2021): the two views are a shuffled and a cut text."""
 
-from typing import Literal
-
 from jaxtyping import Float
 from torch import Tensor
 
 from cselab.losses import info_nce
-from cselab.methods.base import SentenceOutputs
-from cselab.methods.config import Names
-from cselab.methods.context import StepContext
-from cselab.methods.registry import register
+from cselab.methods import SentenceOutputs, StepContext, TermConfig, Terms, register, term
+from cselab.methods.nodes import Names, Pooling
 from cselab.methods.simcse import SimCSE
-from cselab.methods.terms import TermConfig, Terms, term
 
 
 class NTXent(TermConfig):
-    """InfoNCE in which both views' other sentences are negatives."""
-
     temperature: float = 0.1
     """ConSERT section 4.1."""
 
@@ -33,7 +26,7 @@ class ConSERT(SimCSE):
     class Config(SimCSE.Config):
         terms: Terms = {"nt_xent": 1}
         augment: Names = ("shuffle", "cutoff")
-        pooling: Literal["cls", "mean", "first_last", "last_two", "pooler"] = "mean"
+        pooling: Pooling = "mean"
 
     paper_row = "ConSERT"
 

@@ -1,8 +1,7 @@
 """DiffCSE (Chuang et al. 2022): a vector has to tell which words of its sentence were replaced."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from pathlib import Path
+from dataclasses import replace
+from typing import Any
 
 import torch
 import torch.nn.functional as F
@@ -10,27 +9,15 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from cselab.data.augment import mask
-from cselab.methods.base import Batch, SentenceOutputs
+from cselab.methods import Batch, Folders, SentenceOutputs, StepContext, Terms, register, term
 from cselab.methods.baselines.masked_lm import (
     fill_masks,
     load_masked_lm,
     sums_by_sentence,
     token_mean,
 )
-from cselab.methods.context import StepContext
-from cselab.methods.registry import register
 from cselab.methods.simcse import SimCSE
-from cselab.methods.terms import Terms, term
 from cselab.models import SentenceEncoder, load_backbone
-
-
-@dataclass(frozen=True)
-class ReplacedOutputs(SentenceOutputs):
-    """Also, in `rows` alone, the vectors before the projector; and the losses of each sentence's
-    words and their number, (1, N, 2)."""
-
-    raw: Tensor | None = None
-    detection: Tensor | None = None
 
 
 @register("diffcse")
@@ -48,37 +35,32 @@ class DiffCSE(SimCSE):
 
     paper_row = "DiffCSE"
 
-    def __init__(
-        self,
-        encoder: SentenceEncoder,
-        config: Config,
-        generator: nn.Module,
-        discriminator: nn.Module,
-    ):
+    def __init__(self, encoder: SentenceEncoder, config: Config, generator: nn.Module, judge: Any):
         super().__init__(encoder, config)
         width = encoder.backbone.config.hidden_size
         first = [nn.Linear(width, width, bias=False), nn.BatchNorm1d(width), nn.ReLU()]
         last = [nn.Linear(width, width, bias=False), nn.BatchNorm1d(width, affine=False)]
         self.head = nn.Sequential(*first, *last)
-        self.generator, self.discriminator = generator.requires_grad_(False), discriminator
+        self.generator, self.discriminator = generator.requires_grad_(False), judge
         self.replaced = nn.Linear(width, 1)
 
     @classmethod
-    def build(cls, config: Config, folders: Sequence[str | Path]) -> "DiffCSE":
+    def build(cls, config: Config, folders: Folders) -> "DiffCSE":
         encoder = cls.load_encoder(config, folders[0])
-        discriminator = load_backbone(folders[0], dropout=config.dropout)
-        return cls(encoder, config, load_masked_lm(folders[0]), discriminator)
+        judge = load_backbone(folders[0], dropout=config.dropout)
+        return cls(encoder, config, load_masked_lm(folders[0]), judge)
 
-    def rows(self, batch: Batch) -> ReplacedOutputs:
+    def rows(self, batch: Batch) -> SentenceOutputs:
+        """Vectors after the projector and before it."""
         vectors = self.encoder.embed(batch)
-        return ReplacedOutputs(self.head(vectors), raw=vectors)
+        return SentenceOutputs(self.head(vectors), extra=vectors)
 
-    def forward(self, batch: Batch) -> ReplacedOutputs:
-        vectors = super().forward(batch).tensors()
-        raw = vectors.pop("raw")[0]
-        if "rtd" not in self.terms:
-            return ReplacedOutputs(**vectors)
-        return ReplacedOutputs(**vectors, detection=self.detection(self.texts(batch), raw))
+    def forward(self, batch: Batch) -> SentenceOutputs:
+        """Replace the vectors before the projector by the losses of `detection`."""
+        outputs, losses = super().forward(batch), None
+        if "rtd" in self.terms:
+            losses = self.detection(self.texts(batch), outputs.extra[0])
+        return replace(outputs, extra=losses)
 
     def detection(self, batch: Batch, vectors: Float[Tensor, "N d"]) -> Float[Tensor, "1 N 2"]:
         """Binary cross-entropy of each word, summed by sentence."""
@@ -96,6 +78,6 @@ class DiffCSE(SimCSE):
         return sums_by_sentence(losses, counted)
 
     @term(reads_text=True)
-    def rtd(self, outputs: ReplacedOutputs, step: StepContext) -> Float[Tensor, ""]:
+    def rtd(self, outputs: SentenceOutputs, step: StepContext) -> Float[Tensor, ""]:
         """A mean over words."""
-        return token_mean(outputs.detection)
+        return token_mean(outputs.extra)

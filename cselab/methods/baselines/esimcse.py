@@ -1,27 +1,17 @@
 """ESimCSE (Wu et al. 2022): words said twice, and the last batches as further negatives."""
 
-from dataclasses import dataclass
+from dataclasses import replace
 
 from jaxtyping import Float
 from pydantic import Field
 from torch import Tensor
 
 from cselab.losses import info_nce
-from cselab.methods.base import Batch, SentenceOutputs
+from cselab.methods import Batch, SentenceOutputs, StepContext, Terms, register, term
 from cselab.methods.baselines.memory import Momentum, Projected, Queue
-from cselab.methods.config import Names
-from cselab.methods.context import StepContext
-from cselab.methods.registry import register
+from cselab.methods.nodes import Names
 from cselab.methods.simcse import SimCSE
-from cselab.methods.terms import Terms, term
 from cselab.models import SentenceEncoder
-
-
-@dataclass(frozen=True, kw_only=True)
-class MomentumOutputs(SentenceOutputs):
-    """Also the momentum encoder's vectors of the first views, (1, N, d)."""
-
-    momentum: Tensor
 
 
 @register("esimcse")
@@ -46,25 +36,21 @@ class ESimCSE(SimCSE):
         size = max(1, int(config.queue_batches * config.schedule.batch_size))
         self.last = Queue(size, encoder.backbone.config.hidden_size)
 
-    def forward(self, batch: Batch) -> MomentumOutputs:
-        first = self.texts(batch)
+    def forward(self, batch: Batch) -> SentenceOutputs:
+        """Add the momentum encoder's vectors of the first views, (1, N, d)."""
         outputs = super().forward(batch)
-        return MomentumOutputs(**outputs.tensors(), momentum=self.momentum(first)[None])
+        return replace(outputs, extra=self.momentum(self.texts(batch))[None])
 
     def _anchors(self) -> Projected:
         """The map from texts to anchors: the queue's vectors have to lie in the same space."""
         return Projected(self.encoder, self.head)
 
     @term(reads_text=True)
-    def queue(self, outputs: MomentumOutputs, step: StepContext) -> Float[Tensor, ""]:
+    def queue(self, outputs: SentenceOutputs, step: StepContext) -> Float[Tensor, ""]:
         """InfoNCE with earlier batches as negatives; a sentence never meets its own copy."""
-        return info_nce(
-            *outputs.sentence,
-            temperature=self.settings.temperature,
-            ids=step.ids,
-            more_negatives=self.last.rows(),
-        )
+        options = {"temperature": self.settings.temperature, "ids": step.ids}
+        return info_nce(*outputs.sentence, more_negatives=self.last.rows(), **options)
 
-    def after_step(self, outputs: MomentumOutputs) -> None:
+    def after_step(self, outputs: SentenceOutputs) -> None:
         self.momentum.update(self._anchors())
-        self.last.add(outputs.momentum[0])
+        self.last.add(outputs.extra[0])

@@ -1,4 +1,4 @@
-"""Maps after an encoder that are fitted to a text: BERT-whitening and BERT-flow."""
+"""BERT-whitening (Su et al. 2021) and BERT-flow (Li et al. 2020): maps fitted to a text."""
 
 from collections.abc import Sequence
 from typing import Any, ClassVar, Literal
@@ -6,9 +6,9 @@ from typing import Any, ClassVar, Literal
 from pydantic import Field
 
 from cselab.errors import DataError
-from cselab.methods.config import AnyMethod, MethodConfig
-from cselab.methods.training_free import Materials, TrainingFree
+from cselab.methods import AnyMethod, Materials, MethodConfig, TrainingFree, register
 from cselab.methods.untrained import Untrained
+from cselab.models import Flowed, Whitened
 from cselab.models.encode import Encoder
 
 
@@ -16,8 +16,6 @@ class Fitted(TrainingFree):
     """An encoder, trained or not, and a map of its vectors that is fitted to a text."""
 
     class Config(MethodConfig):
-        """The encoder before the map, and the text that the map is fitted to."""
-
         start: AnyMethod = Field(default_factory=Untrained.Config)
         """ImSimCSE Table 4: the untrained backbone, and a finished SimCSE."""
         text: Literal["corpus", "nli"] = "corpus"
@@ -40,5 +38,22 @@ class Fitted(TrainingFree):
 
     @classmethod
     def encoder(cls, config: Config, materials: Materials) -> Any:
-        (start,) = materials.parts
-        return cls.map_class(start.encode, materials.text(config.fitted_on))
+        return cls.map_class(materials.parts[0].encode, materials.text(config.fitted_on))
+
+
+@register("whitened")
+class BertWhitening(Fitted):
+    """An encoder, the untrained backbone by default, whitened on a text
+    (https://arxiv.org/abs/2103.15316)."""
+
+    map_class = Whitened
+    paper_row = "BERT-whitening"
+
+
+@register("flow")
+class BertFlow(Fitted):
+    """An encoder, the untrained backbone by default, and a flow to a unit Gaussian
+    (https://arxiv.org/abs/2011.05864)."""
+
+    map_class = Flowed
+    paper_row = "BERT-flow"

@@ -1,35 +1,19 @@
 """InfoCSE (Wu et al. 2022): a vector has to help an auxiliary network fill in masked words."""
 
 import copy
-from collections.abc import Sequence
-from dataclasses import dataclass
-from pathlib import Path
+from dataclasses import replace
 
 import torch
+import torch.nn.functional as F
 from jaxtyping import Float
 from torch import Tensor, nn
 
 from cselab.data.augment import mask
-from cselab.methods.base import Batch, SentenceOutputs
-from cselab.methods.baselines.masked_lm import (
-    cross_entropy_at,
-    load_masked_lm,
-    sums_by_sentence,
-    token_mean,
-)
-from cselab.methods.context import StepContext
-from cselab.methods.registry import register
+from cselab.methods import Batch, Folders, SentenceOutputs, StepContext, Terms, register, term
+from cselab.methods.baselines.masked_lm import load_masked_lm, sums_by_sentence, token_mean
 from cselab.methods.simcse import SimCSE
-from cselab.methods.terms import Terms, term
 from cselab.models import SentenceEncoder
 from cselab.models.layers import embed_tokens
-
-
-@dataclass(frozen=True, kw_only=True)
-class ReconstructedOutputs(SentenceOutputs):
-    """Also the losses of each sentence's masked words and their number, (1, N, 2)."""
-
-    reconstructed: Tensor
 
 
 @register("infocse")
@@ -50,19 +34,19 @@ class InfoCSE(SimCSE):
     def __init__(self, encoder: SentenceEncoder, config: Config, language_model: nn.Module):
         super().__init__(encoder, config)
         self.extra = copy.deepcopy(encoder.backbone.encoder.layer[-2:])
-        has_cls = hasattr(language_model, "cls")
-        self.words = language_model.cls if has_cls else language_model.lm_head
+        is_bert = hasattr(language_model, "cls")
+        self.words = language_model.cls if is_bert else language_model.lm_head
 
     @classmethod
-    def build(cls, config: Config, folders: Sequence[str | Path]) -> "InfoCSE":
+    def build(cls, config: Config, folders: Folders) -> "InfoCSE":
         return cls(cls.load_encoder(config, folders[0]), config, load_masked_lm(folders[0]))
 
     def forward(self, batch: Batch) -> SentenceOutputs:
-        outputs = super().forward(batch)
-        if "reconstruction" not in self.terms:
-            return outputs
-        losses = self.reconstructed(self.texts(batch), outputs.sentence[0])
-        return ReconstructedOutputs(**outputs.tensors(), reconstructed=losses)
+        """Add the losses of `reconstructed`."""
+        outputs, losses = super().forward(batch), None
+        if "reconstruction" in self.terms:
+            losses = self.reconstructed(self.texts(batch), outputs.sentence[0])
+        return replace(outputs, extra=losses)
 
     def reconstructed(self, batch: Batch, vectors: Float[Tensor, "N d"]) -> Float[Tensor, "1 N 2"]:
         """Cross-entropy of each masked word, summed by sentence."""
@@ -76,9 +60,12 @@ class InfoCSE(SimCSE):
         for layer in self.extra:
             states = layer(states, allowed)
         hidden = masked["input_ids"] != ids
-        return sums_by_sentence(cross_entropy_at(self.words(states[hidden]), ids, hidden), hidden)
+        logits = self.words(states[hidden]).float()
+        losses = F.cross_entropy(logits, ids[hidden], reduction="none")
+        by_token = torch.zeros(ids.shape, device=ids.device).masked_scatter(hidden, losses)
+        return sums_by_sentence(by_token, hidden)
 
     @term(reads_text=True)
-    def reconstruction(self, outputs: ReconstructedOutputs, step: StepContext) -> Float[Tensor, ""]:
+    def reconstruction(self, outputs: SentenceOutputs, step: StepContext) -> Float[Tensor, ""]:
         """A mean over masked words."""
-        return token_mean(outputs.reconstructed)
+        return token_mean(outputs.extra)

@@ -7,12 +7,9 @@ from torch import Tensor
 
 from cselab.errors import SettingsError
 from cselab.losses import info_nce
-from cselab.methods.base import SentenceOutputs
+from cselab.methods import SentenceOutputs, StepContext, Terms, register, term
 from cselab.methods.baselines.memory import Queue
-from cselab.methods.context import StepContext
-from cselab.methods.registry import register
 from cselab.methods.simcse import SimCSE
-from cselab.methods.terms import Terms, term
 from cselab.models import SentenceEncoder
 
 

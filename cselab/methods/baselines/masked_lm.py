@@ -3,7 +3,6 @@
 from pathlib import Path
 
 import torch
-import torch.nn.functional as F
 from jaxtyping import Float
 from torch import Tensor, nn
 from transformers import AutoModelForMaskedLM
@@ -16,9 +15,6 @@ def load_masked_lm(folder: str | Path) -> nn.Module:
     """Load a checkpoint with its masked-LM head, in float32 and evaluation mode.
 
     Shared weights are copied, because the checkpoint of a method must contain each tensor once.
-
-    Raises:
-        ModelError: If the checkpoint has no such head: a random one would fill in noise.
     """
     with torch.random.fork_rng(devices=[]), quiet_loading():
         model, info = AutoModelForMaskedLM.from_pretrained(
@@ -39,17 +35,7 @@ def load_masked_lm(folder: str | Path) -> nn.Module:
 
 
 def fill_masks(model: nn.Module, ids: Tensor, mask: Tensor, masked: Tensor) -> Tensor:
-    """Replace the tokens of `ids` that are masked in `masked` by samples from the model.
-
-    Args:
-        model: A model from `load_masked_lm`.
-        ids: Token ids, (B, L).
-        mask: The attention mask, (B, L).
-        masked: `ids` with some replaced by the mask token, (B, L).
-
-    Returns:
-        Token ids, (B, L).
-    """
+    """Replace the tokens of `ids`, (B, L), that are masked in `masked` by samples of the model."""
     with torch.no_grad():
         hidden = masked != ids
         logits = model(input_ids=masked, attention_mask=mask).logits[hidden].float()
@@ -58,12 +44,8 @@ def fill_masks(model: nn.Module, ids: Tensor, mask: Tensor, masked: Tensor) -> T
 
 
 def sums_by_sentence(losses: Float[Tensor, "N L"], counted: Tensor) -> Float[Tensor, "1 N 2"]:
-    """Sum and number of token losses per sentence, which can be gathered and chunked as vectors.
-
-    Args:
-        losses: Loss of each token, (N, L).
-        counted: Mask of the tokens that count, (N, L).
-    """
+    """Sum and number of the `counted` tokens' losses, which can be gathered and chunked as
+    vectors."""
     return torch.stack([(losses * counted).sum(1), counted.sum(1).to(losses.dtype)], dim=-1)[None]
 
 
@@ -71,11 +53,3 @@ def token_mean(parts: Float[Tensor, "1 N 2"]) -> Float[Tensor, ""]:
     """Mean loss over all tokens, from `sums_by_sentence`."""
     total, count = parts[0].sum(0)
     return total / count.clamp_min(1)
-
-
-def cross_entropy_at(
-    logits: Float[Tensor, "M V"], ids: Tensor, hidden: Tensor
-) -> Float[Tensor, "N L"]:
-    """Cross-entropy of the tokens at `hidden`, 0 elsewhere; `logits` are of these M tokens."""
-    losses = F.cross_entropy(logits.float(), ids[hidden], reduction="none")
-    return torch.zeros(ids.shape, device=ids.device).masked_scatter(hidden, losses)

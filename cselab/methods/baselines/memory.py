@@ -24,10 +24,6 @@ class Momentum(nn.Module):
     """A copy of `encoder` that takes no gradient and follows it by `update`: θ' ← m θ' + (1 − m) θ.
 
     MoCo, https://arxiv.org/abs/1911.05722; ESimCSE, https://arxiv.org/abs/2109.04380.
-
-    Args:
-        encoder: The encoder to copy and follow.
-        momentum: m.
     """
 
     def __init__(self, encoder: nn.Module, momentum: float):

@@ -1,5 +1,4 @@
-"""PCL (Wu et al. 2022): a group of positives by several augmentations, contrasted across peer
-networks."""
+"""PCL (Wu et al. 2022): a group of augmented positives, contrasted across peer networks."""
 
 from dataclasses import dataclass
 
@@ -8,11 +7,9 @@ from torch import Tensor, nn
 
 from cselab.data.augment import VIEWS, concatenate
 from cselab.losses import info_nce
-from cselab.methods.base import Batch, SentenceOutputs
-from cselab.methods.context import StepContext
-from cselab.methods.registry import register
+from cselab.methods import Batch, SentenceOutputs, StepContext, Terms, register, term
 from cselab.methods.simcse import SimCSE
-from cselab.methods.terms import SHARED, Terms, term
+from cselab.methods.terms import SHARED
 from cselab.models import SentenceEncoder
 
 GROUP = ("same", "shuffle", "repeat", "delete")
@@ -50,9 +47,8 @@ class PCL(SimCSE):
         self.peer = nn.ModuleList(heads)
 
     def forward(self, batch: Batch) -> SentenceOutputs:
-        shared = {}
-        if self.terms.keys() & SHARED.keys():
-            shared = super().forward(batch).tensors()
+        has_shared = self.terms.keys() & SHARED.keys()
+        shared = super().forward(batch).tensors() if has_shared else {}
         if "peers" not in self.terms:
             return SentenceOutputs(**shared)
         first = self.texts(batch)
@@ -65,8 +61,7 @@ class PCL(SimCSE):
     def peers(self, outputs: PeerOutputs, step: StepContext) -> Float[Tensor, ""]:
         """The first row of a peer's vectors is the sentence itself."""
         one, two = outputs.peer_0, outputs.peer_1
-        across = [(one[0], member) for member in two[1:]]
-        across += [(two[0], member) for member in one[1:]]
+        across = [(a[0], member) for a, b in ((one, two), (two, one)) for member in b[1:]]
         temperature = self.settings.temperature
         losses = [info_nce(a, b, temperature=temperature, ids=step.ids) for a, b in across]
         return sum(losses) / len(across)

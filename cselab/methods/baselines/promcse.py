@@ -1,5 +1,4 @@
-"""PromCSE (Jiang et al. 2022): the encoder is frozen, and only a soft prompt before the sentence
-learns."""
+"""PromCSE (Jiang et al. 2022): a soft prompt before a frozen encoder learns alone."""
 
 from pathlib import Path
 
@@ -9,9 +8,7 @@ from pydantic import field_validator
 from torch import Tensor
 
 from cselab.data.augment import wrap_in_prompt
-from cselab.methods.base import Batch
-from cselab.methods.config import Schedule
-from cselab.methods.registry import register
+from cselab.methods import Batch, Schedule, register
 from cselab.methods.simcse import SimCSE
 from cselab.models import SentenceEncoder, load_backbone, load_tokenizer
 
@@ -50,11 +47,8 @@ class PromCSE(SimCSE):
         backbone.requires_grad_(False)
         words = backbone.get_input_embeddings().weight.requires_grad_()
 
-        def of_new_words(gradient: Tensor) -> Tensor:
-            rows = torch.arange(len(gradient), device=gradient.device)
-            return gradient * (rows >= known)[:, None]
-
-        words.register_hook(of_new_words)
+        is_new = (torch.arange(len(words)) >= known)[:, None]
+        words.register_hook(lambda gradient: gradient * is_new.to(gradient.device))
         prompt = "".join(names) + "{sentence}"  # without spaces, which RoBERTa reads as tokens
         return SentenceEncoder(backbone, tokenizer, pooling=config.pooling, prompt=prompt)
 

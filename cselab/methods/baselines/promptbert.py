@@ -1,8 +1,4 @@
-"""PromptBERT (Jiang et al. 2022): a sentence is what stands for [MASK] in a template; two templates
-are its two views."""
-
-from collections.abc import Sequence
-from pathlib import Path
+"""PromptBERT (Jiang et al. 2022): the two views are the [MASK] of two templates."""
 
 import torch
 from jaxtyping import Float
@@ -10,11 +6,9 @@ from pydantic import Field
 from torch import Tensor
 
 from cselab.data.augment import wrap_in_prompt
-from cselab.methods.base import Batch, Method, SentenceOutputs
-from cselab.methods.config import BackboneConfig, Schedule, TwoViews
-from cselab.methods.registry import register
+from cselab.methods import Batch, Folders, Method, Schedule, SentenceOutputs, Terms, register
+from cselab.methods.nodes import BackboneConfig, TwoViews
 from cselab.methods.simcse import SimCSE
-from cselab.methods.terms import Terms
 from cselab.models import SentenceEncoder, load_backbone, load_tokenizer
 
 TEMPLATES = (
@@ -40,7 +34,7 @@ class PromptBERT(Method):
     paper_row = "PromptBERT"
 
     @classmethod
-    def build(cls, config: Config, folders: Sequence[str | Path]) -> "PromptBERT":
+    def build(cls, config: Config, folders: Folders) -> "PromptBERT":
         backbone = load_backbone(folders[0], dropout=config.dropout)
         tokenizer = load_tokenizer(folders[0])
         prompt = TEMPLATES[0].replace("[MASK]", tokenizer.mask_token)

@@ -1,8 +1,7 @@
-"""RankCSE (Liu et al. 2023): the order of a sentence's neighbours, between views and from
-teachers."""
+"""RankCSE (Liu et al. 2023): the order of neighbours, between views and from teachers."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 
 import torch
 import torch.nn.functional as F
@@ -12,13 +11,9 @@ from torch import Tensor
 
 from cselab.losses import neighbour_lists
 from cselab.losses.inputs import check_shapes, check_temperature
+from cselab.methods import AnyMethod, StepContext, TermConfig, Terms, register, term
 from cselab.methods.base import Batch, SentenceOutputs
-from cselab.methods.config import AnyMethod
-from cselab.methods.context import StepContext
-from cselab.methods.registry import register
-from cselab.methods.simcse import SimCSE
-from cselab.methods.terms import TermConfig, Terms, term
-from cselab.methods.towers import twin_towers
+from cselab.methods.simcse import SimCSE, twin_towers
 from cselab.models.encode import Encoder
 
 Scores = Float[Tensor, "N M"]
@@ -27,59 +22,20 @@ Scores = Float[Tensor, "N M"]
 def list_net(
     student: Scores, teacher: Scores, *, student_temperature: float, teacher_temperature: float
 ) -> Float[Tensor, ""]:
-    """ListNet: cross-entropy from the teacher's softmax over a list to the student's.
-
-    RankCSE, https://arxiv.org/abs/2305.16726; ListNet, https://doi.org/10.1145/1273496.1273513. A
-    mean over lists.
-
-    Args:
-        student: Scores of N lists of M neighbours, (N, M), as from `neighbour_lists`.
-        teacher: Scores of the same lists, (N, M).
-        student_temperature: What the student's scores are divided by.
-        teacher_temperature: What the teacher's scores are divided by.
-
-    Raises:
-        DataError: For wrong shapes.
-        SettingsError: For a temperature not above 0.
-
-    Examples:
-        >>> import torch
-        >>> from cselab.methods.baselines.rankcse import list_net
-        >>> even = torch.zeros(1, 4)
-        >>> loss = list_net(even, even, student_temperature=0.05, teacher_temperature=0.05)
-        >>> f"{loss.item():.4f}"  # entropy of four equal scores, log 4
-        '1.3863'
-    """
+    """ListNet: cross-entropy from the teacher's softmax over a list to the student's, a mean over
+    lists (RankCSE, https://arxiv.org/abs/2305.16726; ListNet,
+    https://doi.org/10.1145/1273496.1273513). Scores are as from `neighbour_lists`."""
     for temperature in (student_temperature, teacher_temperature):
         check_temperature(temperature)
     check_shapes("N M", student=student, teacher=teacher)
-    return F.cross_entropy(
-        student / student_temperature, F.softmax(teacher / teacher_temperature, dim=1)
-    )
+    target = F.softmax(teacher / teacher_temperature, dim=1)
+    return F.cross_entropy(student / student_temperature, target)
 
 
 def list_mle(student: Scores, teacher: Scores, *, temperature: float) -> Float[Tensor, ""]:
-    """ListMLE: `-log P(teacher's order | student's scores)` under the Plackett-Luce model.
-
-    RankCSE, https://arxiv.org/abs/2305.16726; ListMLE, https://doi.org/10.1145/1390156.1390306. A
-    mean over lists.
-
-    Args:
-        student: Scores of N lists of M neighbours, (N, M), as from `neighbour_lists`.
-        teacher: Scores of the same lists, (N, M), of which only the order counts.
-        temperature: What the student's scores are divided by.
-
-    Raises:
-        DataError: For wrong shapes.
-        SettingsError: For a temperature not above 0.
-
-    Examples:
-        >>> import torch
-        >>> from cselab.methods.baselines.rankcse import list_mle
-        >>> loss = list_mle(torch.zeros(1, 3), torch.tensor([[0.3, 0.1, 0.2]]), temperature=0.05)
-        >>> f"{loss.item():.4f}"  # equal scores: each of the 3! orders is as likely, log 6
-        '1.7918'
-    """
+    """ListMLE: `-log P(teacher's order | student's scores)` under the Plackett-Luce model, a mean
+    over lists (RankCSE, https://arxiv.org/abs/2305.16726; ListMLE,
+    https://doi.org/10.1145/1390156.1390306)."""
     check_temperature(temperature)
     check_shapes("N M", student=student, teacher=teacher)
     ordered = (student / temperature).gather(1, teacher.argsort(dim=1, descending=True))
@@ -87,23 +43,12 @@ def list_mle(student: Scores, teacher: Scores, *, temperature: float) -> Float[T
     return (remaining - ordered).sum(dim=1).mean()
 
 
-@dataclass(frozen=True, kw_only=True)
-class TaughtOutputs(SentenceOutputs):
-    """Also the teachers' vector of each sentence, (1, N, D)."""
-
-    target: Tensor
-
-
 class ListMLE(TermConfig):
-    """The student's temperature."""
-
     student_temperature: float = Field(0.025, gt=0)
     """RankCSE section 4.1."""
 
 
 class ListNet(ListMLE):
-    """The two temperatures."""
-
     teacher_temperature: float = Field(0.05, gt=0)
     """RankCSE section 4.1."""
 
@@ -129,26 +74,22 @@ class RankCSE(SimCSE):
     def targets(cls, teachers: Sequence[Encoder]) -> Callable[[list[str]], Tensor]:
         return lambda texts: torch.cat([F.normalize(t.encode(texts)) for t in teachers], dim=1)
 
-    def forward(self, batch: Batch) -> TaughtOutputs:
-        outputs = super().forward({name: x for name, x in batch.items() if name != "target"})
-        return TaughtOutputs(**outputs.tensors(), target=batch["target"][None])
+    def forward(self, batch: Batch) -> SentenceOutputs:
+        """Add the teachers' vector of each sentence, (1, N, D)."""
+        return replace(super().forward(batch), extra=batch["target"][None])
 
-    def _lists(self, outputs: TaughtOutputs) -> tuple[Tensor, Tensor]:
-        target = outputs.target[0]
+    def _lists(self, outputs: SentenceOutputs) -> tuple[Tensor, Tensor]:
+        target = outputs.extra[0]
         return neighbour_lists(*outputs.sentence), neighbour_lists(target, target)
 
     @term(ListNet, reads_text=True)
-    def list_net(self, outputs: TaughtOutputs, step: StepContext) -> Float[Tensor, ""]:
+    def list_net(self, outputs: SentenceOutputs, step: StepContext) -> Float[Tensor, ""]:
         """The student's softmax over neighbours follows the teachers'."""
         config = self.terms["list_net"]
-        return list_net(
-            *self._lists(outputs),
-            student_temperature=config.student_temperature,
-            teacher_temperature=config.teacher_temperature,
-        )
+        return list_net(*self._lists(outputs), **config.model_dump(exclude={"weight"}))
 
     @term(ListMLE, reads_text=True)
-    def list_mle(self, outputs: TaughtOutputs, step: StepContext) -> Float[Tensor, ""]:
+    def list_mle(self, outputs: SentenceOutputs, step: StepContext) -> Float[Tensor, ""]:
         """The student gives the teachers' order its likelihood."""
         temperature = self.terms["list_mle"].student_temperature
         return list_mle(*self._lists(outputs), temperature=temperature)

@@ -1,8 +1,4 @@
-"""SCD, Self-Contrastive Decorrelation (Klein and Nabi 2022): no negatives, and two views under
-different dropout."""
-
-import itertools
-from dataclasses import dataclass
+"""SCD, Self-Contrastive Decorrelation (Klein and Nabi 2022): no negatives."""
 
 import torch
 from jaxtyping import Float
@@ -10,25 +6,13 @@ from pydantic import Field
 from torch import Tensor, nn
 
 from cselab.losses import barlow_twins
-from cselab.methods.base import Batch, SentenceOutputs
-from cselab.methods.context import StepContext
-from cselab.methods.registry import register
+from cselab.methods import Batch, SentenceOutputs, StepContext, TermConfig, Terms, register, term
 from cselab.methods.simcse import SimCSE
-from cselab.methods.terms import TermConfig, Terms, term
 from cselab.models import SentenceEncoder
 from cselab.models.dropout import dropout_rate
 
 
-@dataclass(frozen=True, kw_only=True)
-class ProjectedOutputs(SentenceOutputs):
-    """Also the wide projection, (2, N, D)."""
-
-    projected: Tensor
-
-
 class Decorrelation(TermConfig):
-    """Barlow Twins on the projection."""
-
     weight: float = Field(0.005, ge=0)
     off_diagonal: float = 0.013
 
@@ -55,27 +39,26 @@ class SCD(SimCSE):
     def __init__(self, encoder: SentenceEncoder, config: Config):
         super().__init__(encoder, config)
         wide = config.projection
-        sizes = itertools.pairwise((encoder.backbone.config.hidden_size, wide, wide))
         hidden: list[nn.Module] = []
-        for a, b in sizes:
-            hidden += [nn.Linear(a, b, bias=False), nn.BatchNorm1d(b), nn.ReLU()]
+        for width in (encoder.backbone.config.hidden_size, wide):
+            hidden += [nn.Linear(width, wide, bias=False), nn.BatchNorm1d(wide), nn.ReLU()]
         self.projector = nn.Sequential(*hidden, nn.Linear(wide, wide, bias=False))
 
     def rows(self, batch: Batch) -> SentenceOutputs:
+        """Vectors and their wide projection, (2, N, D)."""
         views = []
         for view, rate in enumerate((self.settings.low_dropout, self.settings.high_dropout)):
             with dropout_rate(self.encoder, rate):
                 views.append(self.project(self.texts(batch, view)))
         vectors = torch.cat(views)
-        if "decorrelation" not in self.terms:
-            return SentenceOutputs(vectors)
-        return ProjectedOutputs(vectors, projected=self.projector(vectors))
+        wide = self.projector(vectors) if "decorrelation" in self.terms else None
+        return SentenceOutputs(vectors, extra=wide)
 
     def clean(self, batch: Batch) -> SentenceOutputs:
         return super().rows(self.texts(batch))
 
     @term(Decorrelation, reads_text=True)
-    def decorrelation(self, outputs: ProjectedOutputs, step: StepContext) -> Float[Tensor, ""]:
+    def decorrelation(self, outputs: SentenceOutputs, step: StepContext) -> Float[Tensor, ""]:
         """Barlow Twins on the projection."""
         off_diagonal = self.terms["decorrelation"].off_diagonal
-        return barlow_twins(*outputs.projected, off_diagonal_weight=off_diagonal)
+        return barlow_twins(*outputs.extra, off_diagonal_weight=off_diagonal)

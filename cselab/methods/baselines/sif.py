@@ -5,6 +5,7 @@ https://papers.nips.cc/paper/5477-neural-word-embedding-as-implicit-matrix-facto
 """
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -18,9 +19,8 @@ from transformers import PreTrainedTokenizerBase
 
 from cselab.config import shared
 from cselab.data.token_rows import Rows
-from cselab.methods.config import MethodConfig, ModelName
-from cselab.methods.registry import register
-from cselab.methods.training_free import Materials, TrainingFree
+from cselab.methods import Materials, MethodConfig, TrainingFree, register
+from cselab.methods.nodes import ModelName
 from cselab.models import load_backbone, load_tokenizer
 from cselab.models.texts import as_sentences, flattened, warn_of_lost_text
 
@@ -41,10 +41,8 @@ def cooccurrence(rows: Rows, vocab_size: int, *, window: int = 5) -> sparse.csr_
 
 
 def ppmi_vectors(counts: sparse.csr_array, size: int, *, seed: int = 0) -> np.ndarray:
-    """Word vectors U sqrt(S) of the PPMI matrix max(0, log p(i, j) / (p(i) p(j))), (vocab, size).
-
-    Tokens without counts get zeros.
-    """
+    """Word vectors U sqrt(S) of the PPMI matrix max(0, log p(i, j) / (p(i) p(j))), (vocab, size);
+    zeros for tokens without counts."""
     from sklearn.utils.extmath import randomized_svd  # here: a notebook starts sooner
 
     counts = counts.tocoo()
@@ -57,73 +55,39 @@ def ppmi_vectors(counts: sparse.csr_array, size: int, *, seed: int = 0) -> np.nd
     return u * np.sqrt(s)
 
 
-def sif_weights(rows: Rows, vocab_size: int, special: list[int], *, a: float = 1e-3) -> np.ndarray:
-    """SIF weights a / (a + p(w)) from the share p(w) of each token in the text, (vocab,).
-
-    Arora et al. 2017, https://openreview.net/forum?id=SyK00v5xx.
-
-    Args:
-        rows: The tokenised text.
-        vocab_size: Number of tokens in the vocabulary.
-        special: Ids of special tokens, whose weight is 0.
-        a: The smaller, the less a frequent word weighs.
-    """
+def sif_weights(rows: Rows, vocab_size: int, special: list[int]) -> np.ndarray:
+    """SIF weights a / (a + p(w)), a = 0.001, from the share p(w) of each token in the text,
+    (vocab,); 0 for special tokens (Arora et al. 2017, https://openreview.net/forum?id=SyK00v5xx)."""
     counts = np.bincount(rows.flat, minlength=vocab_size).astype(np.float64)
     counts[special] = 0
-    weights = a / (a + counts / counts.sum())
+    weights = 1e-3 / (1e-3 + counts / counts.sum())
     weights[special] = 0
     return weights
 
 
+@dataclass(eq=False)
 class SifMean:
     """SIF encoder: mean of `a / (a + p(w)) v(w)` over tokens, minus its common direction.
 
-    Arora et al. 2017, https://openreview.net/forum?id=SyK00v5xx.
-
-    Args:
-        vectors: Word vectors, (vocab, d) float32.
-        weights: (vocab,), 0 for special tokens.
-        direction: (d,), of unit length.
-        tokenizer: The tokenizer of this vocabulary.
+    Arora et al. 2017, https://openreview.net/forum?id=SyK00v5xx. Word vectors are (vocab, d),
+    weights (vocab,), 0 for special tokens, and the direction (d,), of unit length.
     """
 
-    def __init__(
-        self,
-        vectors: Tensor,
-        weights: Tensor,
-        direction: Tensor,
-        tokenizer: PreTrainedTokenizerBase,
-    ):
-        self.vectors, self.weights, self.direction = vectors, weights, direction
-        self.tokenizer = tokenizer
+    vectors: Tensor
+    weights: Tensor
+    direction: Tensor
+    tokenizer: PreTrainedTokenizerBase
 
     @classmethod
-    def fit(
-        cls,
-        rows: Rows,
-        tokenizer: PreTrainedTokenizerBase,
-        *,
-        size: int,
-        a: float = 1e-3,
-        seed: int = 0,
-    ) -> "SifMean":
-        """Compute word vectors, frequencies and the common direction of a tokenised text.
-
-        The vectors are the truncated SVD of the PPMI matrix with window 5. The direction is that of
-        this text; the paper's released code takes it from the test set.
-
-        Args:
-            rows: The text.
-            tokenizer: What tokenised it.
-            size: Dimensions of the vectors.
-            a: As in `sif_weights`.
-            seed: Seed of the SVD, and of the sentences that the direction is computed from.
-        """
-        weights = sif_weights(rows, len(tokenizer), tokenizer.all_special_ids, a=a)
-        vectors = ppmi_vectors(cooccurrence(rows, len(tokenizer)), size, seed=seed)
+    def fit(cls, rows: Rows, tokenizer: PreTrainedTokenizerBase, *, size: int) -> "SifMean":
+        """Compute word vectors of `size` dimensions, frequencies and the common direction of a text
+        that `tokenizer` made into rows; the paper's released code takes the direction from the test
+        set."""
+        weights = sif_weights(rows, len(tokenizer), tokenizer.all_special_ids)
+        vectors = ppmi_vectors(cooccurrence(rows, len(tokenizer)), size)
         tensors = torch.tensor(vectors).float(), torch.tensor(weights).float()
         model = cls(*tensors, torch.zeros(size), tokenizer)
-        sample = np.random.default_rng(seed).permutation(len(rows))[:COMMON_FROM]
+        sample = np.random.default_rng(0).permutation(len(rows))[:COMMON_FROM]
         ids = [rows.flat[rows.starts[i] : rows.starts[i + 1]].tolist() for i in sample]
         model.direction = torch.linalg.svd(model.means(ids), full_matrices=False).Vh[0]
         return model
@@ -150,14 +114,10 @@ class SifMean:
 
 @register("sif")
 class SIF(TrainingFree):
-    """SIF vectors of the training text, in the backbone's vocabulary and width: a lower baseline.
-
-    https://openreview.net/forum?id=SyK00v5xx
-    """
+    """SIF vectors of the training text, in the backbone's vocabulary and width: a lower baseline
+    (https://openreview.net/forum?id=SyK00v5xx)."""
 
     class Config(MethodConfig):
-        """The backbone, for its vocabulary and width, and the length of sentences."""
-
         backbone: ModelName = shared("google-bert/bert-base-uncased")
         """A shipped name, a folder, or a name on the hub."""
         max_length: int = Field(32, ge=4)
@@ -166,7 +126,6 @@ class SIF(TrainingFree):
 
     @classmethod
     def encoder(cls, config: Config, materials: Materials) -> Any:
-        """A `SifMean` of the training text."""
         folder = materials.folder(config.backbone)
         tokenizer, width = load_tokenizer(folder), load_backbone(folder).config.hidden_size
         rows = Rows.tokenize(materials.text(None), tokenizer, max_length=config.max_length)

@@ -6,12 +6,9 @@ from jaxtyping import Float
 from torch import Tensor
 
 from cselab.losses import triplet_info_nce
-from cselab.methods.base import SentenceOutputs
-from cselab.methods.config import Role, Schedule
-from cselab.methods.context import StepContext
-from cselab.methods.registry import register
+from cselab.methods import Schedule, SentenceOutputs, StepContext, Terms, register, term
+from cselab.methods.nodes import Role
 from cselab.methods.simcse import Contrastive, SimCSE
-from cselab.methods.terms import Terms, term
 
 
 @register("simcse_supervised")
@@ -24,17 +21,14 @@ class SupervisedSimCSE(SimCSE):
     """
 
     class Config(Contrastive):
-        """Supervised SimCSE's settings; defaults are the paper's but for the batch, 512 there."""
-
         role: ClassVar[Role] = "triplets"
         terms: Terms = {"triplet": 1}
         schedule: Schedule = Schedule(
             steps=12_900,  # three epochs of SimCSE's 275,601 triplets
-            batch_size=64,
+            batch_size=64,  # 512 in the paper
             learning_rate=5e-5,  # Table D.1
             max_length=64,
             eval_every=100,
-            decay="linear",
             max_grad_norm=1.0,
         )
 

@@ -1,8 +1,7 @@
 """WhitenedCSE (Zhuo et al. 2023): views whose features are whitened are contrasted too."""
 
-from cselab.methods.registry import register
+from cselab.methods import Terms, register
 from cselab.methods.simcse import SimCSE
-from cselab.methods.terms import Terms
 
 
 @register("whitenedcse")

@@ -1,4 +1,4 @@
-"""Nodes of a run: what a method, trained or not, depends on, and the nodes it starts from."""
+"""Nodes of a run's tree: the settings of a method, trained or not, and the nodes it starts from."""
 
 from collections.abc import Callable
 from functools import partial
@@ -22,16 +22,7 @@ from cselab.paths import located
 
 
 class Schedule(Config):
-    """One training: what `cselab.training.fit` needs to know and nothing else.
-
-    Examples:
-        >>> from cselab.methods import Schedule
-        >>> schedule = Schedule(
-        ...     steps=100, batch_size=64, learning_rate=3e-5, max_length=32, eval_every=50
-        ... )
-        >>> schedule.decay, schedule.weight_decay, schedule.bf16
-        ('linear', 0.0, False)
-    """
+    """Settings of `cselab.training.fit`."""
 
     steps: int = Field(ge=1)
     batch_size: int = Field(ge=2)
@@ -63,15 +54,6 @@ class MethodConfig(Config):
     """A node: everything a method depends on besides the data, and nothing else.
 
     Its class is `Config` inside the method's class, and knows the name the method is registered by.
-
-    Examples:
-        >>> from cselab.methods import registered
-        >>> config = registered("tncse").Config()
-        >>> config.method, [part.round_trips.pivot for part in config.parts]
-        ('tncse', ['fr', 'ru'])
-        >>> changed = config.changed({"towers.temperature": 0.1, "schedule.steps": 10})
-        >>> [part.temperature for part in changed.parts], changed.schedule.steps
-        ([0.1, 0.1], 10)
     """
 
     main: ClassVar[str] = "method"
@@ -128,22 +110,19 @@ class MethodConfig(Config):
     @property
     def starts(self) -> tuple["MethodConfig", ...]:
         """The towers that it is built from, which are trained before it."""
-        return getattr(self, "towers", ())
+        towers: Any = self.part_fields.get("towers", ())
+        return towers
 
     @property
     def trips(self) -> RoundTrips | None:
         """Round trips of its training text, if it reads any."""
-        return getattr(self, "round_trips", None)
+        return next((value for _, value in self if isinstance(value, RoundTrips)), None)
 
     def with_parts(
         self, change: Callable[["MethodConfig", int | None], "MethodConfig"]
     ) -> "MethodConfig":
-        """The node with `change(part, i)` in the place of each part.
-
-        Args:
-            change: A function of a part and its place in a tuple of nodes (None outside of one)
-                that gives another node.
-        """
+        """The node with `change(part, i)` in the place of each part, the ith of a tuple (None
+        outside of one)."""
         changed = {
             name: tuple(change(part, i) for i, part in enumerate(value))
             if isinstance(value, tuple)
@@ -153,11 +132,8 @@ class MethodConfig(Config):
         return self.model_copy(update=changed)
 
     def seeded(self, seed: int) -> "MethodConfig":
-        """The tree with its seeds.
-
-        Member i of a tuple of towers has 2 * seed + i, so that the towers of one seed never share
-        batches or dropout masks; all others have `seed`.
-        """
+        """The tree with its seeds: 2 * seed + i for member i of a tuple of towers, so that those of
+        one seed never share batches or dropout masks; `seed` for all others."""
         node = self.with_parts(lambda part, i: part.seeded(seed if i is None else 2 * seed + i))
         return node.model_copy(update={"seed": seed}) if "seed" in type(self).model_fields else node
 
@@ -165,19 +141,20 @@ class MethodConfig(Config):
         if place != ("method",) or value == self.method:
             return super().with_value(place, value)
         other = registry.registered(value).Config
-        marked = {path[0] for path, _, field in self.walk() if len(path) == 1 and _shared(field)}
-        stay = {*self.carried, *marked} & type(self).model_fields.keys() & other.model_fields.keys()
+        own = type(self).model_fields
+        marked = {name for name, field in own.items() if _is_shared(field)}
+        stay = {*self.carried, *marked} & own.keys() & other.model_fields.keys()
         if other.role != self.role:  # the steps and rates of triplets are not those of sentences
             stay -= {"schedule"}
         return other(**{name: getattr(self, name) for name in stay})
 
 
-def _shared(field: Any) -> bool:
+def _is_shared(field: Any) -> bool:
     return isinstance(field.json_schema_extra, dict) and "shared" in field.json_schema_extra
 
 
 def as_node(value: Any) -> Any:
-    """A node from what a file or a path gives: a registered name, or a mapping with `method`."""
+    """A node from a registered name, or from a mapping with `method`."""
     if isinstance(value, str):
         return registry.registered(value).Config()
     if isinstance(value, dict):
@@ -193,7 +170,7 @@ class TrainedConfig(MethodConfig):
     """A node that is trained."""
 
     offered: ClassVar[dict[str, type[TermConfig]]] = {}
-    """Loss terms that the method knows, its own and the shared ones; set by the method's class."""
+    """The method's own and the shared loss terms; set by the method's class."""
 
     seed: int = Field(42, ge=0, lt=2**32)
     """TNCSE supplement, App. I; of batches, dropout, coins and fresh weights."""
@@ -208,7 +185,7 @@ class TrainedConfig(MethodConfig):
     def with_value(  # type: ignore[override]  # another method may have no training
         self, place: Path, value: Any
     ) -> MethodConfig:
-        """Other terms keep the hyperparameters of those that were there under the same name."""
+        """New terms keep the hyperparameters of old ones of the same name."""
         if place == ("terms",):
             value = with_hyperparameters(value, self.terms)
         return super().with_value(place, value)
@@ -230,6 +207,9 @@ class BackboneConfig(TrainedConfig):
     """BERT's."""
 
 
+Pooling = Literal["cls", "mean", "first_last", "last_two", "pooler"]
+
+
 class WithPooler(Config):
     """A method that may read the pooler of its backbone."""
 
@@ -245,7 +225,7 @@ class WithPooler(Config):
 class WithPooling(WithPooler):
     """A method that pools one vector from a backbone."""
 
-    pooling: Literal["cls", "mean", "first_last", "last_two", "pooler"] = "cls"
+    pooling: Pooling = "cls"
     """SimCSE and the twins: [CLS]."""
 
 
