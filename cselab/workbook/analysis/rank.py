@@ -25,11 +25,8 @@ def correlation_rank(
     https://arxiv.org/abs/2305.13192).
 
     Args:
-        a: One view of N sentences, (N, d).
-        b: The other view, (N, d).
         artificial_rows: Number of Gaussian rows, the same in both views; they raise the rank by
             their number (Table 2).
-        centre: Whether features are centred first.
         seed: Seed of the artificial rows.
 
     Raises:

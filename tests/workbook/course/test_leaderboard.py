@@ -96,17 +96,18 @@ def test_the_board_is_read_before_another_may_write(tmp_path, monkeypatch):
 
 
 def test_bad_entries_are_one_line(tmp_path):
-    with pytest.raises(DataError, match="no scores of 'mien'; did you mean 'mine'"):
-        course.enter(tmp_path / "board.csv", "Ada", SCORES, "mien")
-    with pytest.raises(DataError, match="'SimCSE' is the baseline itself; enter another"):
-        course.enter(tmp_path / "board.csv", "Ada", SCORES, "SimCSE")
-    with pytest.raises(DataError, match="name: expected"):
-        course.enter(tmp_path / "board.csv", " ", SCORES, "mine")
-    with pytest.raises(DataError, match="no scores of 'SimCS'"):
-        course.table_over_seeds(SCORES, "SimCS")
-    with pytest.raises(DataError, match="at least 3"):
-        course.table_over_seeds(SCORES.iloc[:2], "SimCSE")
-    assert not (tmp_path / "board.csv").exists()
+    """Prevents a row that nobody meant, and a file that is overwritten."""
+    board, two = tmp_path / "board.csv", SCORES.iloc[:2]
+    for call, arguments, message in (
+        (course.enter, (board, "Ada", SCORES, "mien"), "no scores of 'mien'; did you mean 'mine'"),
+        (course.enter, (board, "Ada", SCORES, "SimCSE"), "'SimCSE' is the baseline itself"),
+        (course.enter, (board, " ", SCORES, "mine"), "name: expected"),
+        (course.table_over_seeds, (SCORES, "SimCS"), "no scores of 'SimCS'"),
+        (course.table_over_seeds, (two, "SimCSE"), "at least 3"),
+    ):
+        with pytest.raises(DataError, match=message):
+            call(*arguments)
+    assert not board.exists()
     for text in ("", "a,b\n1,2\n"):
         (tmp_path / "other.csv").write_text(text)
         with pytest.raises(DataError, match="other.csv is no leaderboard"):
