@@ -8,6 +8,7 @@ from collections.abc import Iterable
 
 import torch
 from jaxtyping import Float, Int
+from scipy.stats import rankdata
 from torch import Tensor
 
 from cselab.errors import DataError, SettingsError, suggest
@@ -51,10 +52,10 @@ def token_dependency(
         tokens = sentence[keep]
         if len(tokens) < 2:
             raise DataError(f"dependency needs two tokens; got a sentence of {len(tokens)}")
-        ranks = _average_ranks(tokens)
+        ranks = torch.from_numpy(rankdata(tokens.cpu(), axis=1))  # ties get the mean of their ranks
         ranks = ranks - ranks.mean(1, keepdim=True)
         at = 0 if turning_point == "cls" else len(tokens) - 1
-        others = torch.arange(len(tokens), device=tokens.device) != at
+        others = torch.arange(len(tokens)) != at
         correlations.append(torch.cosine_similarity(ranks[others], ranks[at][None], dim=1))
     return correlations
 
@@ -84,11 +85,4 @@ def sentence_dependency(
             mask = batch["attention_mask"]
             rows = token_dependency(states, mask, turning_point=turning_point)
             means += [row.mean() for row in rows]
-    return torch.stack(means).float().cpu()
-
-
-def _average_ranks(rows: Float[Tensor, "n d"]) -> Float[Tensor, "n d"]:
-    """Ranks along each row; tied values get the mean of their ranks."""
-    below = torch.searchsorted(rows.sort(1).values, rows)
-    upto = torch.searchsorted(rows.sort(1).values, rows, right=True)
-    return (below + upto).double() / 2
+    return torch.stack(means).float()

@@ -1,4 +1,4 @@
-"""Which tokens a cosine rests on: the cosine of two sentences when a token cannot be read."""
+"""Occlusion: the cosine of two sentences when a token of theirs cannot be read."""
 
 from typing import NamedTuple
 

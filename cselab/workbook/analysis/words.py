@@ -14,12 +14,7 @@ from transformers import AutoModelForCausalLM, PreTrainedTokenizerBase
 
 from cselab.errors import DataError, ModelError
 from cselab.models import SentenceEncoder
-from cselab.models.backbone import (
-    first_line,
-    has_only_pickles,
-    quiet_loading,
-    transformer_folder,
-)
+from cselab.models.backbone import first_line, has_only_pickles, quiet_loading, transformer_folder
 from cselab.models.encode import tokenizer_of
 from cselab.models.texts import as_sentences
 
