@@ -1,36 +1,12 @@
 """Progress of a headless run: notebook, cell, elapsed and remaining time in one line."""
 
-import json
 import sys
 import time
-from contextlib import suppress
-from pathlib import Path
 
-from pydantic import FiniteFloat, TypeAdapter
 from rich.live import Live
 from rich.text import Text
 
 from cselab.machine import clock
-from cselab.paths import replacing
-
-SECONDS = TypeAdapter(dict[str, FiniteFloat])
-
-
-class Durations:
-    """Durations of earlier runs on this machine, by notebook and profile; none if damaged."""
-
-    def __init__(self, path: Path):
-        self.path = path
-        try:
-            self.seconds = SECONDS.validate_json(path.read_bytes())
-        except (OSError, ValueError):
-            self.seconds = {}
-
-    def add(self, key: str, seconds: float) -> None:
-        """Record a duration and write the file, if it can be written."""
-        self.seconds[key] = round(seconds, 1)
-        with suppress(OSError), replacing(self.path) as work:
-            work.write_text(json.dumps(self.seconds, indent=1))
 
 
 class LiveLine:

@@ -21,8 +21,8 @@ from cselab.paths import absolute
 from cselab.workbook.headless.engine import NotebookFailed, execute
 from cselab.workbook.headless.page import write_page
 from cselab.workbook.headless.parameters import assign, read_cells, read_parameters
-from cselab.workbook.headless.progress import Durations, LiveLine
-from cselab.workbook.headless.record import open_record
+from cselab.workbook.headless.progress import LiveLine
+from cselab.workbook.headless.record import open_record, seconds_before
 from cselab.workbook.headless.report import Outcome, write_index
 
 Job = Callable[[], Outcome]
@@ -118,8 +118,7 @@ def run(
     record = open_record(folder / "run.json", notebooks, parameters)
     outcomes = {stem: outcome for stem, outcome in record.outcomes.items() if not outcome.failure}
     record.outcomes = outcomes
-    durations = Durations(outputs / "durations.json")
-    profile = parameters.get("profile", "")
+    expected = seconds_before(folder.parent, parameters.get("profile", ""))
     todo = [
         partial(
             _execute,
@@ -130,7 +129,7 @@ def run(
             label=f"[{number}/{len(notebooks)}] {notebook.stem}",
             timeout=timeout,
             limit=limit,
-            expected=durations.seconds.get(f"{notebook.stem}:{profile}"),
+            expected=expected.get(notebook.stem),
             live=jobs == 1,
             stems=frozenset(each.stem for each in notebooks),
         )
@@ -154,8 +153,6 @@ def run(
             for outcome in ended:
                 outcomes[outcome.stem] = outcome
                 record.write(folder / "run.json")
-                if not outcome.failure:
-                    durations.add(f"{outcome.stem}:{profile}", outcome.seconds)
                 write_report()
     except KeyboardInterrupt:
         raise Interrupted(

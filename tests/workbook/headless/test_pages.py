@@ -16,7 +16,6 @@ import pytest
 from cselab.workbook.headless import runner
 from cselab.workbook.headless.headline import headline
 from cselab.workbook.headless.page import write_page
-from cselab.workbook.headless.progress import Durations
 from cselab.workbook.headless.report import Outcome, read_rows, write_index
 
 NEW = nbformat.v4
@@ -205,8 +204,6 @@ def test_odd_names_and_damaged_leftovers(tmp_path, capsys, monkeypatch):
         code = [NEW.new_code_cell(cell) for cell in cells]
         cells = [NEW.new_markdown_cell(text), parameters, *code]
         nbformat.write(NEW.new_notebook(cells=cells), tmp_path / name)
-    (tmp_path / "o").mkdir()
-    (tmp_path / "o" / "durations.json").write_text('["typed by hand"]')
     notebooks = [tmp_path / one, tmp_path / two]
     assert runner.run(notebooks, {"seed": "3"}, tmp_path / "o", name="r")
     assert len(capsys.readouterr().err.splitlines()) == 1
@@ -221,5 +218,3 @@ def test_odd_names_and_damaged_leftovers(tmp_path, capsys, monkeypatch):
     for link in links:
         assert (folder / unquote(link.partition("#")[0])).is_file(), link
     assert "70.00" in pages[0].read_text()
-    durations = Durations(tmp_path / "o" / "durations.json").seconds
-    assert durations.keys() == {f"{path.stem}:" for path in notebooks}

@@ -24,8 +24,8 @@ from cselab.errors import CselabError, Interrupted
 from cselab.machine import clock
 from cselab.workbook.headless import runner
 from cselab.workbook.headless.engine import NotebookFailed
-from cselab.workbook.headless.progress import Durations, LiveLine
-from cselab.workbook.headless.record import open_record, read_record
+from cselab.workbook.headless.progress import LiveLine
+from cselab.workbook.headless.record import open_record, read_record, seconds_before
 from cselab.workbook.headless.runner import find_notebooks
 
 PARAMETERS = 'profile: str = "tiny"\nseed: int | None = 1'
@@ -120,8 +120,8 @@ def test_a_run_has_pages_logs_and_an_index_with_links_and_scores(finished):
     assert len(links) > 8
     assert all((folder / link).exists() for link in links)
     assert (folder.parents[1] / "latest").resolve() == folder.resolve()
-    durations = Durations(folder.parents[1] / "durations.json").seconds
-    assert durations.keys() == {"01_works:", "04_works_too:"}
+    assert seconds_before(folder.parent, "").keys() == {"01_works", "04_works_too"}
+    assert not seconds_before(folder.parent, "small")
 
 
 def test_several_at_a_time(tmp_path, capfd):
@@ -312,6 +312,7 @@ def test_a_damaged_record_is_written_anew(text, tmp_path, capsys):
     """Prevents a traceback, and a notebook of a sweep that can never run again."""
     path = tmp_path / "run.json"
     path.write_text(text)
+    assert seconds_before(tmp_path.parent, "") == {}
     with pytest.raises(CselabError, match="no run to resume in"):
         read_record(path)
     assert open_record(path, [], {}).outcomes == {}
@@ -324,15 +325,6 @@ def test_clock_and_the_live_line():
     line = LiveLine("[1/2] 01_a", expected=100.0)
     line.on_cell(2, 9)
     assert line.text() == "[1/2] 01_a  cell 3/9  0:00  about 1:40 left"
-
-
-@pytest.mark.parametrize("text", ["{half", "[1]", '{"01_a:": "x"}', '{"01_a:": NaN}', "\xff"])
-def test_a_broken_durations_file_is_no_obstacle(text, tmp_path):
-    """Prevents a traceback before the first notebook."""
-    (tmp_path / "durations.json").write_text(text, encoding="latin-1")
-    Durations(tmp_path / "durations.json").add("01_a:tiny", 3.21)
-    assert Durations(tmp_path / "durations.json").seconds == {"01_a:tiny": 3.2}
-    Durations(tmp_path / "nowhere" / "durations.json").add("01_a:tiny", 3.21)
 
 
 @pytest.mark.parametrize(
