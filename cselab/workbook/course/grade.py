@@ -1,6 +1,5 @@
 """The automatic part of the graded assignment "beat SimCSE over five seeds"."""
 
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,7 +10,8 @@ import pandas
 from cselab.errors import CselabError, SettingsError
 from cselab.evaluation import compare_seeds
 from cselab.experiments import open_lab
-from cselab.methods import load_method_file, method_names, registered
+from cselab.methods import load_method_file, registered
+from cselab.methods.registry import registered_by
 from cselab.workbook.course.leaderboard import table_over_seeds
 
 SEEDS = tuple(range(101, 106))
@@ -132,13 +132,8 @@ def _rubric(table: pandas.DataFrame, name: str) -> list[Line]:
 
 
 def _registered_by(path: str | Path) -> str:
-    before = {name: registered(name) for name in method_names()}
     module = load_method_file(path)
-    now = {name: registered(name) for name in method_names()}
-    names = [name for name, method in now.items() if method is not before.get(name)]
-    if not names:  # the same content was loaded before
-        inside = vars(sys.modules[module]).values()
-        names = [n for n, m in now.items() if m.__module__ == module and m in inside]
+    names = [name for name in registered_by(path) if registered(name).__module__ == module]
     if len(names) != 1:
         listed = ", ".join(sorted(names)) or "what another file has replaced"
         raise SettingsError(f"{path} registers {listed}; expected exactly one method")

@@ -88,7 +88,7 @@ def test_a_class_of_files_may_use_one_name(write, grade, monkeypatch):
 
     monkeypatch.setattr(Lab, "over_seeds", over_seeds)
     one, two = write("mine", file="ada.py"), write("mine", "dropout: float = 0.2", file="ben.py")
-    broken = write("mine", 'terms: dict = {"nonsense": 1}', file="eve.py")
+    broken = write("broken", 'terms: dict = {"nonsense": 1}', file="eve.py")
     points = [grade(path).lines[0].points for path in (one, broken, one, two)]
     assert points == [30, 0, 30, 30]
     assert registry.registered("mine").__module__.endswith("ben")

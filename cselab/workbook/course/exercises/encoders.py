@@ -22,7 +22,7 @@ def mask(length: int) -> Tensor:
 NORMALISED = F.layer_norm(randn(5, 12), (12,))
 MEMBERS = [scale * randn(6, 8, seed=seed) for seed, scale in enumerate((1.0, 5.0, 0.2))]
 ATTENTION = randn(3, 5, 5).softmax(-1)
-TEXTS = ["a", "b", "c", "d"], ["a", "x", "y", "z"], ["a", "b", "v", "w"]
+TEXTS = ["a", "b", "c", "d"], ["a", "x", "y", "z"], ["q", "b", "v", "d"]
 TOWERS = randn(2, 4, 8)
 
 ENCODERS = {

@@ -105,7 +105,7 @@ TASKS = {
     ),
     "15.1": Function(
         lambda vectors, size: captions(vectors, size).strict_accuracy,
-        [scenes(5, 0.5), scenes(3, 0.8), scenes(2, 0.6)],
+        [scenes(5, 0.3), scenes(3, 0.8), scenes(2, 0.6)],
         "One caption that another scene's caption displaces is enough to lose the whole scene.",
         {
             "The nearest alone is not enough: all size − 1 have to be of the scene.": (
