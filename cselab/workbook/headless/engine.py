@@ -35,8 +35,7 @@ class _ThisInterpreter(KernelSpecManager):
     """Kernels of this interpreter, whichever kernel a notebook names."""
 
     def get_kernel_spec(self, kernel_name: str) -> KernelSpec:
-        # Output of dying native code must reach the log directly, not through a thread of the
-        # kernel.
+        # output of dying native code must reach the log directly, not through a kernel's thread
         keep_stderr = "--IPKernelApp.capture_fd_output=False"
         argv = [sys.executable, "-m", "ipykernel_launcher", "-f", "{connection_file}", keep_stderr]
         return KernelSpec(argv=argv, display_name="Python 3", language="python")

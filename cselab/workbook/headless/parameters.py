@@ -13,7 +13,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from types import NoneType, UnionType
-from typing import Any, NamedTuple
+from typing import Any
 
 import nbformat
 
@@ -54,15 +54,7 @@ class Parameter:
         return " or ".join([*names, "None"] if self.optional else names)
 
 
-class Cell(NamedTuple):
-    """A cell of a notebook; its kind is "code", "markdown" or "raw"."""
-
-    kind: str
-    source: str
-    tags: Sequence[str]
-
-
-def read_cells(notebook: Path) -> list[Cell]:
+def read_cells(notebook: Path) -> list[nbformat.NotebookNode]:
     """Cells of a notebook of any format that nbformat reads.
 
     Raises:
@@ -70,7 +62,9 @@ def read_cells(notebook: Path) -> list[Cell]:
     """
     try:
         cells = nbformat.read(notebook, as_version=4).cells
-        return [Cell(c.cell_type, c.source, c.metadata.get("tags") or ()) for c in cells]
+        if not all({"cell_type", "source", "metadata"} <= cell.keys() for cell in cells):
+            raise ValueError("a cell lacks its type, source or metadata")
+        return cells
     except Exception as error:  # nbformat raises many types on broken JSON
         reason = next(iter(str(error).splitlines()), type(error).__name__)
         raise CselabError(f"{notebook} is not a notebook ({reason:.100})") from None
@@ -83,15 +77,14 @@ def read_parameters(notebook: Path) -> dict[str, Parameter]:
         CselabError: If the file is not a notebook, has no such cell, or the cell has values that
             are not plain literals.
     """
-    cells = read_cells(notebook)
-    source = next((cell.source for cell in cells if "parameters" in cell.tags), None)
-    if source is None:
+    tagged = (c for c in read_cells(notebook) if "parameters" in (c.metadata.get("tags") or ()))
+    if (cell := next(tagged, None)) is None:
         raise CselabError(
             f"{notebook} has no cell tagged 'parameters'; tag the cell with its plain literals"
         )
     parameters, wrong = {}, f"{notebook}, parameters cell: "
     try:
-        statements = ast.parse(source).body
+        statements = ast.parse(cell.source).body
     except (SyntaxError, ValueError) as error:
         wrong += f"not plain Python ({error!s:.80}); move what is no literal to a later cell"
         raise CselabError(wrong) from None

@@ -74,7 +74,7 @@ def find_parameters(folder: Path, name: str) -> tuple[Path, set[str]]:
 def title_of(notebook: Path) -> str:
     """Title of a notebook: its first heading, else its name."""
     for cell in read_cells(notebook):
-        if cell.kind == "markdown" and cell.source.startswith("# "):
+        if cell.cell_type == "markdown" and cell.source.startswith("# "):
             return cell.source.splitlines()[0].removeprefix("# ").strip() or notebook.stem
     return notebook.stem
 
@@ -97,18 +97,15 @@ def run(
 
     Args:
         parameters: Texts by name, as typed.
-        outputs: Folder of outputs; the run's folder in it is `runs/<name>`.
-        name: Name of the run folder; None: the time.
+        outputs: Folder of outputs; the run's folder in it is `runs/<name>`, by default the time.
         timeout: Seconds for each cell.
         limit: Seconds for each notebook.
         fail_fast: Whether the first failure ends the run.
-        jobs: Number of notebooks at a time, which share the cores. If two need the same cached
-            step, one computes it and the other waits.
+        jobs: Number of notebooks at a time, which share the cores and cached steps.
         resume: Continue the run `name`; finished notebooks are not executed again.
 
     Raises:
-        CselabError: For unknown or invalid parameters, an existing run folder, and fewer than one
-            job.
+        CselabError: For unknown or invalid parameters, and an existing run folder.
         Interrupted: For an interrupt, with the command that goes on.
     """
     if jobs < 1:
@@ -155,9 +152,8 @@ def run(
                 record.write(folder / "run.json")
                 write_report()
     except KeyboardInterrupt:
-        raise Interrupted(
-            f"interrupted; to go on: cselab run --resume {folder.name} --outputs {outputs}"
-        ) from None
+        command = f"cselab run --resume {folder.name} --outputs {outputs}"
+        raise Interrupted(f"interrupted; to go on: {command}") from None
     _link_latest(outputs, folder)
     print(f"{clock(time.monotonic() - started)} in all; report: {folder / 'index.html'}")
     return not any(outcome.failure for outcome in outcomes.values())
@@ -256,9 +252,8 @@ def _run_folder(outputs: Path, name: str | None, resume: bool) -> Path:
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise CselabError(
-            f"cannot write to {folder} ({error.strerror}); choose another --outputs"
-        ) from None
+        reason = f"cannot write to {folder} ({error.strerror})"
+        raise CselabError(f"{reason}; choose another --outputs") from None
     return folder
 
 

@@ -7,6 +7,8 @@ import io
 import json
 import re
 import sys
+import tempfile
+from pathlib import Path
 from urllib.parse import quote, unquote
 
 import nbformat
@@ -187,8 +189,10 @@ def test_the_headline_averages_shared_tests_that_have_intervals(tmp_path):
 
 def test_odd_names_and_damaged_leftovers(tmp_path, capsys, monkeypatch):
     """Prevents links to files of which no browser finds the name, a run that is ended by half a
-    row, by a figure without a layout or by a file typed by hand, and a notebook that is refused
-    since it does not name its language."""
+    row, by a figure without a layout or by a deep folder of temporary files, and a notebook that
+    is refused since it does not name its language."""
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / ("x" * 100)))
+    Path(tempfile.gettempdir()).mkdir()
     one, two = "don't {x} 50% of C#.ipynb", "2 & <b> über.ipynb"
     half = "import os\nfile = open(os.environ['CSELAB_RUN_DIR'] + '/results.jsonl', 'a')\n"
     figure = (

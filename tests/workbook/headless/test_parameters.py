@@ -146,12 +146,13 @@ def test_paths_are_those_of_the_commands_folder(tmp_path, monkeypatch):
         ("%matplotlib inline\na = 1", "parameters cell: not plain Python .*; move what"),
         ("a = 1\0", "parameters cell: not plain Python"),
         ("{", "01_a.ipynb is not a notebook"),
+        ('{"nbformat": 4, "cells": [{}]}', "01_a.ipynb is not a notebook .a cell lacks its type"),
     ],
 )
 def test_what_is_no_parameters_cell_is_one_line(source, message, tmp_path):
     """Prevents a traceback of nbformat's or of Python's own parser."""
     path = notebook(tmp_path, source or "a = 1", tag="parameters" if source else "other")
-    if source == "{":
+    if source and source.startswith("{"):
         path.write_text(source)
     with pytest.raises(CselabError, match=message):
         read_parameters(path)
