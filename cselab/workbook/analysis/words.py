@@ -58,13 +58,10 @@ def load_head(folder: str | Path) -> Float[Tensor, "V d"]:
 
 
 def representative_words(
-    encoder: SentenceEncoder,
-    sentences: Iterable[str],
-    head: Float[Tensor, "V d"],
-    *,
-    words_only: bool = True,
+    encoder: SentenceEncoder, sentences: Iterable[str], head: Float[Tensor, "V d"]
 ) -> list[str]:
-    """The word that each sentence's vector predicts: the token of the head's largest logit.
+    """The word that each sentence's vector predicts, in lower case: the token of the head's largest
+    logit among those of letters alone; of a word of several tokens the first.
 
     BeLLM, appendix A, https://arxiv.org/abs/2311.05296.
 
@@ -72,11 +69,6 @@ def representative_words(
         encoder: A decoder with `pooling="last_token"`, usually with a prompt that asks for one
             word.
         head: Language-model head of the decoder; see `load_head`.
-        words_only: Whether only tokens that are letters alone may be chosen; False: all tokens, as
-            if it went on writing. Of a word of several tokens it is the first.
-
-    Returns:
-        n words, in lower case.
 
     Raises:
         ModelError: For another pooling, and for a head of another size.
@@ -99,7 +91,7 @@ def representative_words(
         shape = f"shape {tuple(head.shape)}, expected ({len(tokenizer)} or more, {width})"
         raise ModelError(f"the head has {shape}; load head and decoder from one folder")
     texts = _texts(tokenizer)
-    chosen = [i for i, text in enumerate(texts) if text.isalpha() or not words_only]
+    chosen = [i for i, text in enumerate(texts) if text.isalpha()]
     head = head[chosen].float().cpu()
     parts = encoder.encode(sentences).split(BATCH)
     best = [i for part in parts for i in (part @ head.T).argmax(1).tolist()]
