@@ -83,21 +83,24 @@ def read_parameters(notebook: Path) -> dict[str, Parameter]:
             f"{notebook} has no cell tagged 'parameters'; tag the cell with its plain literals"
         )
     parameters, wrong = {}, f"{notebook}, parameters cell: "
+    target: ast.expr
     try:
         statements = ast.parse(cell.source).body
     except (SyntaxError, ValueError) as error:
         wrong += f"not plain Python ({error!s:.80}); move what is no literal to a later cell"
         raise CselabError(wrong) from None
     for statement in statements:
-        if not isinstance(statement, (ast.AnnAssign, ast.Assign)):
+        annotation: ast.expr | None = None
+        if isinstance(statement, ast.AnnAssign):
+            target, others, annotation = statement.target, [], statement.annotation
+        elif isinstance(statement, ast.Assign):
+            target, *others = statement.targets
+        else:
             continue  # an import or a docstring
-        annotated = isinstance(statement, ast.AnnAssign)
-        target, *others = [statement.target] if annotated else statement.targets
         try:
             if statement.value is None or others or not isinstance(target, ast.Name):
                 raise ValueError("no value, or not of one name")
             default = ast.literal_eval(statement.value)
-            annotation = statement.annotation if annotated else None
             parameters[target.id] = _parameter(target.id, default, annotation)
         except (ValueError, TypeError, SyntaxError):
             wrong += f"{ast.unparse(statement)!r} is not a plain literal; move it to a later cell"

@@ -214,7 +214,7 @@ def _execute(
     failure = ""
     with LiveLine(label, expected, live=live) as line:
         try:
-            options = {"log": log, "cwd": notebook.parent.resolve(), **limits}
+            options: dict[str, Any] = {"log": log, "cwd": notebook.parent.resolve(), **limits}
             execute(notebook, executed, parameters, on_cell=line.on_cell, **options)
             line.close("finished")
         except Exception as error:  # also of papermill, as for a notebook that is gone
