@@ -41,7 +41,7 @@ def read_record(path: Path) -> RunRecord:
 
 def seconds_before(runs: Path, profile: str) -> dict[str, float]:
     """Seconds that each notebook took in the latest run with a profile, by its stem."""
-    seconds = {}
+    seconds: dict[str, float] = {}
     for path in sorted(runs.glob("*/run.json"), key=os.path.getmtime):
         with suppress(CselabError):
             record = read_record(path)

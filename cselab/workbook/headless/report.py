@@ -87,7 +87,8 @@ def read_rows(folder: Path, say: Callable[[str], object] = print) -> list[dict[s
     Args:
         say: Called with one line if rows are damaged; they are left out.
     """
-    path, rows = folder / "results.jsonl", {}
+    path = folder / "results.jsonl"
+    rows: dict[tuple[str, ...], dict[str, Any]] = {}
     damaged: list[str] = []
     try:
         lines = path.read_bytes().split(b"\n")

@@ -146,7 +146,7 @@ def test_paths_are_those_of_the_commands_folder(tmp_path, monkeypatch):
         ("%matplotlib inline\na = 1", "parameters cell: not plain Python .*; move what"),
         ("a = 1\0", "parameters cell: not plain Python"),
         ("{", "01_a.ipynb is not a notebook"),
-        ('{"nbformat": 4, "cells": [{}]}', "01_a.ipynb is not a notebook .a cell lacks its type"),
+        ('{"nbformat": 4, "cells": [{"metadata": {}}]}', "a.ipynb is not a notebook"),
     ],
 )
 def test_what_is_no_parameters_cell_is_one_line(source, message, tmp_path):
