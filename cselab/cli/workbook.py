@@ -65,8 +65,8 @@ def run(
                 "--resume takes notebooks, parameters and name from the run it goes on with; "
                 "give none"
             )
-        asked = read_record(outputs / "runs" / resume / "run.json")
-        notebooks, given = asked["notebooks"], asked["given"]
+        record = read_record(outputs / "runs" / resume / "run.json")
+        notebooks, given = record.notebooks, record.given
     chosen = find_notebooks(notebooks_folder(), notebooks or ())
     if not run_notebooks(
         chosen,

@@ -3,6 +3,7 @@
 Section 3.1 of https://arxiv.org/abs/2311.05296.
 """
 
+import math
 from collections.abc import Iterable, Sequence
 
 import scipy
@@ -30,12 +31,6 @@ def layer_scores(
     keeps the final norm of the model, if it has one, and the encoder's pooling and prompt; one pass
     gives all cuts.
 
-    Args:
-        encoder: A single tower.
-        sentences1: First sentences of the pairs.
-        sentences2: Second sentences.
-        scores: Gold ratings.
-
     Returns:
         n + 1 scores. NaN where all cosines are equal: the last token of a prompt has the same
             embedding for all sentences.
@@ -46,26 +41,19 @@ def layer_scores(
     Examples:
         >>> import cselab
         >>> from cselab.workbook.analysis import layer_scores
-        >>> from cselab.data import load_sts
-        >>> pairs = load_sts("Synthetic", "dev").subsample(50)
-        >>> given = pairs.sentences1, pairs.sentences2, pairs.scores.tolist()
-        >>> len(layer_scores(cselab.load("tiny-bert"), *given))  # it has six layers
+        >>> encoder = cselab.load("tiny-bert")  # it has six layers
+        >>> len(layer_scores(encoder, ["A dog."] * 2, ["It rains.", "Dogs."], [0.0, 4.0]))
         7
     """
-    sentences1, sentences2 = (
-        as_sentences(side, "layer_scores") for side in (sentences1, sentences2)
-    )
-    if not len(sentences1) == len(sentences2) == len(scores):
-        raise DataError(
-            f"pairs need two sentences and a score each, got {len(sentences1)}, {len(sentences2)}, "
-            f"{len(scores)}"
-        )
-    one, two = (_embed_at_each_depth(encoder, side) for side in (sentences1, sentences2))
-    cosines = [torch.cosine_similarity(a, b) for a, b in zip(one, two, strict=True)]
-    differ = [(c.max() - c.min()).item() > 1e-6 for c in cosines]
+    sides = [as_sentences(side, "layer_scores") for side in (sentences1, sentences2)]
+    if {len(side) for side in sides} != {len(scores)}:
+        lengths = ", ".join(str(len(column)) for column in (*sides, scores))
+        raise DataError(f"pairs need two sentences and a score each, got {lengths}")
+    cuts = zip(*(_embed_at_each_depth(encoder, side) for side in sides), strict=True)
+    cosines = [torch.cosine_similarity(a, b) for a, b in cuts]
     return [
-        100 * scipy.stats.spearmanr(c, scores).statistic if rankable else float("nan")
-        for c, rankable in zip(cosines, differ, strict=True)
+        100 * scipy.stats.spearmanr(c, scores).statistic if c.max() - c.min() > 1e-6 else math.nan
+        for c in cosines
     ]
 
 

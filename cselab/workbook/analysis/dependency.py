@@ -8,6 +8,7 @@ from collections.abc import Iterable
 
 import torch
 from jaxtyping import Float, Int
+from scipy.stats import rankdata
 from torch import Tensor
 
 from cselab.errors import DataError, SettingsError, suggest
@@ -25,8 +26,7 @@ def token_dependency(
     BeLLM section 2, https://arxiv.org/abs/2311.05296. Near 1, the two states are almost the same.
 
     Args:
-        states: Hidden states, (B, L, d).
-        mask: 1 for tokens, 0 for padding, on either side, (B, L).
+        mask: 1 for tokens, 0 for padding, on either side.
         turning_point: "cls" (first token, for BERT) or "last_token" (for decoders).
 
     Returns:
@@ -45,20 +45,17 @@ def token_dependency(
         [1.0, -1.0]
     """
     if turning_point not in TURNING_POINTS:
-        raise SettingsError(
-            f"unknown turning point {turning_point!r}; {suggest(turning_point, TURNING_POINTS)}"
-        )
+        hint = suggest(turning_point, TURNING_POINTS)
+        raise SettingsError(f"unknown turning point {turning_point!r}; {hint}")
     correlations = []
     for sentence, keep in zip(states.double(), mask.bool(), strict=True):
         tokens = sentence[keep]
         if len(tokens) < 2:
-            raise DataError(
-                f"dependency compares a token with others; got a sentence of {len(tokens)} tokens"
-            )
-        ranks = _average_ranks(tokens)
+            raise DataError(f"dependency needs two tokens; got a sentence of {len(tokens)}")
+        ranks = torch.from_numpy(rankdata(tokens.cpu(), axis=1))  # ties get the mean of their ranks
         ranks = ranks - ranks.mean(1, keepdim=True)
         at = 0 if turning_point == "cls" else len(tokens) - 1
-        others = torch.arange(len(tokens), device=tokens.device) != at
+        others = torch.arange(len(tokens)) != at
         correlations.append(torch.cosine_similarity(ranks[others], ranks[at][None], dim=1))
     return correlations
 
@@ -68,18 +65,10 @@ def sentence_dependency(
 ) -> Float[Tensor, " n"]:
     """Mean of `token_dependency` over the tokens of each sentence, in the last layer.
 
-    Args:
-        encoder: A SentenceEncoder with its tokenizer. The sentences stand alone, without its
-            prompt.
-        sentences: n of them.
-        turning_point: As in `token_dependency`.
-
-    Returns:
-        Correlations, (n,).
+    The sentences stand alone, without the encoder's prompt.
 
     Raises:
-        SettingsError: As `token_dependency`.
-        DataError: As `token_dependency`.
+        SettingsError, DataError: As `token_dependency`.
 
     Examples:
         >>> import cselab
@@ -93,15 +82,7 @@ def sentence_dependency(
     with evaluating(encoder), torch.inference_mode():
         for batch in token_batches(tokenizer_of(encoder), sentences, encoder.backbone):
             states = encoder.backbone(**batch).last_hidden_state
-            correlations = token_dependency(
-                states, batch["attention_mask"], turning_point=turning_point
-            )
-            means += [sentence.mean() for sentence in correlations]
-    return torch.stack(means).float().cpu()
-
-
-def _average_ranks(rows: Float[Tensor, "n d"]) -> Float[Tensor, "n d"]:
-    """Ranks along each row; tied values get the mean of their ranks."""
-    below = torch.searchsorted(rows.sort(1).values, rows)
-    upto = torch.searchsorted(rows.sort(1).values, rows, right=True)
-    return (below + upto).double() / 2
+            mask = batch["attention_mask"]
+            rows = token_dependency(states, mask, turning_point=turning_point)
+            means += [row.mean() for row in rows]
+    return torch.stack(means).float()

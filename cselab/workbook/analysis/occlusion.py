@@ -1,4 +1,4 @@
-"""Which tokens a cosine rests on: the cosine of two sentences when a token cannot be read."""
+"""Occlusion: the cosine of two sentences when a token of theirs cannot be read."""
 
 from typing import NamedTuple
 
@@ -13,13 +13,9 @@ from cselab.models.texts import as_sentences
 
 
 class CosineByToken(NamedTuple):
-    """Cosine of two sentences, and by how much it falls without each token.
+    """Cosine of two sentences, and its fall without each token of the first and of the second.
 
-    Attributes:
-        cosine: Cosine of the whole sentences.
-        first: `cosine - cosine without the token` for each token of the first sentence, (L,); NaN
-            for [CLS] and [SEP].
-        second: The same for the second sentence, (M,).
+    A fall is `cosine - cosine without the token`; NaN for [CLS] and [SEP].
     """
 
     cosine: float
@@ -36,14 +32,10 @@ def cosine_by_token(
     other tokens keep their positions.
 
     Args:
-        encoder: A single tower or a twin.
-        first: A sentence.
-        second: A sentence.
         max_length: Tokens at which a sentence is cut.
 
     Returns:
-        The cosine and its fall for each token. A positive number: the token makes the sentences
-            more alike.
+        A positive fall: the token makes the sentences more alike.
 
     Raises:
         DataError: For an encoder without a tokenizer, and a sentence that is no string.
@@ -58,10 +50,7 @@ def cosine_by_token(
         True
     """
     if prompt := getattr(encoder, "prompt", ""):
-        raise ModelError(
-            f"this encoder has the prompt {prompt!r}, and only tokens of bare sentences can be "
-            "hidden; use an encoder without a prompt"
-        )
+        raise ModelError(f"this encoder has the prompt {prompt!r}; use one without a prompt")
     texts = as_sentences((first, second), "cosine_by_token")
     vectors = [_without_each_token(encoder, text, max_length) for text in texts]
     whole = [rows[0] for rows in vectors]
@@ -86,6 +75,5 @@ def _without_each_token(
     mask = torch.ones(length + 1, length, dtype=torch.long, device=ids.device)
     mask[torch.arange(1, length + 1), torch.arange(length)] = 0
     with evaluating(encoder):
-        return encoder.embed(
-            {"input_ids": ids.expand(length + 1, -1), "attention_mask": mask}
-        ).cpu()
+        rows = ids.expand(length + 1, -1)
+        return encoder.embed({"input_ids": rows, "attention_mask": mask}).cpu()

@@ -11,26 +11,17 @@ from cselab.losses import cross_correlation
 
 
 def correlation_rank(
-    a: Float[Tensor, "N d"],
-    b: Float[Tensor, "N d"],
-    *,
-    artificial_rows: int = 0,
-    centre: bool = True,
-    seed: int = 0,
+    a: Float[Tensor, "N d"], b: Float[Tensor, "N d"], *, artificial_rows: int = 0
 ) -> int:
     """Rank of the cross-correlation matrix (d, d) of two views.
 
-    Barlow Twins pulls this matrix towards the identity. The rank is at most N - 1 with centred
-    features and N without; below d, the identity cannot be reached (ImSimCSE section 4.2,
+    Barlow Twins pulls this matrix towards the identity. With centred features, as here, the rank is
+    at most N - 1; below d, the identity cannot be reached (ImSimCSE section 4.2,
     https://arxiv.org/abs/2305.13192).
 
     Args:
-        a: One view of N sentences, (N, d).
-        b: The other view, (N, d).
         artificial_rows: Number of Gaussian rows, the same in both views; they raise the rank by
             their number (Table 2).
-        centre: Whether features are centred first.
-        seed: Seed of the artificial rows.
 
     Raises:
         DataError: As `cselab.losses.cross_correlation`.
@@ -42,8 +33,6 @@ def correlation_rank(
         >>> correlation_rank(*views), correlation_rank(*views, artificial_rows=3)
         (4, 7)
     """
-    random = torch.Generator().manual_seed(seed)
-    matrix = cross_correlation(
-        a.double(), b.double(), artificial_rows=artificial_rows, centre=centre, generator=random
-    )
+    draw, a, b = torch.Generator().manual_seed(0), a.double(), b.double()
+    matrix = cross_correlation(a, b, artificial_rows=artificial_rows, generator=draw)
     return int(torch.linalg.matrix_rank(matrix, rtol=1e-9))

@@ -15,13 +15,6 @@ def token_labels(tokenizer: PreTrainedTokenizerBase, ids: Sequence[int]) -> list
 
     A character that is several tokens ("é" as two bytes) is the label of each of them.
 
-    Args:
-        tokenizer: Tokenizer that made the tokens.
-        ids: L tokens of one sentence.
-
-    Returns:
-        L labels.
-
     Examples:
         >>> import cselab
         >>> from cselab.workbook.analysis import token_labels

@@ -14,12 +14,7 @@ from transformers import AutoModelForCausalLM, PreTrainedTokenizerBase
 
 from cselab.errors import DataError, ModelError
 from cselab.models import SentenceEncoder
-from cselab.models.backbone import (
-    first_line,
-    has_only_pickles,
-    quiet_loading,
-    transformer_folder,
-)
+from cselab.models.backbone import first_line, has_only_pickles, quiet_loading, transformer_folder
 from cselab.models.encode import tokenizer_of
 from cselab.models.texts import as_sentences
 
@@ -32,9 +27,6 @@ def load_head(folder: str | Path) -> Float[Tensor, "V d"]:
     Args:
         folder: Folder of the decoder before training: an encoder that was trained has no head of
             its own.
-
-    Returns:
-        The head, (V, d): V tokens, d features.
 
     Raises:
         ModelError: For a folder without a decoder, and for weights without a head.
@@ -56,39 +48,27 @@ def load_head(folder: str | Path) -> Float[Tensor, "V d"]:
                 trust_remote_code=False,
             )
     except Exception as error:  # odd values in config.json raise errors of any kind
-        raise ModelError(
-            f"no decoder at {str(folder)!r}: expected config.json and model.safetensors of a "
-            f"causal language model ({first_line(error)})"
-        ) from None
+        reason = f"no decoder with a head at {str(folder)!r} ({first_line(error)})"
+        raise ModelError(reason) from None
     if info["missing_keys"]:
         raise ModelError(
-            f"{folder} lacks {sorted(info['missing_keys'])[0]}: without its head a decoder "
-            "predicts no words; give the folder of the pretrained model"
+            f"{folder} lacks {sorted(info['missing_keys'])[0]}; give the pretrained model's folder"
         )
     return model.get_output_embeddings().weight.detach().float()
 
 
 def representative_words(
-    encoder: SentenceEncoder,
-    sentences: Iterable[str],
-    head: Float[Tensor, "V d"],
-    *,
-    words_only: bool = True,
+    encoder: SentenceEncoder, sentences: Iterable[str], head: Float[Tensor, "V d"]
 ) -> list[str]:
-    """The word that each sentence's vector predicts: the token of the head's largest logit.
+    """The word that each sentence's vector predicts, in lower case: the token of the head's largest
+    logit among those of letters alone; of a word of several tokens the first.
 
     BeLLM, appendix A, https://arxiv.org/abs/2311.05296.
 
     Args:
         encoder: A decoder with `pooling="last_token"`, usually with a prompt that asks for one
             word.
-        sentences: n of them.
-        head: Language-model head of the decoder, (V, d); see `load_head`.
-        words_only: Whether only tokens that are letters alone may be chosen; False: all tokens, as
-            if it went on writing. Of a word of several tokens it is the first.
-
-    Returns:
-        n words, in lower case.
+        head: Language-model head of the decoder; see `load_head`.
 
     Raises:
         ModelError: For another pooling, and for a head of another size.
@@ -104,34 +84,24 @@ def representative_words(
         ['and']
     """
     if encoder.pooling != "last_token":
-        raise ModelError(
-            f"a representative word is what the last token predicts; the encoder pools "
-            f"{encoder.pooling!r}, load it with pooling='last_token'"
-        )
+        raise ModelError(f"the encoder pools {encoder.pooling!r}; load it with 'last_token'")
     tokenizer = tokenizer_of(encoder)
     width = encoder.backbone.config.hidden_size
     if head.shape[1] != width or len(head) < len(tokenizer):
-        raise ModelError(
-            f"the head has shape {tuple(head.shape)}, the decoder {width} features and "
-            f"{len(tokenizer)} tokens; load both from one folder"
-        )
+        shape = f"shape {tuple(head.shape)}, expected ({len(tokenizer)} or more, {width})"
+        raise ModelError(f"the head has {shape}; load head and decoder from one folder")
     texts = _texts(tokenizer)
-    chosen = [i for i, text in enumerate(texts) if text.isalpha() or not words_only]
+    chosen = [i for i, text in enumerate(texts) if text.isalpha()]
     head = head[chosen].float().cpu()
     parts = encoder.encode(sentences).split(BATCH)
-    places = [place for part in parts for place in (part @ head.T).argmax(1).tolist()]
-    return [texts[chosen[place]] for place in places]
+    best = [i for part in parts for i in (part @ head.T).argmax(1).tolist()]
+    return [texts[chosen[i]] for i in best]
 
 
 def frequent_words(
     sentences: Iterable[str], tokenizer: PreTrainedTokenizerBase, count: int
 ) -> list[str]:
     """The most frequent words of a text, most frequent first: tokens of letters alone.
-
-    Args:
-        sentences: The text.
-        tokenizer: Tokenizer that cuts it into tokens.
-        count: Number of words.
 
     Raises:
         DataError: For a text without a word.
@@ -148,15 +118,12 @@ def frequent_words(
     ids = tokenizer(text, add_special_tokens=False)["input_ids"] if text else []
     words = Counter(texts[i] for sentence in ids for i in sentence if texts[i].isalpha())
     if not words:
-        raise DataError("frequent words are counted in a text; got none with a word")
+        raise DataError("frequent words: expected a text with words")
     return [word for word, _ in words.most_common(count)]
 
 
 def _texts(tokenizer: PreTrainedTokenizerBase) -> list[str]:
-    """What each token reads as, in lower case without the spaces around it; special tokens: ""."""
+    """Text of each token, in lower case without the spaces around it; "" of special tokens."""
     special = set(tokenizer.all_special_ids)
-    ids = range(len(tokenizer))
-    texts = tokenizer.batch_decode([[i] for i in ids])
-    return [
-        "" if i in special else text.strip().lower() for i, text in zip(ids, texts, strict=True)
-    ]
+    texts = tokenizer.batch_decode([[i] for i in range(len(tokenizer))])
+    return ["" if i in special else text.strip().lower() for i, text in enumerate(texts)]

@@ -1,13 +1,19 @@
 """What the notebooks are taught with: checks of exercises, a leaderboard, a graded assignment."""
 
 from cselab.workbook.course import exercises  # noqa: F401  (registers the checks)
-from cselab.workbook.course.checks import EXERCISES, NotDone, Verdict, Wrong, check, exercise
+from cselab.workbook.course.checks import EXERCISES, NotDone, Verdict, Wrong, check
 from cselab.workbook.course.grade import Grade, grade
 from cselab.workbook.course.leaderboard import enter, read, table_over_seeds
 from cselab.workbook.course.map import concept_map
 from cselab.workbook.course.words import (
     compare_with_recorded,
+    compared,
+    comparisons,
+    extremes,
     guide,
+    interval,
+    listed,
+    notice,
     recorded_differences,
     recorded_relation,
     relation,
@@ -23,11 +29,16 @@ __all__ = [
     "Wrong",
     "check",
     "compare_with_recorded",
+    "compared",
+    "comparisons",
     "concept_map",
     "enter",
-    "exercise",
+    "extremes",
     "grade",
     "guide",
+    "interval",
+    "listed",
+    "notice",
     "read",
     "recorded_differences",
     "recorded_relation",

@@ -1,6 +1,5 @@
 """The automatic part of the graded assignment "beat SimCSE over five seeds"."""
 
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,7 +10,8 @@ import pandas
 from cselab.errors import CselabError, SettingsError
 from cselab.evaluation import compare_seeds
 from cselab.experiments import open_lab
-from cselab.methods import load_method_file, method_names, registered
+from cselab.methods import load_method_file, registered
+from cselab.methods.registry import registered_by
 from cselab.workbook.course.leaderboard import table_over_seeds
 
 SEEDS = tuple(range(101, 106))
@@ -20,14 +20,7 @@ SEEDS = tuple(range(101, 106))
 
 @dataclass(frozen=True)
 class Line:
-    """A line of the rubric.
-
-    Attributes:
-        criterion: What is asked for.
-        points: Points given.
-        of: Points that could be given.
-        why: The reason.
-    """
+    """A line of the rubric, with `points` of at most `of`."""
 
     criterion: str
     points: int
@@ -40,7 +33,6 @@ class Grade:
     """Lines of the rubric, and the scores that they are read from; printed as a table.
 
     Attributes:
-        lines: Lines of the rubric.
         table: Scores (Spearman x100), a row a seed, a column a method.
 
     Examples:
@@ -84,14 +76,13 @@ def grade(
 
     Args:
         path: A file that registers one method.
-        seeds: At least three seeds.
-        profile: "tiny", "small" or "paper".
+        seeds: At least three.
         settings: Settings of all trainings, such as `steps`.
 
     Raises:
         SettingsError: For a file that cannot be loaded, registers several methods, or one with the
-            name of another row of the table; for fewer than three seeds; for an unknown setting,
-            and one that is an argument.
+            name of a baseline; for fewer than three seeds; for settings that are unknown, or an
+            argument.
         DataError: For text that SimCSE cannot be trained on.
 
     Examples:
@@ -119,10 +110,10 @@ def grade(
     try:
         lab.check(name)
         table = table.join(lab.over_seeds({name: lambda lab: lab.train(name)}, seeds))
-    except CselabError as error:
-        return Grade([Line("runs", 0, 30, str(error))], pandas.DataFrame())
     except Exception as error:  # of the student's code: a grade, not the end of the class's grading
-        reason = f"{type(error).__name__}: {error}"
+        reason = str(error)
+        if not isinstance(error, CselabError):
+            reason = f"{type(error).__name__}: {reason}"
         return Grade([Line("runs", 0, 30, reason)], pandas.DataFrame())
     return Grade(_rubric(table, name), table)
 
@@ -131,28 +122,18 @@ def _rubric(table: pandas.DataFrame, name: str) -> list[Line]:
     start = compare_seeds(table[name], table["untrained"])
     row = table_over_seeds(table[[name, "SimCSE"]], "SimCSE").loc[name]
     interval = f"{row.difference:+.2f}, 95 % interval [{row.low:+.2f}, {row.high:+.2f}]"
-    above = row.difference > 0
+    beyond = f"{start.mean:+.2f}, 95 % interval [{start.low:+.2f}, {start.high:+.2f}]"
     return [
         Line("runs", 30, 30, f"trained with {len(table)} seeds"),
-        Line(
-            "better than the untrained encoder",
-            20 * (start.low > 0),
-            20,
-            f"{start.mean:+.2f}, 95 % interval [{start.low:+.2f}, {start.high:+.2f}]",
-        ),
-        Line("mean above SimCSE's", 20 * bool(above), 20, interval),
+        Line("better than the untrained encoder", 20 * (start.low > 0), 20, beyond),
+        Line("mean above SimCSE's", 20 * bool(row.difference > 0), 20, interval),
         Line("the interval of the difference is above zero", 30 * bool(row.low > 0), 30, interval),
     ]
 
 
 def _registered_by(path: str | Path) -> str:
-    before = {name: registered(name) for name in method_names()}
     module = load_method_file(path)
-    now = {name: registered(name) for name in method_names()}
-    names = [name for name, method in now.items() if method is not before.get(name)]
-    if not names:  # the same content was loaded before
-        inside = vars(sys.modules[module]).values()
-        names = [n for n, m in now.items() if m.__module__ == module and m in inside]
+    names = [name for name in registered_by(path) if registered(name).__module__ == module]
     if len(names) != 1:
         listed = ", ".join(sorted(names)) or "what another file has replaced"
         raise SettingsError(f"{path} registers {listed}; expected exactly one method")

@@ -23,8 +23,7 @@ def table_over_seeds(table: pandas.DataFrame, against: str) -> pandas.DataFrame:
     The paired difference has its 95 % interval (`compare_seeds`).
 
     Args:
-        table: Scores (Spearman x100), a row a seed, a column a method, as `Lab.over_seeds` gives
-            them.
+        table: Scores (Spearman x100) of `Lab.over_seeds`: a row a seed, a column a method.
         against: The baseline's column.
 
     Raises:
@@ -55,12 +54,9 @@ def enter(
     """Write a method's row to a leaderboard and return the whole, the largest difference first.
 
     Args:
-        path: Path of a CSV file, which is made if it does not exist.
-        name: Name of the person or team; a second entry under the same name and method replaces the
-            first.
-        table: As in `table_over_seeds`.
-        method: The column that is entered.
-        against: The baseline's column.
+        path: A CSV file, which is made if it does not exist.
+        name: Of a person or team; its second entry with the same method replaces the first.
+        table: As in `table_over_seeds`, with a column `method` and one `against`.
 
     Raises:
         DataError: For an empty name or a method without scores, and as `table_over_seeds`.
@@ -99,9 +95,6 @@ def enter(
 def read(path: str | Path) -> pandas.DataFrame:
     """The rows of a leaderboard, the largest difference first; none without the file.
 
-    Args:
-        path: Path of the CSV file.
-
     Raises:
         DataError: For a file that is no leaderboard.
 
@@ -129,10 +122,8 @@ def _rows(path: str | Path) -> tuple[pandas.DataFrame, pandas.DataFrame]:
     cells = [[*line, *[""] * len(header)][: len(header)] for line in lines if line]
     found = pandas.DataFrame(cells, columns=header, dtype=str)
     if missing := [name for name in COLUMNS if name not in found]:
-        raise DataError(
-            f"{path} is no leaderboard, or damaged: it has no column {missing[0]!r}; give another "
-            "path, or move the file away"
-        )
+        lacks = f"it has no column {missing[0]!r}; give another path, or move the file away"
+        raise DataError(f"{path} is no leaderboard, or damaged: {lacks}")
     numbers = found[NUMBERS].apply(pandas.to_numeric, errors="coerce")
     whole = numbers.notna().all(axis=1)
     return found.assign(**numbers)[whole], found[~whole]

@@ -1,12 +1,12 @@
 """Sentences of a notebook that depend on its numbers."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 import pandas
 from IPython.display import Markdown
 
-from cselab.evaluation import PairComparison, SeedComparison, StsReport
+from cselab.evaluation import PairComparison, SeedComparison, StsReport, compare_averages
 from cselab.experiments import Lab, Trained
 from cselab.methods import MethodConfig
 from cselab.paths import shipped
@@ -15,10 +15,7 @@ from cselab.study.texts import markdown
 
 
 def tests(lab: Lab) -> str:
-    """What a verdict is on: the one test, or the average of all.
-
-    Args:
-        lab: Whose tests they are.
+    """Name of the one test, or "the average of n tests".
 
     Examples:
         >>> from cselab.workbook.course import tests
@@ -31,11 +28,7 @@ def tests(lab: Lab) -> str:
 
 
 def relation(found: PairComparison | SeedComparison, other: str) -> str:
-    """How a score stands to another one's: above, below or not distinguishable, with the interval.
-
-    Args:
-        found: The difference.
-        other: Name of what it is from.
+    """Relation of a score to that of `other`: above, below or not distinguishable.
 
     Examples:
         >>> from cselab.workbook.course import relation
@@ -47,15 +40,24 @@ def relation(found: PairComparison | SeedComparison, other: str) -> str:
     return _relation(difference, found.low, found.high, other, digits=1)
 
 
+def compared(
+    reports: Mapping[str, StsReport], one: str, other: str, *, name: str | None = None
+) -> str:
+    """The sentence "`one` is … points above `other`", by test pairs; `name` stands for `other`."""
+    found = compare_averages(reports[one], reports[other])
+    return f"{one} is {relation(found, name or other)}"
+
+
+def comparisons(
+    lab: Lab, reports: Mapping[str, StsReport], pairs: Iterable[tuple[str, str]], **options: str
+) -> str:
+    """A list in Markdown, one line of `compared` a pair, after the name of the lab's tests."""
+    lines = [f"- {compared(reports, *pair, **options)}" for pair in pairs]
+    return "\n".join([f"On {tests(lab)}:\n", *lines])
+
+
 def recorded_relation(label: str, other: str) -> str:
-    """How a recorded method stands to another one over seeds: a list, one line a store.
-
-    Args:
-        label: Label of recorded runs.
-        other: Label of the runs that it is compared with.
-
-    Returns:
-        Markdown.
+    """Relation of a recorded method to another one over seeds: a list, one line a store.
 
     Raises:
         DataError: For a label without recorded runs, with the nearest.
@@ -66,23 +68,32 @@ def recorded_relation(label: str, other: str) -> str:
         - synthetic text, as the papers set it: TNCSE is ... SimCSE (...95 % interval ...)
         ...
     """
-    lines = []
-    for text, table in recorded.tables(other, [label]).items():
-        if label in table.index:
-            row = table.loc[label]
-            words = _relation(row.difference, row.low, row.high, other, digits=2)
-            lines.append(f"- {text}: {label} is {words}")
-    return "\n".join(lines)
+    rows = {
+        text: table.loc[label]
+        for text, table in recorded.tables(other, [label]).items()
+        if label in table.index
+    }
+    return "\n".join(
+        f"- {text}: {label} is {_relation(row.difference, row.low, row.high, other, digits=2)}"
+        for text, row in rows.items()
+    )
+
+
+def interval(row: pandas.Series, digits: int = 2) -> str:
+    """A difference with its interval, of a row of `evaluation.compare_methods`.
+
+    Examples:
+        >>> import pandas
+        >>> from cselab.workbook.course import interval
+        >>> interval(pandas.Series({"difference": 1.5, "low": 1.0, "high": 2.0}))
+        '+1.50 [+1.00, +2.00]'
+    """
+    return f"{row.difference:+.{digits}f} [{row.low:+.{digits}f}, {row.high:+.{digits}f}]"
 
 
 def recorded_differences(tables: Mapping[str, pandas.DataFrame]) -> str:
-    """The differences of `recorded.tables` with their intervals: a row a label, a column a store.
-
-    Args:
-        tables: Results of `evaluation.compare_methods` by name of the text.
-
-    Returns:
-        A table in Markdown.
+    """The differences of `recorded.tables` with intervals: Markdown, a row a label, a column a
+    store.
 
     Examples:
         >>> import pandas
@@ -94,29 +105,53 @@ def recorded_differences(tables: Mapping[str, pandas.DataFrame]) -> str:
         | TNCSE | +1.50 [+1.00, +2.00] |
     """
     cells = {
-        text: {
-            name: f"{row.difference:+.2f} [{row.low:+.2f}, {row.high:+.2f}]"
-            for name, row in table.dropna(subset="difference").iterrows()
-        }
+        text: {name: interval(row) for name, row in table.dropna(subset="difference").iterrows()}
         for text, table in tables.items()
     }
     labels = dict.fromkeys(label for column in cells.values() for label in column)
     return markdown(pandas.DataFrame(cells, labels).fillna(""))
 
 
+def listed(values: Mapping[str, float] | pandas.Series, form: str = ".1f", unit: str = "") -> str:
+    """Names with their numbers, in one line.
+
+    Examples:
+        >>> from cselab.workbook.course import listed
+        >>> listed({"SimCSE": 70.12, "TNCSE": 71}), listed({"fr": 0.25}, ".0%")
+        ('SimCSE 70.1, TNCSE 71.0', 'fr 25%')
+    """
+    return ", ".join(f"{name} {value:{form}}{unit}" for name, value in values.items())
+
+
+def extremes(gains: pandas.Series) -> str:
+    """The largest and the smallest of some gains.
+
+    Examples:
+        >>> import pandas
+        >>> from cselab.workbook.course import extremes
+        >>> extremes(pandas.Series({"topic": 3.0, "number": -0.5}))
+        '`topic` gains most (+3.0 points), `number` least (-0.5)'
+    """
+    gains = gains.astype(float)
+    most, least = gains.idxmax(), gains.idxmin()
+    return f"`{most}` gains most ({gains[most]:+.1f} points), `{least}` least ({gains[least]:+.1f})"
+
+
 def _relation(difference: float, low: float, high: float, other: str, digits: int) -> str:
-    interval = f"95 % interval {low:.{digits}f} to {high:.{digits}f}"
+    within = f"95 % interval {low:.{digits}f} to {high:.{digits}f}"
     if low <= 0 <= high:
-        return f"not distinguishable from {other} ({difference:+.{digits}f} points, {interval})"
+        return f"not distinguishable from {other} ({difference:+.{digits}f} points, {within})"
     side = "above" if difference > 0 else "below"
-    return f"{abs(difference):.{digits}f} points {side} {other} ({interval})"
+    return f"{abs(difference):.{digits}f} points {side} {other} ({within})"
+
+
+def notice(text: str) -> Markdown:
+    """A "What to notice" in Markdown."""
+    return Markdown(f"**What to notice.** {text}")
 
 
 def reveal(text: str) -> Markdown:
-    """A folded answer to a "predict" question.
-
-    Args:
-        text: Markdown, equations included.
+    """A folded answer to a "predict" question, in Markdown with equations.
 
     Examples:
         >>> from cselab.workbook.course import reveal
@@ -129,10 +164,7 @@ def reveal(text: str) -> Markdown:
 
 
 def guide(lab: Lab) -> Markdown:
-    """What the lab's notebook takes in each profile, and how to run it at full size.
-
-    Args:
-        lab: The lab of a notebook of this project.
+    """Time and memory of the lab's notebook in each profile, and how to run it at full size.
 
     Examples:
         >>> from cselab.workbook.course import guide
@@ -141,10 +173,9 @@ def guide(lab: Lab) -> Markdown:
         True
     """
     times = json.loads((shipped("reference") / "times.json").read_text())
-    notebook = times["notebooks"].get(lab.notebook)
     number = lab.notebook[:2] if lab.notebook[0].isdigit() else lab.notebook
     took = ""  # a new notebook has no entry yet
-    if notebook:
+    if notebook := times["notebooks"].get(lab.notebook):
         tiny, small, paper = (notebook[profile] for profile in ("tiny", "small", "paper"))
         took = (
             f"**Running time.** Profile `tiny`: {tiny['time']} in a run of the whole workbook "
@@ -166,7 +197,6 @@ def compare_with_recorded(lab: Lab, trained: Mapping[str, tuple[StsReport, Train
     """A box: the scores of this page beside those of the recorded runs, and why they differ.
 
     Args:
-        lab: The lab of the page.
         trained: Test report and training, by the label of the recorded runs.
 
     Examples:
@@ -181,29 +211,23 @@ def compare_with_recorded(lab: Lab, trained: Mapping[str, tuple[StsReport, Train
         True
     """
     text = "real" if lab.data.has_real_data else "synthetic"
-    grid = f"{text}-papers"
-    tables = recorded.tables(next(iter(trained)), list(trained), {text: grid})
-    found, configs = tables[text], recorded.methods(grid)
-    shown = {label: trained[label] for label in trained if label in found.index}
-    lines = [
-        f"| {label} | {report.average:.1f} | {of.config.value_at(('schedule', 'steps'))} | "
-        f"{found.average[label]:.1f} ± {found.sd[label]:.1f} | "
-        f"{configs[label].value_at(('schedule', 'steps'))} | "
-        f"{found.seeds[label]} |"
-        for label, (report, of) in shown.items()
-    ]
-    settings: dict[tuple[str, object, object], list[str]] = {}
-    for label, (_, of) in shown.items():
-        for difference in _different(of.config, configs[label]):
+    grid, steps = f"{text}-papers", ("schedule", "steps")
+    scores = recorded.tables(next(iter(trained)), list(trained), {text: grid})[text]
+    configs, rows = recorded.methods(grid), {}
+    settings: dict[str, list[str]] = {}
+    for label in (label for label in trained if label in scores.index):
+        (report, encoder), there = trained[label], configs[label]
+        mean, sd = scores.average[label], scores.sd[label]
+        here = [f"{report.average:.1f}", encoder.config.value_at(steps)]
+        rows[label] = [*here, f"{mean:.1f} ± {sd:.1f}", there.value_at(steps), scores.seeds[label]]
+        for difference in _differences(encoder.config, there):
             settings.setdefault(difference, []).append(label)
-    listed = [
-        f"\n- `{path}`: {here} here, {there} there ({', '.join(labels)})"
-        for (path, here, there), labels in settings.items()
-    ]
-    differ = "Settings that differ:" + "".join(listed) if listed else "All settings are equal."
+    heads = "this page", "steps", "recorded, as the papers set it: mean ± sd", "steps", "seeds"
+    table = markdown(pandas.DataFrame.from_dict(rows, orient="index", columns=heads, dtype=object))
+    lines = [f"\n- {difference} ({', '.join(labels)})" for difference, labels in settings.items()]
+    differ = "Settings that differ:" + "".join(lines) if lines else "All settings are equal."
     return Markdown(
-        "| | this page | steps | recorded, as the papers set it: mean ± sd | steps | seeds |\n"
-        "|---|---|---|---|---|---|\n" + "\n".join(lines) + "\n\n"
+        f"{table}\n\n"
         f"**Why they differ.** This page trains with one seed, on {len(lab.data.text):,} "
         "sentences, for the steps in the table; the recorded numbers are means over their seeds. "
         f"It chooses checkpoints on {len(lab.data.dev_pairs):,} dev pairs, the recorded runs on "
@@ -211,13 +235,13 @@ def compare_with_recorded(lab: Lab, trained: Mapping[str, tuple[StsReport, Train
     )
 
 
-def _different(here: MethodConfig, there: MethodConfig) -> list[tuple[str, object, object]]:
-    """Paths and values that differ, but for the length of a training and its arithmetic; None:
-    this side has no such setting."""
+def _differences(here: MethodConfig, there: MethodConfig) -> list[str]:
+    """Settings that differ, but for the length of a training and its arithmetic; None: this side
+    has no such setting."""
     one, two = ({".".join(p): value for p, value, _ in of.leaves()} for of in (here, there))
     beside = ("seed", "schedule.steps", "schedule.eval_every", "schedule.bf16")
     return [
-        (path, one.get(path), two.get(path))
+        f"`{path}`: {one.get(path)} here, {two.get(path)} there"
         for path in dict.fromkeys([*one, *two])
         if one.get(path) != two.get(path) and not path.endswith(beside)
     ]

@@ -20,16 +20,11 @@ from traitlets import default
 from cselab.errors import CselabError
 
 OnCell = Callable[[int, int], None]
-"""Called at the start of a cell with its index and the number of cells."""
+"""Function of the index of the cell that starts and the number of cells."""
 
 
 class NotebookFailed(CselabError):
-    """A notebook did not finish: a cell raised an error, the kernel died, or time ran out.
-
-    Args:
-        summary: What went wrong, in one line.
-        detail: The traceback, or the last lines of the log.
-    """
+    """A notebook did not finish: one line, and as `detail` the traceback or the log's end."""
 
     def __init__(self, summary: str, detail: str):
         super().__init__(summary)
@@ -37,11 +32,10 @@ class NotebookFailed(CselabError):
 
 
 class _ThisInterpreter(KernelSpecManager):
-    """Gives every notebook a kernel of this interpreter, whichever kernel it names."""
+    """Kernels of this interpreter, whichever kernel a notebook names."""
 
     def get_kernel_spec(self, kernel_name: str) -> KernelSpec:
-        # Output of dying native code must reach the log directly, not through a thread of the
-        # kernel.
+        # output of dying native code must reach the log directly, not through a kernel's thread
         keep_stderr = "--IPKernelApp.capture_fd_output=False"
         argv = [sys.executable, "-m", "ipykernel_launcher", "-f", "{connection_file}", keep_stderr]
         return KernelSpec(argv=argv, display_name="Python 3", language="python")
@@ -87,13 +81,8 @@ class _Engine(NBClientEngine):
         short = "/tmp" if len(tempfile.gettempdir()) > 80 and os.path.isdir("/tmp") else None
         with tempfile.TemporaryDirectory(prefix="cselab-", dir=short) as sockets:
             manager = _kernel_manager(Path(sockets), stdout_file)
-            return super().execute_managed_notebook(
-                nb_man,
-                kernel_name,
-                kernel_manager_class=manager,
-                stdout_file=stdout_file,
-                **options,
-            )
+            options |= {"kernel_manager_class": manager, "stdout_file": stdout_file}
+            return super().execute_managed_notebook(nb_man, kernel_name, **options)
 
 
 papermill_engines.register("cselab", _Engine)
@@ -115,14 +104,11 @@ def execute(
     """Run a notebook in its own kernel process and save it, cell by cell.
 
     Args:
-        notebook: The notebook to run.
-        output: Path of the executed notebook.
-        parameters: Values by name, from `cselab.workbook.headless.parameters.assign`.
-        log: A file for the output of the kernel.
-        cwd: The kernel's folder.
+        parameters: Values by name, from `parameters.assign`.
+        log: File for the output of the kernel.
+        cwd: Working folder of the kernel.
         timeout: Seconds for each cell; None for no limit.
         limit: Seconds for the whole notebook; None for no limit.
-        on_cell: Function of the number of the cell that starts and of the number of all cells.
 
     Raises:
         NotebookFailed: For a cell's error, a dead kernel, and a time that ran out.
@@ -159,17 +145,13 @@ def execute(
             detail = f"see {log}" if one_line else "\n".join(error.traceback)
             raise NotebookFailed(where, detail) from None
         except DeadKernelError:
-            raise NotebookFailed(
-                "the kernel died (out of memory, or the process was killed)", _tail(log)
-            ) from None
+            died = "the kernel died (out of memory, or the process was killed)"
+            raise NotebookFailed(died, _tail(log)) from None
         except CellTimeoutError:
+            late = f"a cell took longer than {timeout} s; raise --timeout"
             if limit and time.monotonic() >= end:
-                raise NotebookFailed(
-                    f"it took longer than {limit} s; raise --notebook-timeout", _tail(log)
-                ) from None
-            raise NotebookFailed(
-                f"a cell took longer than {timeout} s; raise --timeout", _tail(log)
-            ) from None
+                late = f"it took longer than {limit} s; raise --notebook-timeout"
+            raise NotebookFailed(late, _tail(log)) from None
 
 
 def _literally(path: Path) -> str:

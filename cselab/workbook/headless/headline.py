@@ -1,50 +1,53 @@
-"""What a run shows, at the top of its page: the main methods with their intervals."""
+"""The top of a run's page: the methods that most of its notebooks compare, with intervals."""
 
-import html
+import json
 import math
 import statistics
 from collections.abc import Sequence
 from typing import Any
 
-MAIN = ("untrained (cls)", "SimCSE, tower I", "SimCSE, I + II", "TNCSE", "JTCSE")
-"""Names that the notebooks record; none is made from a later one."""
-NEXT = {
-    "02_twin_pretraining": "how the towers were trained, in a loop of twenty lines",
-    "03_jtcse_training": "what the norm constraint and cross-attention add",
-    "04_loss_ablations": "which gaps are larger than another seed's",
-    "11_loss_playground": "train a loss of your own and put it beside these",
-}
+import plotly.graph_objects as go
+
+MOST = 6
+"""Number of methods that are shown."""
 
 
-def headline(rows: Sequence[dict[str, Any]], finished: Sequence[str]) -> str:
-    """A drawing of the main methods' scores and a list of what to open next.
+def headline(rows: Sequence[dict[str, Any]]) -> tuple[dict, str] | None:
+    """plotly's JSON of the methods' scores, and the tests that these are of.
 
     Args:
-        rows: Rows of the run's results.
-        finished: Stems of notebooks.
+        rows: Rows of `read_rows`.
 
     Returns:
-        HTML; nothing if fewer than two of the methods were scored.
+        None if fewer than two methods have scores with intervals of one test.
     """
     rows = [row for row in rows if _has_interval(row)]
-    points = {name: point for name in MAIN if (point := _average(rows, name))}
-    if len(points) < 2:
-        return ""
-    links = "".join(
-        f"<li><a href='{stem}.html'>{stem[:2]}</a>: {html.escape(text)}</li>"
-        for stem, text in NEXT.items()
-        if stem in finished
+    notebooks: dict[str, set[str]] = {}
+    tasks: dict[str, set[str]] = {}
+    for row in rows:
+        notebooks.setdefault(row["method"], set()).update(row["notebooks"])
+        tasks.setdefault(row["method"], set()).add(row["task"])
+    chosen = sorted(notebooks, key=lambda method: -len(notebooks[method]))[:MOST]
+    shared = set.intersection(*(tasks[method] for method in chosen)) if chosen else set()
+    if len(chosen) < 2 or not shared:
+        return None
+    rows = [row for row in rows if row["task"] in shared]
+    points = {name: _average(rows, name) for name in notebooks if name in chosen}
+    test = f"the average of {len(shared)} tests" if len(shared) > 1 else f"the test {min(shared)}"
+    means, halves = zip(*points.values(), strict=True)
+    figure = go.Figure(layout=dict(template="plotly_white", height=110 + 36 * len(points)))
+    figure.add_scatter(
+        x=means,
+        y=[name.replace("<", "&lt;") for name in points],  # plotly reads tags
+        mode="markers+text",
+        text=[f"{mean:.1f}" for mean in means],
+        textposition="top center",
+        marker=dict(size=10, color="#0072B2"),
+        error_x=dict(array=halves),
     )
-    tasks = {row["task"] for row in rows if row["method"] in points}
-    of = f"the average of {len(tasks)} tests" if len(tasks) > 1 else f"the test {min(tasks)}"
-    return (
-        f"<h2>What this run shows</h2>{_drawing(points)}"
-        f"<p class='soft'>Spearman × 100 on {html.escape(of)}, with 95 % bootstrap intervals over "
-        "test pairs, for one seed. Tower I starts from the untrained encoder, TNCSE and JTCSE from "
-        "the two towers of the sum. Intervals of two methods that overlap may still hide a "
-        "difference, which notebook 07 tests pair by pair."
-        "</p>" + (f"<p>Open next:</p><ul>{links}</ul>" if links else "")
-    )
+    figure.update_yaxes(autorange="reversed", automargin=True)
+    figure.update_layout(xaxis_title="Spearman × 100", margin=dict(t=20, b=50))
+    return json.loads(figure.to_json()), test
 
 
 def _has_interval(row: dict[str, Any]) -> bool:
@@ -52,43 +55,10 @@ def _has_interval(row: dict[str, Any]) -> bool:
     return None not in (low, high) and math.isfinite(row["score"] + low + high)
 
 
-def _average(rows: Sequence[dict[str, Any]], name: str) -> tuple[float, float, float] | None:
-    """Mean of a method's tests, with its interval: the tests are independent samples of pairs."""
-    own = [row for row in rows if row["method"] == name]
-    if not own:
-        return None
-    tests = {row["task"]: row for row in own if row["seed"] == own[0]["seed"]}.values()
-    mean = statistics.fmean(row["score"] for row in tests)
+def _average(rows: Sequence[dict[str, Any]], name: str) -> tuple[float, float]:
+    """Mean of a method's tests for its first seed, and half of its interval: the tests are
+    independent samples of pairs."""
+    rows = [row for row in rows if row["method"] == name]
+    tests = {row["task"]: row for row in rows if row["seed"] == rows[0]["seed"]}.values()
     half = math.hypot(*((row["high"] - row["low"]) / 2 for row in tests)) / len(tests)
-    return mean, mean - half, mean + half
-
-
-def _drawing(points: dict[str, tuple[float, float, float]]) -> str:
-    """Points with whiskers on a common axis, as SVG."""
-    low = math.floor(min(p[1] for p in points.values()) - 0.5)
-    high = math.ceil(max(p[2] for p in points.values()) + 0.5)
-    left, width, line = 150, 640, 34
-    height = line * len(points) + 40
-
-    def x(value: float | int) -> float:
-        return left + (value - low) / (high - low) * (width - left - 60)
-
-    step = max(1, round((high - low) / 6))
-    parts = [
-        f"<line class='grid' x1='{x(v):.1f}' x2='{x(v):.1f}' y1='4' y2='{height - 28}'/>"
-        f"<text class='tick' x='{x(v):.1f}' y='{height - 10}' text-anchor='middle'>{v}</text>"
-        for v in range(low, high + 1, step)
-    ]
-    for place, (name, (mean, least, most)) in enumerate(points.items()):
-        y = line * place + 22
-        parts.append(
-            f"<text x='{left - 12}' y='{y + 5}' text-anchor='end'>{html.escape(name)}</text>"
-            f"<line class='whisker' x1='{x(least):.1f}' x2='{x(most):.1f}' y1='{y}' y2='{y}'/>"
-            f"<circle class='point' cx='{x(mean):.1f}' cy='{y}' r='6'/>"
-            f"<text x='{x(most) + 10:.1f}' y='{y + 5}'>{mean:.1f}</text>"
-        )
-    label = "Scores of the main methods with intervals"
-    return (
-        f"<svg class='headline' viewBox='0 0 {width} {height}' role='img' aria-label='{label}'>"
-        f"{''.join(parts)}</svg>"
-    )
+    return statistics.fmean(row["score"] for row in tests), half

@@ -39,11 +39,8 @@ def write_page(notebook: Path, target: Path, title: str, beside: Collection[str]
     """Export an executed notebook as an HTML page, atomically.
 
     Args:
-        notebook: Executed.
-        target: Path of the page.
-        title: Title of the page.
-        beside: Stems of the notebooks that have a page in the same folder. Links lead to them; what
-            other files of the project are called stays as text.
+        beside: Stems of notebooks that have a page in the same folder; links to other files of the
+            project become text.
     """
     nb = nbformat.read(notebook, as_version=4)
     figures: list[dict] = []
@@ -59,18 +56,15 @@ def write_page(notebook: Path, target: Path, title: str, beside: Collection[str]
                 figure = output.data[PLOTLY_MIME]
                 output.data = {"text/html": place_figure(figure, len(figures))}
                 figures.append(figure)
-            elif WIDGET in output.get("data", {}):  # would need a kernel and scripts of the network
+            elif WIDGET in output.get("data", {}):  # needs a kernel and scripts of the network
                 text = output.data.get("text/plain", "an interactive widget, in JupyterLab")
                 output.data = {"text/plain": text}
             elif MARKDOWN in output.get("data", {}):
                 output.data[MARKDOWN] = with_equations(output.data[MARKDOWN])
     # shows only the last state of a progress bar
-    config = Config(
-        {
-            "CoalesceStreamsPreprocessor": {"enabled": True},
-            "TagRemovePreprocessor": {"enabled": True, "remove_input_tags": {TEXT}},
-        }
-    )
+    config = Config()
+    config.CoalesceStreamsPreprocessor.enabled = True
+    config.TagRemovePreprocessor.update(enabled=True, remove_input_tags={TEXT})
     exporter = HTMLExporter(
         config, template_name="basic", exclude_input_prompt=True, exclude_output_prompt=True
     )
@@ -89,8 +83,6 @@ def write_html(
     """Write a page around `body`, with its style, atomically.
 
     Args:
-        target: Path of the page.
-        title: Title of the page.
         body: HTML.
         figures: plotly's JSON of figures, whose places in `body` are from `place_figure`.
         widgets: Outputs of type `WIDGET_MIME`, the nth of which is drawn in the element `widget-n`.
@@ -109,13 +101,7 @@ def write_html(
 
 
 def write_widget(target: Path, title: str, saved: dict[str, Any]) -> Path:
-    """Write a page with one widget, which moves without a kernel, and return its path.
-
-    Args:
-        target: Path of the page.
-        title: Title of the page.
-        saved: What `Widget.saved()` gives.
-    """
+    """Write a page with one widget, of `Widget.saved()`, and return its path."""
     body = "<main class='notebook'><div id='widget-0'></div></main>"
     write_html(target, title, body, widgets=[saved])
     return target
@@ -132,30 +118,21 @@ def address(name: str) -> str:
 
 
 def _to_page(link: str, beside: Collection[str]) -> str:
-    file, mark, place = html.unescape(link).partition("#")
+    file, mark, part = html.unescape(link).partition("#")
     stem = posixpath.normpath(unquote(file)).removesuffix(".ipynb")
-    return (
-        f"<a href='{address(stem)}.html{mark}{address(unquote(place))}'" if stem in beside else "<a"
-    )
+    target = f"{address(stem)}.html{mark}{address(unquote(part))}"
+    return f"<a href='{target}'" if stem in beside else "<a"
 
 
 def place_figure(figure: dict, number: int) -> str:
-    """Where a figure is drawn; one of several panels scrolls rather than shrinks on a phone.
-
-    Args:
-        figure: plotly's JSON.
-        number: Number of the figure on the page.
-
-    Returns:
-        HTML.
-    """
+    """HTML in which the page's figure `number` is drawn; on a phone, several panels scroll."""
     panels = sum(name.startswith(("xaxis", "scene")) for name in figure.get("layout") or ())
     kind = "figure panels-wide" if panels > 1 else "figure"
     return f"<div class='{kind}'><div id='figure-{number}'></div></div>"
 
 
 def _payload(figures: Sequence[dict], widgets: Sequence[dict]) -> str:
-    """What is drawn, and the scripts that draw it, compressed: plotly alone has 5 MB."""
+    """Figures, widgets and the scripts that draw them, compressed: plotly alone has 5 MB."""
     if not figures and not widgets:
         return ""
     payload: dict[str, Any] = {
@@ -180,7 +157,7 @@ def _equation(match: re.Match) -> str:
     if code:
         return code
     try:
-        found = to_mathml(display or inline, display="block" if display else "inline")
+        kind = "block" if display else "inline"
+        return to_mathml(display or inline, display=kind).replace("\n", "")
     except Exception:  # of many types, without a common one: a reader sees what was written
         return html.escape(match[0])
-    return found.replace("\n", "")

@@ -7,10 +7,13 @@ contain "=".
 import ast
 import json
 import re
+import typing
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from types import NoneType, UnionType
+from typing import Any
 
 import nbformat
 
@@ -23,7 +26,8 @@ SETTINGS = "settings"
 OF_RUN = ("profile", "seed", "preset")
 """Settings of a whole run."""
 NONE = ("none", "null")
-TYPES = {"str": str, "int": int, "float": float, "bool": bool}
+TYPES = {"bool": bool, "int": int, "float": float, "str": str}
+UNIONS = (typing.Union, UnionType)
 
 
 @dataclass(frozen=True)
@@ -31,8 +35,6 @@ class Parameter:
     """One line of a parameters cell: its default and its valid values.
 
     Attributes:
-        name: Name of the parameter.
-        default: Value in the cell.
         types: Builtin types of the annotation, or the type of the default; empty: any value.
         optional: Whether None is valid.
         choices: Values of `Literal[...]`.
@@ -52,32 +54,17 @@ class Parameter:
         return " or ".join([*names, "None"] if self.optional else names)
 
 
-class Cell(NamedTuple):
-    """A cell of a notebook.
-
-    Attributes:
-        kind: "code", "markdown" or "raw".
-        source: Its text.
-        tags: Its tags.
-    """
-
-    kind: str
-    source: str
-    tags: Sequence[str]
-
-
-def read_cells(notebook: Path) -> list[Cell]:
+def read_cells(notebook: Path) -> list[nbformat.NotebookNode]:
     """Cells of a notebook of any format that nbformat reads.
-
-    Args:
-        notebook: Path of the notebook.
 
     Raises:
         CselabError: If the file is not a notebook.
     """
     try:
         cells = nbformat.read(notebook, as_version=4).cells
-        return [Cell(c.cell_type, c.source, c.metadata.get("tags") or ()) for c in cells]
+        if not all({"cell_type", "source", "metadata"} <= cell.keys() for cell in cells):
+            raise ValueError("a cell lacks its type, source or metadata")
+        return cells
     except Exception as error:  # nbformat raises many types on broken JSON
         reason = next(iter(str(error).splitlines()), type(error).__name__)
         raise CselabError(f"{notebook} is not a notebook ({reason:.100})") from None
@@ -86,115 +73,75 @@ def read_cells(notebook: Path) -> list[Cell]:
 def read_parameters(notebook: Path) -> dict[str, Parameter]:
     """Parameters of a notebook by name; the parameters cell is parsed, not executed.
 
-    Args:
-        notebook: Path of the notebook.
-
     Raises:
         CselabError: If the file is not a notebook, has no such cell, or the cell has values that
             are not plain literals.
     """
-    cells = read_cells(notebook)
-    source = next((cell.source for cell in cells if "parameters" in cell.tags), None)
-    if source is None:
+    tagged = (c for c in read_cells(notebook) if "parameters" in (c.metadata.get("tags") or ()))
+    if (cell := next(tagged, None)) is None:
         raise CselabError(
             f"{notebook} has no cell tagged 'parameters'; tag the cell with its plain literals"
         )
-    parameters = {}
+    parameters, wrong = {}, f"{notebook}, parameters cell: "
     target: ast.expr
-    annotation: ast.expr | None
     try:
-        statements = ast.parse(source).body
+        statements = ast.parse(cell.source).body
     except (SyntaxError, ValueError) as error:
-        raise CselabError(
-            f"{notebook}, parameters cell: not plain Python ({error!s:.80}); move what is no "
-            "literal to a later cell"
-        ) from None
+        wrong += f"not plain Python ({error!s:.80}); move what is no literal to a later cell"
+        raise CselabError(wrong) from None
     for statement in statements:
+        annotation: ast.expr | None = None
         if isinstance(statement, ast.AnnAssign):
-            target, annotation = statement.target, statement.annotation
-        elif isinstance(statement, ast.Assign) and len(statement.targets) == 1:
-            target, annotation = statement.targets[0], None
+            target, others, annotation = statement.target, [], statement.annotation
+        elif isinstance(statement, ast.Assign):
+            target, *others = statement.targets
         else:
             continue  # an import or a docstring
         try:
-            if statement.value is None or not isinstance(target, ast.Name):
-                raise ValueError("no value, or not of a name")
+            if statement.value is None or others or not isinstance(target, ast.Name):
+                raise ValueError("no value, or not of one name")
             default = ast.literal_eval(statement.value)
             parameters[target.id] = _parameter(target.id, default, annotation)
         except (ValueError, TypeError, SyntaxError):
-            raise CselabError(
-                f"{notebook}, parameters cell: {ast.unparse(statement)!r} is not a plain literal; "
-                "move it to a later cell"
-            ) from None
+            wrong += f"{ast.unparse(statement)!r} is not a plain literal; move it to a later cell"
+            raise CselabError(wrong) from None
     return parameters
 
 
 def _parameter(name: str, default: Any, annotation: ast.expr | None) -> Parameter:
-    if annotation is None:
-        kinds = () if default is None else (type(default),)
-        return Parameter(name, default, kinds, optional=default is None)
-    types: list[type] = []
-    choices: list[Any] = []
-    optional = default is None
-    unknown = False
-    for part in _alternatives(annotation):
-        if isinstance(part, ast.Constant) and part.value is None:
-            optional = True
-        elif isinstance(part, ast.Subscript) and ast.unparse(part.value).endswith("Literal"):
-            values = part.slice.elts if isinstance(part.slice, ast.Tuple) else [part.slice]
-            choices += [ast.literal_eval(value) for value in values]
-        elif ast.unparse(part) in TYPES:
-            types.append(TYPES[ast.unparse(part)])
-        else:
-            unknown = True
-    return Parameter(name, default, () if unknown else tuple(types), optional, tuple(choices))
-
-
-def _alternatives(annotation: ast.expr) -> list[ast.expr]:
-    """Alternatives of `a | b`, `Optional[a]` and `Union[a, b]`."""
-    if isinstance(annotation, ast.BinOp):
-        return _alternatives(annotation.left) + _alternatives(annotation.right)
-    if not isinstance(annotation, ast.Subscript):
-        return [annotation]
-    kind, inside = ast.unparse(annotation.value).split(".")[-1], annotation.slice
-    if kind not in ("Optional", "Union"):
-        return [annotation]
-    items = inside.elts if isinstance(inside, ast.Tuple) else [inside]
-    none = [ast.Constant(None)] if kind == "Optional" else []
-    return [part for item in items for part in _alternatives(item)] + none
+    kind: Any = type(default)
+    if annotation is not None:
+        try:  # of a notebook that is to be executed
+            kind = eval(ast.unparse(annotation), {"typing": typing, **vars(typing), **TYPES})
+        except Exception:  # a type of the notebook's own
+            kind = Any
+    parts = typing.get_args(kind) if typing.get_origin(kind) in UNIONS else (kind,)
+    literals = [part for part in parts if typing.get_origin(part) is typing.Literal]
+    types = tuple(part for part in parts if part in TYPES.values())
+    optional = default is None or NoneType in parts
+    known = len(types) + len(literals) + (NoneType in parts) == len(parts)
+    choices = tuple(value for part in literals for value in typing.get_args(part))
+    return Parameter(name, default, types if known else (), optional, choices)
 
 
 def convert(parameter: Parameter, text: str) -> Any:
     """Convert text from the command line to a value of this parameter.
 
-    Args:
-        parameter: Parameter of `read_parameters`.
-        text: As typed.
-
     Raises:
         SettingsError: With the valid values.
-
-    Examples:
-        >>> from cselab.workbook.headless.parameters import Parameter, convert
-        >>> steps = Parameter("steps", None, (int,), optional=True)
-        >>> convert(steps, "200"), convert(steps, "None")
-        (200, None)
     """
     if parameter.optional and text.lower() in NONE:
         return None
     for choice in parameter.choices:
         if text == str(choice):
             return choice
-    for kind in sorted(set(parameter.types), key=[bool, int, float, str].index):
-        if kind is bool and text.lower() in ("true", "false"):
-            return text.lower() == "true"
-        if kind in (int, float):
-            try:
-                return kind(text)
-            except ValueError:
-                continue
+    for kind in TYPES.values():
+        if kind not in parameter.types:
+            continue
         if kind is str:
             return absolute_paths(parameter.name, text)
+        with suppress(ValueError, KeyError):
+            return {"true": True, "false": False}[text.lower()] if kind is bool else kind(text)
     if not parameter.types and not parameter.choices:
         text = absolute_paths(parameter.name, text)
         try:
@@ -210,12 +157,8 @@ MODELS = ("backbone", "decoder", "translator", "checkpoints")
 
 
 def absolute_paths(name: str, text: str) -> str:
-    """Make paths absolute: they are relative to the command's folder, not to the kernel's.
-
-    Args:
-        name: Name of the parameter.
-        text: Its value, as typed.
-    """
+    """Make paths in a parameter's text absolute: they are relative to the command's folder, not to
+    the kernel's."""
     if text.lower() in ("", *NONE):
         return text
     *_, name = name.split(".")
@@ -237,13 +180,6 @@ def assign(texts: Mapping[str, str], notebooks: Sequence[Path]) -> dict[Path, di
     A notebook gets the parameters that its cell lists, which are its own unless it hands them to
     `open_lab`, and other settings in its parameter `settings`. Prints a line for each parameter
     that some notebooks do not take, because they list neither it nor `settings`.
-
-    Args:
-        texts: Values by parameter, as typed.
-        notebooks: Paths.
-
-    Returns:
-        By notebook, the values of its parameters.
 
     Raises:
         SettingsError: With the nearest valid name, for a parameter that no notebook lists and that

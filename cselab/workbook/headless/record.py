@@ -1,10 +1,9 @@
-"""Record of a run, `run.json`: its notebooks, parameters and outcomes."""
+"""Record of a run, `run.json`: its notebooks, parameters and outcomes, for `--resume`."""
 
-import json
+import os
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
 from pydantic import BaseModel
 
@@ -13,62 +12,64 @@ from cselab.paths import replacing
 from cselab.workbook.headless.report import Outcome
 
 
-class _Record(BaseModel):
+class RunRecord(BaseModel):
+    """Paths of a run's notebooks, parameters as typed, and outcomes by the notebook's stem."""
+
     notebooks: list[str]
     given: dict[str, str]
     outcomes: dict[str, Outcome]
 
-
-class RunRecord:
-    """`run.json` of a run's folder: notebooks, parameters and outcomes, for `--resume`.
-
-    A damaged file is written anew, with one line, and its notebooks are executed again.
-
-    Args:
-        path: Path of the file.
-        notebooks: Notebooks of the run.
-        parameters: Texts by name, as typed.
-
-    Raises:
-        CselabError: If the folder has a run of other notebooks or parameters.
-    """
-
-    def __init__(self, path: Path, notebooks: Sequence[Path], parameters: Mapping[str, str]):
-        self.path = path
-        self.request: dict[str, Any] = {
-            "notebooks": [str(notebook.resolve()) for notebook in notebooks],
-            "given": dict(parameters),
-        }
-        before = {**self.request, "outcomes": {}}
-        if path.is_file():
-            try:
-                before = read_record(path)
-            except CselabError:
-                print(f"{path} is damaged and written anew; all notebooks are executed")
-        if any(before[key] != value for key, value in self.request.items()):
-            raise CselabError(
-                f"{path.parent} is a run of other notebooks or parameters; choose another --name"
-            )
-        self.outcomes = {stem: Outcome(**outcome) for stem, outcome in before["outcomes"].items()}
-        self.write(self.outcomes)
-
-    def write(self, outcomes: Mapping[str, Outcome]) -> None:
-        """Write the outcomes so far, atomically."""
-        ended = {stem: asdict(outcome) for stem, outcome in outcomes.items()}
-        with replacing(self.path) as work:
-            work.write_text(json.dumps({**self.request, "outcomes": ended}, indent=1))
+    def write(self, path: Path) -> None:
+        """Write the record, atomically."""
+        with replacing(path) as work:
+            work.write_text(self.model_dump_json(indent=1))
 
 
-def read_record(path: Path) -> dict[str, Any]:
+def read_record(path: Path) -> RunRecord:
     """Read a `run.json`.
 
     Raises:
         CselabError: For a missing or damaged file.
     """
     try:
-        return _Record.model_validate_json(path.read_bytes()).model_dump()
+        return RunRecord.model_validate_json(path.read_bytes())
     except (OSError, ValueError):
         raise CselabError(
-            f"no run to resume in {path.parent}; expected its run.json, see the names in "
-            "outputs/runs"
+            f"no run to resume in {path.parent}; expected its run.json, see outputs/runs"
         ) from None
+
+
+def seconds_before(runs: Path, profile: str) -> dict[str, float]:
+    """Seconds that each notebook took in the latest run with a profile, by its stem."""
+    seconds: dict[str, float] = {}
+    for path in sorted(runs.glob("*/run.json"), key=os.path.getmtime):
+        with suppress(CselabError):
+            record = read_record(path)
+            if record.given.get("profile", "") == profile:
+                ended = record.outcomes.items()
+                seconds |= {stem: outcome.seconds for stem, outcome in ended if not outcome.failure}
+    return seconds
+
+
+def open_record(path: Path, notebooks: Sequence[Path], parameters: Mapping[str, str]) -> RunRecord:
+    """The record of a run that starts or goes on; a damaged one is replaced, with a line.
+
+    Raises:
+        CselabError: If the folder has a run of other notebooks or parameters.
+    """
+    names = [str(notebook.resolve()) for notebook in notebooks]
+    record = RunRecord(notebooks=names, given=dict(parameters), outcomes={})
+    if path.is_file():
+        try:
+            before = read_record(path)
+        except CselabError:
+            print(f"{path} is damaged and written anew; all notebooks are executed")
+        else:
+            if (before.notebooks, before.given) != (record.notebooks, record.given):
+                raise CselabError(
+                    f"{path.parent} is a run of other notebooks or parameters; choose another "
+                    "--name"
+                )
+            record = before
+    record.write(path)
+    return record

@@ -1,7 +1,6 @@
 """Index page of a run: notebooks, outcomes and scores."""
 
 import functools
-import html
 import math
 import re
 import statistics
@@ -11,23 +10,26 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import jinja2
 from pydantic import BaseModel, ConfigDict, FiniteFloat, ValidationError
 
 from cselab.machine import clock
 from cselab.workbook.headless.headline import headline
-from cselab.workbook.headless.page import address, write_html
+from cselab.workbook.headless.page import address, place_figure, write_html
+
+TEMPLATES = jinja2.Environment(
+    loader=jinja2.FileSystemLoader(Path(__file__).parent),
+    undefined=jinja2.StrictUndefined,
+    autoescape=True,
+    trim_blocks=True,
+)
+VERSIONS = ("python", "torch", "transformers", "cselab", "commit")
+CONDITIONS = ("profile", "seed", "hardware", *VERSIONS, "data_source")
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """Outcome of one notebook.
-
-    Attributes:
-        stem: Stem of its file name.
-        title: First heading of the notebook.
-        seconds: Running time in seconds.
-        failure: Empty if it finished.
-    """
+    """Outcome of one notebook; `failure` is empty if it finished."""
 
     stem: str
     title: str
@@ -36,7 +38,7 @@ class Outcome:
 
 
 class _Row(BaseModel):
-    """What the index reads of a row of results.jsonl, which has more columns."""
+    """Columns that the index reads of a row of results.jsonl, which has more."""
 
     model_config = ConfigDict(extra="allow")
     method: str
@@ -44,54 +46,49 @@ class _Row(BaseModel):
     score: float
     low: float | None = None
     high: float | None = None
-    n: int = 0
     seed: Any = None
     settings: Any = None
+    notebook: Any = None
 
 
 def write_index(folder: Path, outcomes: Sequence[Outcome], parameters: dict[str, str]) -> Path:
-    """Write `folder/index.html` and return its path.
-
-    Args:
-        folder: Folder of the run.
-        outcomes: Outcomes of its notebooks.
-        parameters: Texts by name, as typed.
-    """
-    failed = sum(bool(outcome.failure) for outcome in outcomes)
+    """Write `folder/index.html` of a run's folder and return its path."""
     damaged: list[str] = []
     rows = read_rows(folder, say=damaged.append)
     for line in damaged:
         _say_once(line)
-    head = f"{len(outcomes) - failed} of {len(outcomes)} notebooks finished"
-    if failed:
-        head += f", {failed} failed"
-    total = clock(sum((outcome.seconds for outcome in outcomes), 0.0))
-    no_scores = ["<p class='soft'>No notebook of this run recorded a score.</p>"]
-    body = [
-        f"<main><h1>cselab run {html.escape(folder.name)}</h1>",
-        f"<p>{head}; their times add up to {total}.</p>",
-        headline(rows, [outcome.stem for outcome in outcomes if not outcome.failure]),
-        "<h2>Notebooks</h2>",
-        _notebooks(folder, outcomes),
-        "<h2>All scores</h2>",
-        *(f"<p class='failed'>{html.escape(line)}</p>" for line in damaged),
-        *(_scores(rows) if rows else no_scores),
-        "<h2>Conditions</h2>",
-        _conditions(parameters, rows),
-        "</main>",
-    ]
-    write_html(folder / "index.html", f"cselab run {folder.name}", "".join(body))
-    return folder / "index.html"
+    columns, scores = _score_table(rows)
+    top = headline(rows)
+    body = TEMPLATES.get_template("index.html.j2").render(
+        name=folder.name,
+        outcomes=outcomes,
+        failed=sum(bool(outcome.failure) for outcome in outcomes),
+        total=clock(sum(outcome.seconds for outcome in outcomes)),
+        headline=top,
+        damaged=damaged,
+        columns=columns,
+        scores=scores,
+        conditions=_conditions(parameters, rows),
+        clock=clock,
+        address=address,
+        place_figure=place_figure,
+        exists=lambda name: (folder / name).is_file(),
+    )
+    target = folder / "index.html"
+    write_html(target, f"cselab run {folder.name}", body, [top[0]] if top else [])
+    return target
 
 
 def read_rows(folder: Path, say: Callable[[str], object] = print) -> list[dict[str, Any]]:
     """Result rows of a run, one per method, task and seed; the last notebook's row counts.
 
+    `notebooks` of a row has the names of all notebooks that recorded one.
+
     Args:
-        folder: Folder of the run.
         say: Called with one line if rows are damaged; they are left out.
     """
-    path, rows = folder / "results.jsonl", {}
+    path = folder / "results.jsonl"
+    rows: dict[tuple[str, ...], dict[str, Any]] = {}
     damaged: list[str] = []
     try:
         lines = path.read_bytes().split(b"\n")
@@ -102,14 +99,16 @@ def read_rows(folder: Path, say: Callable[[str], object] = print) -> list[dict[s
         return []
     for number, line in enumerate(lines, 1):
         # a whole row may follow one that was cut off
-        starts = [0, *(found.start() for found in re.finditer(rb'(?<=.)\{"', line))]
+        starts = [0, *(match.start() for match in re.finditer(rb'(?<=.)\{"', line))]
         for start in starts if line.strip() else ():
             try:
                 row = _Row.model_validate_json(line[start:])
             except ValidationError:
                 damaged.append(str(number))
             else:
-                rows[row.method, row.task, str(row.seed), str(row.settings)] = row.model_dump()
+                key = row.method, row.task, str(row.seed), str(row.settings)
+                notebooks = {*rows.get(key, {}).get("notebooks", ()), str(row.notebook)}
+                rows[key] = {**row.model_dump(), "notebooks": notebooks}
                 break
     if damaged:
         numbers = ", ".join(dict.fromkeys(damaged))
@@ -122,60 +121,27 @@ def _say_once(line: str) -> None:
     print(line, file=sys.stderr, flush=True)
 
 
-def _notebooks(folder: Path, outcomes: Sequence[Outcome]) -> str:
-    def link(name: str, text: str) -> str:
-        there = (folder / name).is_file()
-        return f"<a href='{address(name)}'>{text}</a>" if there else text
-
-    lines = []
-    for outcome in outcomes:
-        state = "<span class='passed'>finished</span>"
-        if outcome.failure:
-            state = f"<span class='failed'>failed: {html.escape(outcome.failure)}</span>"
-        stem, title = outcome.stem, html.escape(outcome.title)
-        lines.append(
-            f"<tr><td>{link(f'{stem}.html', title)}</td><td>{state}</td><td "
-            f"class='number'>{clock(outcome.seconds)}</td><td>{link(f'{stem}.ipynb', 'notebook')} "
-            f"· {link(f'{stem}.log', 'log')}</td></tr>"
-        )
-    return (
-        "<table><tr><th>notebook</th><th>state</th><th "
-        f"class='number'>time</th><th></th></tr>{''.join(lines)}</table>"
-    )
-
-
-def _scores(rows: list[dict[str, Any]]) -> list[str]:
+def _score_table(rows: list[dict[str, Any]]) -> tuple[list[str], dict[str, list[tuple[str, str]]]]:
+    """Columns, and by method a text and a class for each; the average only of complete rows."""
     tasks = list(dict.fromkeys(row["task"] for row in rows))
-    methods = list(dict.fromkeys(row["method"] for row in rows))
-    cells: dict[tuple[str, str], list[float]] = {(m, task): [] for m in methods for task in tasks}
+    scores: dict[str, dict[str, list[float]]] = {}
     for row in rows:
-        cells[row["method"], row["task"]].append(row["score"])
-    means = {key: _mean(values) for key, values in cells.items() if values}
-    finite = {key: mean for key, mean in means.items() if math.isfinite(mean)}
+        scores.setdefault(row["method"], {}).setdefault(row["task"], []).append(row["score"])
+    means = {method: {t: _mean(v) for t, v in of.items()} for method, of in scores.items()}
     best = {
-        task: max((finite[m, task] for m in methods if (m, task) in finite), default=None)
-        for task in tasks
+        task: max((of.get(task, math.nan) for of in means.values()), key=_rank) for task in tasks
     }
-    columns = "".join(f"<th class='number'>{html.escape(task)}</th>" for task in tasks)
-    average = "<th class='number'>average</th>" if len(tasks) > 1 else ""
-    lines = []
-    for method in methods:
-        line = [_cell(cells[method, task], best[task]) for task in tasks]
-        if average:
-            values = [means[method, task] for task in tasks if (method, task) in means]
-            complete = len(values) == len(tasks)
-            line.append(_cell([_mean(values)] if complete else [], None))
-        lines.append(f"<tr><td>{html.escape(method)}</td>{''.join(line)}</tr>")
-    note = (
-        "Spearman × 100 over all subsets of a task, on the test split. Bold: the best of a column, "
-        "without a significance test."
-    )
-    return [
-        f"<div class='scroll'><table><tr><th>method</th>{columns}{average}</tr>"
-        f"{''.join(lines)}</table></div>",
-        f"<p class='soft'>{note} Rows with intervals, seeds and versions: <a "
-        "href='results.jsonl'>results.jsonl</a>.</p>",
-    ]
+    table = {}
+    for method, by_task in scores.items():
+        table[method] = [_cell(by_task.get(task, []), best[task]) for task in tasks]
+        if len(tasks) > 1:
+            complete = len(by_task) == len(tasks)
+            table[method].append(_cell([_mean(list(means[method].values()))] * complete, None))
+    return [*tasks, *["average"] * (len(tasks) > 1)], table
+
+
+def _rank(mean: float) -> float:
+    return -math.inf if math.isnan(mean) else mean
 
 
 def _mean(values: list[float]) -> float:
@@ -183,33 +149,19 @@ def _mean(values: list[float]) -> float:
     return statistics.fmean(values) if all(map(math.isfinite, values)) else math.nan
 
 
-def _cell(values: list[float], best: float | None) -> str:
+def _cell(values: list[float], best: float | None) -> tuple[str, str]:
     if not values:
-        return "<td class='number soft'>–</td>"
+        return "–", " soft"
     if math.isnan(mean := _mean(values)):
-        return "<td class='number'>NaN</td>"
+        return "NaN", ""
     spread = f" ± {statistics.stdev(values):.2f}" if len(values) > 1 else ""
-    return f"<td class='number{' best' if mean == best else ''}'>{mean:.2f}{spread}</td>"
+    return f"{mean:.2f}{spread}", " best" if mean == best else ""
 
 
-def _conditions(parameters: dict[str, str], rows: list[dict[str, Any]]) -> str:
+def _conditions(parameters: dict[str, str], rows: list[dict[str, Any]]) -> dict[str, str]:
     facts = dict(parameters) or {"parameters": "the notebooks' defaults"}
-    for key in (
-        "profile",
-        "seed",
-        "hardware",
-        "python",
-        "torch",
-        "transformers",
-        "cselab",
-        "commit",
-        "data_source",
-    ):
+    for key in CONDITIONS:
         values = sorted({str(row[key]) for row in rows if row.get(key) not in (None, "")})
         if values and key not in parameters:
             facts[key.replace("_", " ")] = ", ".join(values)
-    lines = (
-        f"<tr><th>{html.escape(key)}</th><td>{html.escape(value)}</td></tr>"
-        for key, value in facts.items()
-    )
-    return f"<table>{''.join(lines)}</table>"
+    return facts

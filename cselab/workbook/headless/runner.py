@@ -7,10 +7,10 @@ import re
 import signal
 import sys
 import time
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Generator, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from contextlib import closing, contextmanager
-from dataclasses import dataclass
+from functools import partial
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
@@ -21,10 +21,11 @@ from cselab.paths import absolute
 from cselab.workbook.headless.engine import NotebookFailed, execute
 from cselab.workbook.headless.page import write_page
 from cselab.workbook.headless.parameters import assign, read_cells, read_parameters
-from cselab.workbook.headless.progress import Durations, LiveLine
-from cselab.workbook.headless.record import RunRecord
+from cselab.workbook.headless.progress import LiveLine
+from cselab.workbook.headless.record import open_record, seconds_before
 from cselab.workbook.headless.report import Outcome, write_index
 
+Job = Callable[[], Outcome]
 ANSI = re.compile(r"\x1b\[[0-9;]*m")
 """Colours of a traceback; removed unless it is printed on a terminal."""
 
@@ -33,35 +34,31 @@ def find_notebooks(folder: Path, names: Sequence[str] = ()) -> list[Path]:
     """Notebooks of a folder, each once, in the order of the names, or of the numbers.
 
     Args:
-        folder: The folder to look in.
         names: Numbers ("03"), stems or paths; none: all numbered ones.
 
     Raises:
         CselabError: For a folder without notebooks, a name that is none of them, and two notebooks
             of one name, whose outputs would be the same files.
     """
-    there = {path.stem: path for path in sorted(folder.glob("*.ipynb"))}
+    by_stem = {path.stem: path for path in sorted(folder.glob("*.ipynb"))}
     # the others are not in the default run
-    numbered = {stem: path for stem, path in there.items() if re.match(r"[0-9]{2}_", stem)}
-    by_name = {**there, **{stem[:2]: path for stem, path in numbered.items()}}
-    chosen = []
-    if not (there if names else numbered) and not all(map(_is_path, names or [""])):
-        kind = " with a number, such as 01_name.ipynb" if there else ""
+    numbered = {stem: path for stem, path in by_stem.items() if re.match(r"[0-9]{2}_", stem)}
+    by_name = {**by_stem, **{stem[:2]: path for stem, path in numbered.items()}}
+    if not (by_stem if names else numbered) and not all(map(_is_path, names or [""])):
+        kind = " with a number, such as 01_name.ipynb" if by_stem else ""
         raise CselabError(f"no notebooks in {folder}{kind}; give the path of one, or `cselab init`")
+    chosen: dict[str, Path] = {}
     for name in names or numbered:
         path = by_name.get(name) or by_name.get(name.zfill(2))
         if path is None and _is_path(name) and absolute(name).is_file():
             path = absolute(name)
         if path is None:
-            raise CselabError(f"no notebook {name!r}; {suggest(name, there)}")
+            raise CselabError(f"no notebook {name!r}; {suggest(name, by_stem)}")
         if path.stem == "index":
             raise CselabError(f"{path}: its page would be the run's index.html; rename it")
-        chosen.append(path)
-    found: dict[str, Path] = {}
-    for path in chosen:
-        if (first := found.setdefault(path.stem, path)).resolve() != path.resolve():
+        if (first := chosen.setdefault(path.stem, path)).resolve() != path.resolve():
             raise CselabError(f"{first} and {path} have one name; run them one after the other")
-    return list(found.values())
+    return list(chosen.values())
 
 
 def _is_path(name: str) -> bool:
@@ -77,7 +74,7 @@ def find_parameters(folder: Path, name: str) -> tuple[Path, set[str]]:
 def title_of(notebook: Path) -> str:
     """Title of a notebook: its first heading, else its name."""
     for cell in read_cells(notebook):
-        if cell.kind == "markdown" and cell.source.startswith("# "):
+        if cell.cell_type == "markdown" and cell.source.startswith("# "):
             return cell.source.splitlines()[0].removeprefix("# ").strip() or notebook.stem
     return notebook.stem
 
@@ -94,57 +91,56 @@ def run(
     jobs: int = 1,
     resume: bool = False,
 ) -> bool:
-    """Execute notebooks.
+    """Execute notebooks and return whether all of them finished.
 
     Parameters are checked before the first kernel starts.
 
     Args:
-        notebooks: Notebooks of `find_notebooks`.
         parameters: Texts by name, as typed.
-        outputs: Folder of outputs; the run's folder in it is `runs/<name>`.
-        name: Name of the run folder; None: the time.
+        outputs: Folder of outputs; the run's folder in it is `runs/<name>`, by default the time.
         timeout: Seconds for each cell.
         limit: Seconds for each notebook.
         fail_fast: Whether the first failure ends the run.
-        jobs: Number of notebooks at a time, which share the cores. If two need the same cached
-            step, one computes it and the other waits.
+        jobs: Number of notebooks at a time, which share the cores and cached steps.
         resume: Continue the run `name`; finished notebooks are not executed again.
 
-    Returns:
-        Whether all of them finished.
-
     Raises:
-        CselabError: For unknown or invalid parameters, an existing run folder, and fewer than one
-            job.
+        CselabError: For unknown or invalid parameters, and an existing run folder.
         Interrupted: For an interrupt, with the command that goes on.
     """
     if jobs < 1:
         raise CselabError(f"--jobs {jobs}: expected 1 or more notebooks at a time")
     values = assign(parameters, notebooks)
     folder = _run_folder(outputs, name, resume)
-    record = RunRecord(folder / "run.json", notebooks, parameters)
+    record = open_record(folder / "run.json", notebooks, parameters)
     outcomes = {stem: outcome for stem, outcome in record.outcomes.items() if not outcome.failure}
-    durations = Durations(outputs / "durations.json")
-    profile = parameters.get("profile", "")
-    all_jobs = [
-        Job(
-            f"[{i}/{len(notebooks)}] {notebook.stem}",
+    record.outcomes = outcomes
+    expected = seconds_before(folder.parent, parameters.get("profile", ""))
+    todo = [
+        partial(
+            _execute,
             notebook,
-            title_of(notebook),
             values[notebook],
             folder,
-            timeout,
-            limit,
-            durations.seconds.get(f"{notebook.stem}:{profile}"),
+            title_of(notebook),
+            label=f"[{number}/{len(notebooks)}] {notebook.stem}",
+            timeout=timeout,
+            limit=limit,
+            expected=expected.get(notebook.stem),
             live=jobs == 1,
             stems=frozenset(each.stem for each in notebooks),
         )
-        for i, notebook in enumerate(notebooks, 1)
+        for number, notebook in enumerate(notebooks, 1)
+        if notebook.stem not in outcomes
     ]
-    todo = [job for job in all_jobs if job.notebook.stem not in outcomes]
     if outcomes:
         print(f"{len(outcomes)} of {len(notebooks)} notebooks had finished")
-    _report(write_index, folder, list(outcomes.values()), dict(parameters))
+
+    def write_report() -> None:
+        in_order = [outcomes[each.stem] for each in notebooks if each.stem in outcomes]
+        _report(write_index, folder, in_order, dict(parameters))
+
+    write_report()
     started = time.monotonic()
     variables = {"CSELAB_RUN_DIR": str(folder), "CSELAB_OUTPUTS": str(outputs.resolve()), **MALLOC}
     if jobs > 1 and "OMP_NUM_THREADS" not in os.environ:
@@ -153,48 +149,14 @@ def run(
         with environment(**variables), closing(_outcomes(todo, jobs, fail_fast)) as ended:
             for outcome in ended:
                 outcomes[outcome.stem] = outcome
-                record.write(outcomes)
-                if not outcome.failure:
-                    durations.add(f"{outcome.stem}:{profile}", outcome.seconds)
-                stems = (job.notebook.stem for job in all_jobs)
-                in_order = [outcomes[stem] for stem in stems if stem in outcomes]
-                _report(write_index, folder, in_order, dict(parameters))
+                record.write(folder / "run.json")
+                write_report()
     except KeyboardInterrupt:
-        raise Interrupted(
-            f"interrupted; to go on: cselab run --resume {folder.name} --outputs {outputs}"
-        ) from None
+        command = f"cselab run --resume {folder.name} --outputs {outputs}"
+        raise Interrupted(f"interrupted; to go on: {command}") from None
     _link_latest(outputs, folder)
     print(f"{clock(time.monotonic() - started)} in all; report: {folder / 'index.html'}")
     return not any(outcome.failure for outcome in outcomes.values())
-
-
-@dataclass(frozen=True)
-class Job:
-    """One notebook of a run.
-
-    Attributes:
-        label: Label of its progress line.
-        notebook: Path.
-        title: Its title.
-        parameters: Values by name.
-        folder: Folder of the run.
-        timeout: As in `run`.
-        limit: As in `run`.
-        expected: Seconds that it took before.
-        live: Whether its progress line may be redrawn.
-        stems: Stems of all notebooks of the run.
-    """
-
-    label: str
-    notebook: Path
-    title: str
-    parameters: dict[str, Any]
-    folder: Path
-    timeout: int | None
-    limit: int | None
-    expected: float | None
-    live: bool
-    stems: frozenset[str]
 
 
 def _outcomes(todo: Sequence[Job], jobs: int, fail_fast: bool) -> Generator[Outcome, None, None]:
@@ -204,55 +166,56 @@ def _outcomes(todo: Sequence[Job], jobs: int, fail_fast: bool) -> Generator[Outc
     """
     waiting = iter(todo)
     if jobs == 1:
-        for outcome in map(_execute, waiting):
-            yield outcome
+        for job in waiting:
+            yield (outcome := job())
             if outcome.failure and fail_fast:
                 return
         return
     with ProcessPoolExecutor(jobs, mp_context=get_context("spawn")) as pool:
         try:
             # no more than run at once: what a pool has taken, it cannot give back
-            running = {_submitted(pool, job) for job in itertools.islice(waiting, jobs)}
+            running = {_submit(pool, job) for job in itertools.islice(waiting, jobs)}
             while running:
                 ended, running = wait(running, return_when=FIRST_COMPLETED)
                 for outcome in (future.result() for future in ended):
                     if outcome.failure and fail_fast:
                         waiting = iter(())
                     yield outcome
-                    running |= {_submitted(pool, job) for job in itertools.islice(waiting, 1)}
+                    running |= {_submit(pool, job) for job in itertools.islice(waiting, 1)}
         except BaseException:  # an interrupt, which the pool would not pass on
             for process in list(pool._processes.values()):
                 process.terminate()
             raise
 
 
-def _submitted(pool: ProcessPoolExecutor, job: Job) -> Future[Outcome]:
-    """A job in a process that ignores Ctrl-C, of which it would print a traceback; this one ends
-    it."""
+def _submit(pool: ProcessPoolExecutor, job: Job) -> Future[Outcome]:
+    """Submit a job to a process that ignores Ctrl-C, at which it would print a traceback."""
     before = signal.signal(signal.SIGINT, signal.SIG_IGN)  # a new process inherits it
     try:
-        return pool.submit(_execute, job)
+        return pool.submit(job)
     finally:
         signal.signal(signal.SIGINT, before)
 
 
-def _execute(job: Job) -> Outcome:
-    """Run one notebook, show its progress and write its page."""
-    notebook, executed, failure = job.notebook, job.folder / job.notebook.name, ""
-    log = job.folder / f"{notebook.stem}.log"
-    line = LiveLine(job.label, job.expected, live=job.live)
-    with line:
+def _execute(
+    notebook: Path,
+    parameters: dict[str, Any],
+    folder: Path,
+    title: str,
+    *,
+    label: str,
+    expected: float | None,
+    live: bool,
+    stems: Collection[str],
+    **limits: int | None,
+) -> Outcome:
+    """Run one notebook, show its progress and write its page, with links to those of `stems`."""
+    executed, log = folder / notebook.name, folder / f"{notebook.stem}.log"
+    failure = ""
+    with LiveLine(label, expected, live=live) as line:
         try:
-            execute(
-                notebook,
-                executed,
-                job.parameters,
-                log=log,
-                cwd=notebook.parent.resolve(),
-                timeout=job.timeout,
-                limit=job.limit,
-                on_cell=line.on_cell,
-            )
+            options: dict[str, Any] = {"log": log, "cwd": notebook.parent.resolve(), **limits}
+            execute(notebook, executed, parameters, on_cell=line.on_cell, **options)
             line.close("finished")
         except Exception as error:  # also of papermill, as for a notebook that is gone
             if getattr(error, "errno", None) == errno.ENOSPC:
@@ -264,17 +227,16 @@ def _execute(job: Job) -> Outcome:
             detail = detail if sys.stderr.isatty() else ANSI.sub("", detail)
             print(detail, file=sys.stderr, flush=True)
     if executed.is_file():
-        page = job.folder / f"{notebook.stem}.html"
-        _report(write_page, executed, page, job.title, beside=job.stems)
-    return Outcome(notebook.stem, job.title, line.elapsed, failure)
+        _report(write_page, executed, folder / f"{notebook.stem}.html", title, beside=stems)
+    return Outcome(notebook.stem, title, line.elapsed, failure)
 
 
-def _report(write: Callable[..., object], *given: Any, **options: Any) -> None:
+def _report(write: Callable[..., object], *arguments: Any, **options: Any) -> None:
     """Write a page, which never ends a run."""
     try:
-        write(*given, **options)
+        write(*arguments, **options)
     except Exception as error:  # of many types: whatever a notebook put into its outputs
-        print(f"no page of {given[0]} ({_in_one_line(error)})", file=sys.stderr, flush=True)
+        print(f"no page of {arguments[0]} ({_in_one_line(error)})", file=sys.stderr, flush=True)
 
 
 def _in_one_line(error: Exception) -> str:
@@ -286,16 +248,12 @@ def _run_folder(outputs: Path, name: str | None, resume: bool) -> Path:
         raise CselabError(f"--name {name!r}: expected a plain folder name, such as five-seeds")
     folder = outputs.resolve() / "runs" / (name or time.strftime("%Y%m%d-%H%M%S"))
     if folder.is_dir() and any(folder.iterdir()) and not resume:
-        raise CselabError(
-            f"run folder {folder} exists; choose another --name, continue it with --resume, or "
-            "delete it"
-        )
+        raise CselabError(f"run folder {folder} exists; choose another --name, or --resume it")
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise CselabError(
-            f"cannot write to {folder} ({error.strerror}); choose another --outputs"
-        ) from None
+        reason = f"cannot write to {folder} ({error.strerror})"
+        raise CselabError(f"{reason}; choose another --outputs") from None
     return folder
 
 
@@ -312,13 +270,10 @@ def _link_latest(outputs: Path, folder: Path) -> None:
 @contextmanager
 def environment(**variables: str) -> Iterator[None]:
     """Set environment variables until the block ends."""
-    before = {key: os.environ.get(key) for key in variables}
+    before = dict(os.environ)
     os.environ.update(variables)
     try:
         yield
     finally:
-        for key, value in before.items():
-            if value is None:
-                del os.environ[key]
-            else:
-                os.environ[key] = value
+        os.environ.clear()
+        os.environ.update(before)

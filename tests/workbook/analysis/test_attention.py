@@ -14,12 +14,8 @@ from cselab.analysis import (
 from cselab.models import load_backbone
 from cselab.models.layers import context, embed_tokens
 
-TEXT = [
-    "a man is playing guitar .",
-    "the dog",
-    "is a cat sleeping in the house ?",
-    "the ball was red ,",
-]
+TEXT = ["a man is playing guitar .", "the dog", "is a cat sleeping in the house ?"]
+TEXT.append("the ball was red ,")
 
 
 @pytest.fixture(params=["bert", "roberta"])
@@ -97,16 +93,10 @@ def test_the_sink_by_hand(tower, word_tokenizer):
         maps = trace(tower, tokens["input_ids"]).attention[:, 0]  # n h q k
         words = word_tokenizer.convert_ids_to_tokens(tokens["input_ids"][0])
         for k, word in enumerate(words):
-            where = (
-                0
-                if k == 0
-                else 1
-                if k == len(words) - 1
-                else 2
-                if k == len(words) - 2 and word in ".,?"
-                else 3
-            )
-            expected[:, where] += maps[..., k].mean((1, 2)) / len(TEXT)
+            last = len(words) - 1 - k
+            final = last == 1 and word in ".,?"
+            kind = 0 if k == 0 else 1 if last == 0 else 2 if final else 3
+            expected[:, kind] += maps[..., k].mean((1, 2)) / len(TEXT)
     found = attention_sink(tower, word_tokenizer, TEXT)
     torch.testing.assert_close(found, expected, atol=1e-5, rtol=1e-4)
     torch.testing.assert_close(found.sum(1), torch.ones(len(found)))
@@ -122,23 +112,8 @@ def test_received_attention_sums_to_one_over_tokens(tower, batch):
 def test_classes_of_tokens(word_tokenizer):
     """Prevents a comma inside the sentence, or a last word, from being called final punctuation."""
 
-    def said(sentence):
+    assert CLASSES == ("[CLS]", "[SEP]", "final punctuation", "other tokens")
+    for sentence, expected in (("the dog , is .", "0333321"), ("the dog", "0331"), (".", "021")):
         tokens = word_tokenizer(sentence, padding="max_length", max_length=9, return_tensors="pt")
-        classes = token_classes(word_tokenizer, tokens["input_ids"][0], tokens["attention_mask"][0])
-        return [CLASSES[c] if c >= 0 else "padding" for c in classes.tolist()]
-
-    word, pad = "other tokens", "padding"
-    assert said("the dog , is .") == [
-        "[CLS]",
-        word,
-        word,
-        word,
-        word,
-        "final punctuation",
-        "[SEP]",
-        pad,
-        pad,
-    ]
-    assert said("the dog") == ["[CLS]", word, word, "[SEP]", pad, pad, pad, pad, pad]
-    assert said("") == ["[CLS]", "[SEP]", *[pad] * 7]
-    assert said(".") == ["[CLS]", "final punctuation", "[SEP]", *[pad] * 6]
+        found = token_classes(word_tokenizer, tokens["input_ids"][0], tokens["attention_mask"][0])
+        assert found.tolist() == [*map(int, expected), *[-1] * (9 - len(expected))]

@@ -12,20 +12,8 @@ from cselab.errors import DataError
 from cselab.models import SentenceEncoder
 from cselab.workbook.analysis import correlation_rank, layer_scores
 
-ONE = [
-    "a man is playing guitar .",
-    "the dog",
-    "a red ball is under the table",
-    "the cat is sleeping",
-    "a boy was eating fish",
-]
-TWO = [
-    "a woman is playing .",
-    "the small dog was running",
-    "the ball",
-    "a cat and a dog",
-    "bread is on the table in the house",
-]
+ONE = ["a man is playing guitar .", "the dog", "a red ball is under the table", "the cat", "fish"]
+TWO = ["a woman is playing .", "the small dog was running", "the ball", "a cat and a dog", "bread"]
 GOLD = [3.0, 4.0, 2.0, 1.0, 0.5]
 
 
@@ -34,18 +22,10 @@ def test_a_cut_is_the_model_without_its_last_layers(kind, make_bert, word_tokeni
     """Prevents scores of layers in the wrong order, or of states that missed the final norm or had
     it twice."""
     if kind == "llama":
-        config = LlamaConfig(
-            vocab_size=len(word_tokenizer),
-            hidden_size=16,
-            intermediate_size=32,
-            num_hidden_layers=3,
-            num_attention_heads=2,
-            max_position_embeddings=64,
-            pad_token_id=0,
-            initializer_range=0.3,
-        )
+        size = {"hidden_size": 16, "intermediate_size": 32, "num_attention_heads": 2}
+        size |= {"vocab_size": len(word_tokenizer), "num_hidden_layers": 3, "pad_token_id": 0}
         torch.manual_seed(0)
-        model = LlamaModel(config).eval()
+        model = LlamaModel(LlamaConfig(**size, initializer_range=0.3)).eval()
     else:
         model = make_bert(1).eval()
     encoder = SentenceEncoder(model, word_tokenizer, pooling="mean", prompt="the {sentence} is")
@@ -63,12 +43,8 @@ def test_a_cut_is_the_model_without_its_last_layers(kind, make_bert, word_tokeni
 def test_one_embedding_for_all_is_no_score(make_bert, word_tokenizer):
     """Prevents a warning of scipy's and a 0 where nothing was compared: all prompts end in the same
     token."""
-    found = layer_scores(
-        SentenceEncoder(make_bert(1), word_tokenizer, pooling="last_token"),
-        ["a dog"] * 5,
-        ["a dog"] * 5,
-        GOLD,
-    )
+    encoder = SentenceEncoder(make_bert(1), word_tokenizer, pooling="last_token")
+    found = layer_scores(encoder, ["a dog"] * 5, ["a dog"] * 5, GOLD)
     assert all(math.isnan(score) for score in found)
 
 
@@ -79,14 +55,10 @@ def test_pairs_that_do_not_match_are_refused(make_bert, word_tokenizer):
 
 
 @pytest.mark.parametrize(
-    ("rows", "width", "artificial", "centred"), [(8, 32, 0, 7), (8, 32, 10, 17), (40, 32, 0, 32)]
+    ("rows", "width", "artificial", "rank"), [(8, 32, 0, 7), (8, 32, 10, 17), (40, 32, 0, 32)]
 )
-def test_the_rank_is_what_linear_algebra_allows(rows, width, artificial, centred):
-    """ImSimCSE section 4.2: N uncentred, N - 1 centred, M artificial rows lift it by M, never above
-    d."""
+def test_the_rank_is_what_linear_algebra_allows(rows, width, artificial, rank):
+    """ImSimCSE section 4.2: N - 1 of centred features, M artificial rows add M, at most d."""
     torch.manual_seed(0)
     a, b = torch.randn(rows, width), torch.randn(rows, width)
-    assert correlation_rank(a, b, artificial_rows=artificial) == centred
-    assert correlation_rank(a, b, artificial_rows=artificial, centre=False) == min(
-        centred + 1, width
-    )
+    assert correlation_rank(a, b, artificial_rows=artificial) == rank

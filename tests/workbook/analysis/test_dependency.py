@@ -17,19 +17,14 @@ def test_dependency_is_scipys_spearman(turning_point, side):
     from meeting itself."""
     states = torch.randn(2, 5, 16).round(decimals=1)  # with ties
     mask = torch.tensor([[1, 1, 1, 1, 1], [1, 1, 1, 0, 0] if side == "right" else [0, 0, 1, 1, 1]])
-    for found, sentence, keep in zip(
-        token_dependency(states, mask, turning_point=turning_point),
-        states,
-        mask.bool(),
-        strict=True,
-    ):
+    rows = token_dependency(states, mask, turning_point=turning_point)
+    for row, sentence, keep in zip(rows, states, mask.bool(), strict=True):
         tokens = sentence[keep]
-        others = tokens[1:] if turning_point == "cls" else tokens[:-1]
-        expected = [
-            spearmanr(tokens[0 if turning_point == "cls" else -1], other).statistic
-            for other in others
-        ]
-        assert found.tolist() == pytest.approx(expected)
+        point, others = tokens[-1], tokens[:-1]
+        if turning_point == "cls":
+            point, others = tokens[0], tokens[1:]
+        expected = [spearmanr(point, other).statistic for other in others]
+        assert row.tolist() == pytest.approx(expected)
 
 
 def test_dependency_has_one_number_a_sentence(make_bert, word_tokenizer):
@@ -44,11 +39,8 @@ def test_dependency_has_one_number_a_sentence(make_bert, word_tokenizer):
 
 def test_an_unknown_turning_point_and_a_sentence_of_one_token_are_refused():
     """Prevents NaN in the mean of a text."""
-    with pytest.raises(
-        SettingsError, match="unknown turning point 'last'; did you mean 'last_token'"
-    ):
-        token_dependency(
-            torch.randn(1, 3, 4), torch.ones(1, 3, dtype=torch.int64), turning_point="last"
-        )
+    states, mask = torch.randn(1, 3, 4), torch.tensor([[1, 0, 0]])
+    with pytest.raises(SettingsError, match="turning point 'last'; did you mean 'last_token'"):
+        token_dependency(states, mask, turning_point="last")
     with pytest.raises(DataError, match="got a sentence of 1"):
-        token_dependency(torch.randn(1, 3, 4), torch.tensor([[1, 0, 0]]))
+        token_dependency(states, mask)

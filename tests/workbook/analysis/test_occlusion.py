@@ -36,18 +36,11 @@ def test_each_fall_is_that_of_a_pass_which_cannot_read_the_token(encoder):
         assert falls[[0, -1]].isnan().all()
 
 
-def test_an_encoder_without_a_tokenizer_is_refused(make_bert):
-    """Prevents a TypeError that names neither the encoder nor its tokenizer."""
+def test_an_encoder_without_a_tokenizer_or_with_a_prompt_is_refused(make_bert, word_tokenizer):
+    """Prevents a TypeError that names neither, and the cosine of bare sentences, which an encoder
+    with a prompt never reads."""
     with pytest.raises(DataError, match="built without a tokenizer"):
         cosine_by_token(SentenceEncoder(make_bert(), None), FIRST, SECOND)
-
-
-@pytest.mark.parametrize("pooling", ["cls", "mask"])
-def test_an_encoder_with_a_prompt_is_refused(pooling, make_bert, word_tokenizer):
-    """Prevents the cosine of bare sentences, which such an encoder never reads, and an error that
-    asks for a larger max_length."""
-    encoder = SentenceEncoder(
-        make_bert(), word_tokenizer, pooling=pooling, prompt="the {sentence} is [MASK] ."
-    )
+    encoder = SentenceEncoder(make_bert(), word_tokenizer, prompt="the {sentence} is [MASK] .")
     with pytest.raises(ModelError, match=r"^this encoder has the prompt 'the {sentence} is"):
         cosine_by_token(encoder, FIRST, SECOND)

@@ -1,82 +1,85 @@
-"""Exercises: what a reader is told about an answer, and that every exercise can be done."""
+"""Exercises: the verdict on an answer, and that every exercise can be done."""
 
 import ast
+import functools
 import json
 from pathlib import Path
 
-import nbformat
 import pytest
 import torch
 
 from cselab.errors import SettingsError
-from cselab.losses import info_nce
 from cselab.workbook import course
+from cselab.workbook.course.checks import Function
 
 NOTEBOOKS = Path(__file__).resolve().parents[3] / "notebooks"
 
 
-def cells_with(name: str, folder: Path) -> list[str]:
-    """Code cells of a folder's notebooks that check an exercise."""
-    call = f'course.check("{name}"'
-    notebooks = [nbformat.read(path, as_version=4) for path in sorted(folder.glob("*.ipynb"))]
-    return [cell.source for nb in notebooks for cell in nb.cells if call in cell.source]
+@functools.cache
+def code_cells(folder: Path) -> list[str]:
+    """Sources of the code cells of a folder's notebooks, which have no outputs."""
+    notebooks = [json.loads(path.read_text()) for path in sorted(folder.glob("*.ipynb"))]
+    cells = [cell for nb in notebooks for cell in nb["cells"] if cell["cell_type"] == "code"]
+    assert cells
+    assert not any(cell["outputs"] for cell in cells)
+    return ["".join(cell["source"]) for cell in cells]
 
 
 @pytest.mark.parametrize("name", sorted(course.EXERCISES))
-def test_every_exercise_is_asked_once_and_solved_once(name):
-    """Prevents a check that no page asks for, and an exercise without a solution."""
-    (starter,) = cells_with(name, NOTEBOOKS)
-    (solution,) = cells_with(name, NOTEBOOKS / "solutions")
-    assert "..." in starter or "None" in starter
+def test_every_exercise_is_asked_and_solved_once_and_to_do_at_first(name):
+    """Prevents a check that no page asks for, one without a solution, and a page that greets its
+    reader with an error."""
+    starter, solution = (
+        [cell for cell in code_cells(folder) if f'course.check("{name}"' in cell]
+        for folder in (NOTEBOOKS, NOTEBOOKS / "solutions")
+    )
+    assert len(starter) == len(solution) == 1
     assert starter != solution
-
-
-@pytest.mark.parametrize("name", sorted(course.EXERCISES))
-def test_a_starter_is_to_do_not_wrong(name):
-    """Prevents a page that greets its reader with an error."""
-    (starter,) = cells_with(name, NOTEBOOKS)
-    *body, last = ast.parse(starter).body
+    *body, last = ast.parse(starter[0]).body
     known = {"course": course, "scores": {}, "encoders": {"backbone": None}, "hundred": []}
     exec(compile(ast.Module(body, []), name, "exec"), known)
     assert eval(compile(ast.Expression(last.value), name, "eval"), known).state == "to do"
 
 
-def test_a_function_that_returns_nothing_is_to_do():
-    assert course.check("02.1", lambda a, b, temperature: ...).state == "to do"
+MISTAKES = [
+    pytest.param(name, sentence, answer, id=f"{name}-{sentence:.20}")
+    for name, exercise in sorted(course.EXERCISES.items())
+    for sentence, answer in getattr(exercise, "mistakes", {}).items()
+]
 
 
-def test_a_wrong_answer_is_told_what_is_wrong():
-    """Prevents "wrong" without a word on what to look at."""
-    verdict = course.check("02.1", lambda a, b, t: info_nce(a, b, temperature=t))
-    assert not verdict
-    assert "Let every view" in verdict.message
-    shape = course.check("02.1", lambda a, b, t: torch.zeros(3))
-    assert "shape (3,), expected () (one number)" in shape.message
-    value = course.check("02.1", lambda a, b, t: torch.tensor(1.0))
-    assert "expected" in value.message
+@pytest.mark.parametrize(("name", "sentence", "answer"), MISTAKES)
+def test_a_known_mistake_is_named(name, sentence, answer):
+    """Prevents "wrong" without a word on what to look at, a mistake that is called right, and two
+    mistakes that are taken for one another."""
+    exercise = course.EXERCISES[name]
+    verdict = course.check(name, answer)
+    assert (verdict.state, verdict.message) == ("not right yet", sentence)
+    assert course.check(name, exercise.expected).message == exercise.shows
+
+
+@pytest.mark.parametrize(
+    ("name", "answer", "state", "message"),
+    [
+        ("02.1", lambda a, b, t: ..., "to do", "Replace the dots"),
+        ("02.1", lambda a, b, t: torch.zeros(3), "not right yet", "shape (3,), expected () (one"),
+        ("02.1", lambda a, b, t: torch.tensor(1.0), "not right yet", "is 1.0000, expected"),
+        ("02.1", lambda a, b, t: a @ b, "not right yet", "RuntimeError"),
+        ("10.1", lambda n: torch.full((n, n), -torch.inf).triu(2), "not right yet", "[0, 1]: 0.0"),
+        ("07.2", 0.5, "not right yet", "too high"),
+        ("13.3", (50, 95), "not right yet", "contradicted, not entailed"),
+    ],
+)
+def test_any_other_answer_is_compared_with_the_right_one(name, answer, state, message):
+    """Prevents a traceback for a reader's typing error, and "-inf, expected -inf"."""
+    verdict = course.check(name, answer)
+    assert verdict.state == state
+    assert message in verdict.message
 
 
 def test_an_answer_may_change_its_arguments():
     """Prevents a right answer that is called wrong because it works in place."""
-
-    def in_place(normalised, gain):
-        normalised *= gain
-        return normalised.norm(dim=1)
-
-    assert course.check("05.1", in_place)
-
-
-def test_a_wrong_mask_is_shown_where_it_is_wrong():
-    """Prevents "differs at [0, 2]: -inf, expected -inf"."""
-    verdict = course.check("10.1", lambda n: torch.full((n, n), -torch.inf).triu(2))
-    assert "[0, 1]: 0.0000, expected -inf" in verdict.message
-
-
-def test_an_error_in_the_answer_is_a_verdict():
-    """Prevents a traceback through the library for a reader's typing error."""
-    verdict = course.check("02.1", lambda a, b, t: a @ b)
-    assert verdict.state == "not right yet"
-    assert "RuntimeError" in verdict.message
+    assert course.check("05.1", lambda x, gain: x.mul_(gain).norm(dim=1))
 
 
 def test_an_unknown_exercise_names_the_nearest():
@@ -84,9 +87,6 @@ def test_an_unknown_exercise_names_the_nearest():
         course.check("02.11", None)
 
 
-def test_no_output_is_committed_with_a_solution():
-    solutions = list((NOTEBOOKS / "solutions").glob("*.ipynb"))
-    assert solutions
-    for path in solutions:
-        for cell in json.loads(path.read_text())["cells"]:
-            assert not cell.get("outputs"), f"{path.name}: run nbstripout"
+def test_every_function_has_an_input():
+    """Prevents an exercise that any answer passes."""
+    assert all(e.inputs for e in course.EXERCISES.values() if isinstance(e, Function))

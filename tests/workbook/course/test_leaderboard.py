@@ -27,20 +27,13 @@ def test_a_row_has_the_paired_interval():
 
 
 def test_a_second_entry_takes_the_place_of_the_first(tmp_path):
-    """Prevents a leaderboard that one may fill by running a cell again."""
-    path = tmp_path / "board.csv"
-    course.enter(path, "Ada", SCORES, "mine")
-    course.enter(path, "Ben", SCORES.assign(mine=SCORES.mine + 1), "mine")
-    board = course.enter(path, "Ada", SCORES.assign(mine=SCORES.mine + 2), "mine")
-    assert board["name"].tolist() == ["Ada", "Ben"]
+    """Prevents a leaderboard that one may fill by running a cell again, also by a number as name,
+    and a name whose break of a line ends the row."""
+    for i, name in enumerate(("123456", "a\rb", "123456")):
+        scores = SCORES.assign(mine=SCORES.mine + i)
+        board = course.enter(tmp_path / "board.csv", name, scores, "mine")
+    assert board["name"].tolist() == ["123456", "a b"]
     numpy.testing.assert_allclose(board.difference, [3.0, 2.0])
-
-
-def test_a_name_may_be_a_number(tmp_path):
-    """Prevents a second row of a student who enters by number: the column was one of integers."""
-    for name in ("123456", "123456", "a\rb"):
-        board = course.enter(tmp_path / "board.csv", name, SCORES, "mine")
-    assert board["name"].tolist() == ["123456", "a b"]  # a break of a line would end the row
 
 
 def test_damaged_rows_are_named_and_stay_in_the_file(tmp_path, capsys):
@@ -96,17 +89,18 @@ def test_the_board_is_read_before_another_may_write(tmp_path, monkeypatch):
 
 
 def test_bad_entries_are_one_line(tmp_path):
-    with pytest.raises(DataError, match="no scores of 'mien'; did you mean 'mine'"):
-        course.enter(tmp_path / "board.csv", "Ada", SCORES, "mien")
-    with pytest.raises(DataError, match="'SimCSE' is the baseline itself; enter another"):
-        course.enter(tmp_path / "board.csv", "Ada", SCORES, "SimCSE")
-    with pytest.raises(DataError, match="name: expected"):
-        course.enter(tmp_path / "board.csv", " ", SCORES, "mine")
-    with pytest.raises(DataError, match="no scores of 'SimCS'"):
-        course.table_over_seeds(SCORES, "SimCS")
-    with pytest.raises(DataError, match="at least 3"):
-        course.table_over_seeds(SCORES.iloc[:2], "SimCSE")
-    assert not (tmp_path / "board.csv").exists()
+    """Prevents a row that nobody meant, and a file that is overwritten."""
+    board, two = tmp_path / "board.csv", SCORES.iloc[:2]
+    for call, arguments, message in (
+        (course.enter, (board, "Ada", SCORES, "mien"), "no scores of 'mien'; did you mean 'mine'"),
+        (course.enter, (board, "Ada", SCORES, "SimCSE"), "'SimCSE' is the baseline itself"),
+        (course.enter, (board, " ", SCORES, "mine"), "name: expected"),
+        (course.table_over_seeds, (SCORES, "SimCS"), "no scores of 'SimCS'"),
+        (course.table_over_seeds, (two, "SimCSE"), "at least 3"),
+    ):
+        with pytest.raises(DataError, match=message):
+            call(*arguments)
+    assert not board.exists()
     for text in ("", "a,b\n1,2\n"):
         (tmp_path / "other.csv").write_text(text)
         with pytest.raises(DataError, match="other.csv is no leaderboard"):

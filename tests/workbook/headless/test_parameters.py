@@ -8,7 +8,6 @@ import pytest
 
 from cselab.errors import CselabError, SettingsError
 from cselab.experiments import configure
-from cselab.methods import method_names
 from cselab.workbook.headless.parameters import assign, read_parameters
 
 NOTEBOOKS = sorted((Path(__file__).parents[3] / "notebooks").glob("[0-9]*.ipynb"))
@@ -44,17 +43,7 @@ def path(tmp_path):
 def test_defaults_with_equals_signs_and_literals_are_read(path):
     """papermill #864 and #906: both are "unknown" to it."""
     found = read_parameters(path)
-    assert list(found) == [
-        "profile",
-        "seed",
-        "rate",
-        "flag",
-        "formula",
-        "mode",
-        "data_dir",
-        "steps",
-        "plain",
-    ]
+    assert " ".join(found) == "profile seed rate flag formula mode data_dir steps plain"
     assert found["formula"].default == "a=b, c=d"
     assert found["mode"].expected == "'append' or 'pair'"
     assert found["steps"].expected == "int or None"
@@ -62,29 +51,22 @@ def test_defaults_with_equals_signs_and_literals_are_read(path):
 
 def test_values_are_converted_by_annotation(path, monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
-    given = {
-        "seed": "7",
-        "rate": "2",
-        "flag": "true",
-        "formula": "x=y",
-        "mode": "pair",
-        "data_dir": "here",
-        "steps": "5",
-        "plain": "4",
-    }
-    values = assign(given, [path])[path]
+    texts = dict(seed="7", rate="2", flag="true", formula="x=y", mode="pair", steps="5", plain="4")
+    values = assign({**texts, "data_dir": "here"}, [path])[path]
     assert values == {
-        "seed": 7,
-        "rate": 2.0,
-        "flag": True,
-        "formula": "x=y",
-        "mode": "pair",
+        **dict(seed=7, rate=2.0, flag=True, formula="x=y", mode="pair", steps=5, plain=4),
         "data_dir": str(tmp_path / "here"),
-        "steps": 5,
-        "plain": 4,
     }
     assert isinstance(values["rate"], float)
     assert assign({"steps": "None"}, [path])[path] == {"steps": None}
+    other = 'a: Optional[int] = None\nb: "Mine" = 1\nc: typing.Literal[1, "x"] | None = 1'
+    assert [
+        p.expected for p in read_parameters(notebook(tmp_path, other, "02.ipynb")).values()
+    ] == [
+        "int or None",
+        "anything",
+        "1 or 'x' or None",
+    ]
 
 
 @pytest.mark.parametrize(
@@ -105,23 +87,38 @@ def test_unknown_and_mistyped_are_one_line(path, name, text, message):
     assert "\n" not in str(caught.value)
 
 
-def test_a_parameter_goes_to_the_notebooks_that_have_it(path, tmp_path):
-    other = notebook(tmp_path, "seed: int = 1\ncaels: int = 3", "02_b.ipynb")
-    values = assign({"caels": "2", "seed": "5"}, [path, other])
-    assert values == {path: {"seed": 5}, other: {"caels": 2, "seed": 5}}
-
-
-def test_a_parameter_of_one_notebook_is_no_setting_of_the_others(tmp_path, capsys):
-    """Prevents `cselab run 02 11 -p seeds=5` from failing in the kernel of 02, which has no such
-    setting either."""
-    takes = notebook(tmp_path, "seeds: int = 3\nsettings: dict = {}", "01_a.ipynb")
-    other = notebook(tmp_path, "settings: dict = {}", "02_b.ipynb")
-    values = assign({"seeds": "5", "caels": "2"}, [takes, other])
-    assert values == {
-        takes: {"seeds": 5, "settings": {"caels": 2}},
-        other: {"settings": {"caels": 2}},
-    }
-    assert capsys.readouterr().out == "seeds: not taken by 02_b, which has no such parameter\n"
+@pytest.mark.parametrize(
+    ("cells", "texts", "values", "missing"),
+    [
+        (
+            ["seed: int = 1", "seed: int = 1\ncaels: int = 3"],
+            {"caels": "2", "seed": "5"},
+            [{"seed": 5}, {"caels": 2, "seed": 5}],
+            {"caels": 0},
+        ),
+        (
+            ["seeds: int = 3\nsettings: dict = {}", "settings: dict = {}"],
+            {"seeds": "5", "caels": "2"},
+            [{"seeds": 5, "settings": {"caels": 2}}, {"settings": {"caels": 2}}],
+            {"seeds": 1},
+        ),
+        (
+            ["seed: int = 42\nsettings: dict = {}", "seed: int = 42"],
+            {"seed": "3", "hub": "True", "caels": "2"},
+            [{"seed": 3, "settings": {"hub": True, "caels": 2}}, {"seed": 3}],
+            {"hub": 1, "caels": 1},
+        ),
+    ],
+)
+def test_a_parameter_goes_to_the_notebooks_that_take_it(
+    cells, texts, values, missing, tmp_path, capsys
+):
+    """Prevents `-p hub=True` that reaches one of two notebooks and says nothing, and `-p seeds=5`
+    that fails in the kernel of a notebook without it."""
+    paths = [notebook(tmp_path, cell, f"0{i}_a.ipynb") for i, cell in enumerate(cells)]
+    assert assign(texts, paths) == dict(zip(paths, values, strict=True))
+    lines = [f"{n}: not taken by 0{i}_a, which has no such parameter" for n, i in missing.items()]
+    assert capsys.readouterr().out.splitlines() == lines
 
 
 def test_paths_are_those_of_the_commands_folder(tmp_path, monkeypatch):
@@ -129,53 +126,36 @@ def test_paths_are_those_of_the_commands_folder(tmp_path, monkeypatch):
     for there, and None or an empty text that becomes a folder."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "my.tsv").touch()
-    names = ("leaderboard", "data_dir", "corpus", "tasks")
-    path = notebook(tmp_path, "\n".join(f"{name}: str | None = 'x'" for name in names))
-    given = {
-        "leaderboard": "b.csv",
-        "data_dir": "None",
-        "corpus": "",
-        "tasks": '["my.tsv", "STS12"]',
-    }
-    assert {name: assign({name: text}, [path])[path][name] for name, text in given.items()} == {
-        "leaderboard": str(tmp_path / "b.csv"),
-        "data_dir": None,
-        "corpus": "",
-        "tasks": json.dumps([str(tmp_path / "my.tsv"), "STS12"]),
-    }
+    paths = {"leaderboard": ("b.csv", str(tmp_path / "b.csv")), "data_dir": ("None", None)}
+    paths["tasks"] = ('["my.tsv", "STS12"]', json.dumps([str(tmp_path / "my.tsv"), "STS12"]))
+    path = notebook(tmp_path, "\n".join(f"{name}: str | None = 'x'" for name in (*paths, "corpus")))
+    for name, (text, value) in {**paths, "corpus": ("", "")}.items():
+        assert assign({name: text}, [path]) == {path: {name: value}}
 
 
-def test_what_is_no_parameters_cell(tmp_path):
-    with pytest.raises(CselabError, match="has no cell tagged 'parameters'"):
-        read_parameters(notebook(tmp_path, "a = 1", tag="other"))
-    with pytest.raises(
-        CselabError, match="'seed = compute\\(\\)' is not a plain literal; move it to a later cell"
-    ):
-        read_parameters(notebook(tmp_path, "seed = compute()"))
-    for source in ("seed: int", "seed, steps = (1, 2)", "seed: Literal[x] = 1"):
-        with pytest.raises(CselabError, match="is not a plain literal"):
-            read_parameters(notebook(tmp_path, source))
-    for source in ("%matplotlib inline\na = 1", "a = 1\0"):
-        with pytest.raises(CselabError, match="parameters cell: not plain Python .*; move what"):
-            read_parameters(notebook(tmp_path, source))
-    (tmp_path / "03_broken.ipynb").write_text("{")
-    with pytest.raises(CselabError, match="03_broken.ipynb is not a notebook"):
-        read_parameters(tmp_path / "03_broken.ipynb")
-
-
-def test_a_setting_that_the_cell_does_not_list_goes_into_settings(tmp_path, capsys):
-    """Prevents `-p hub=True` that reaches one of three notebooks and says nothing."""
-    takes = notebook(tmp_path, "seed: int = 42\nsettings: dict = {}", "01_a.ipynb")
-    not_any = notebook(tmp_path, "seed: int = 42", "02_b.ipynb")
-    values = assign({"seed": "3", "hub": "True", "caels": "2"}, [takes, not_any])
-    assert values == {
-        takes: {"seed": 3, "settings": {"hub": True, "caels": 2}},
-        not_any: {"seed": 3},
-    }
-    said = capsys.readouterr().out.splitlines()
-    assert said == [
-        f"{name}: not taken by 02_b, which has no such parameter" for name in ("hub", "caels")
-    ]
+@pytest.mark.parametrize(
+    ("source", "message"),
+    [
+        (None, "has no cell tagged 'parameters'"),
+        (
+            "seed = compute()",
+            "'seed = compute\\(\\)' is not a plain literal; move it to a later cell",
+        ),
+        ("seed: int", "is not a plain literal"),
+        ("seed, steps = (1, 2)", "is not a plain literal"),
+        ("%matplotlib inline\na = 1", "parameters cell: not plain Python .*; move what"),
+        ("a = 1\0", "parameters cell: not plain Python"),
+        ("{", "01_a.ipynb is not a notebook"),
+        ('{"nbformat": 4, "cells": [{"metadata": {}}]}', "a.ipynb is not a notebook"),
+    ],
+)
+def test_what_is_no_parameters_cell_is_one_line(source, message, tmp_path):
+    """Prevents a traceback of nbformat's or of Python's own parser."""
+    path = notebook(tmp_path, source or "a = 1", tag="parameters" if source else "other")
+    if source and source.startswith("{"):
+        path.write_text(source)
+    with pytest.raises(CselabError, match=message):
+        read_parameters(path)
 
 
 @pytest.mark.parametrize(
@@ -225,12 +205,12 @@ def test_a_parameter_that_the_lab_takes_is_checked_before_a_kernel_starts(tmp_pa
         assign({"caels": "-1"}, [path])
 
 
-def test_every_notebook_takes_every_setting_of_every_method(capsys):
+def test_every_notebook_takes_every_setting(capsys):
     """Prevents a setting that one notebook knows and another refuses, drops or cannot read, as it
     once dropped `head=none`."""
     texts = {
         place[-1]: value if isinstance(value, str) else json.dumps(value, default=str)
-        for method in method_names()
+        for method in ("bellm", "imsimcse", "jtcse")  # each name is matched with all methods
         for place, value, _ in configure(method).leaves()
         if value is not None and place[-1] not in ("profile", "method", "weight")
     }

@@ -1,21 +1,10 @@
-"""The checks of the exercises, a module a notebook."""
+"""The checks of the exercises; `measured` has those that read a notebook's results."""
 
-from cselab.workbook.course.exercises import (  # noqa: F401
-    attention_and_norms,
-    bellm,
-    decoder_transfer,
-    ensembles_and_distillation,
-    evaluation,
-    imsimcse,
-    jtcse_training,
-    languages,
-    layernorm_removal,
-    loss_ablations,
-    loss_playground,
-    paper_vs_code,
-    rtt_augmentation,
-    scaling_up,
-    start_here,
-    twin_pretraining,
-    zero_shot_tasks,
-)
+from cselab.workbook.course.checks import EXERCISES
+from cselab.workbook.course.exercises.encoders import ENCODERS
+from cselab.workbook.course.exercises.losses import LOSSES
+from cselab.workbook.course.exercises.measured import MEASURED
+from cselab.workbook.course.exercises.numbers import NUMBERS
+from cselab.workbook.course.exercises.tasks import TASKS
+
+EXERCISES.update({**NUMBERS, **ENCODERS, **LOSSES, **TASKS, **MEASURED})

@@ -1,0 +1,125 @@
+"""Exercises whose answer is a function: vectors, attention and text."""
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from cselab.evaluation import uniformity
+from cselab.losses.info_nce import cosines
+from cselab.workbook.course.checks import Function, randn
+
+
+def changed(*texts: list[str]) -> list[tuple[bool, bool]]:
+    """01.1: whether each sentence differs from its first and from its second trip."""
+    return [(a != b, a != c) for a, b, c in zip(*texts, strict=True)]
+
+
+def mask(length: int) -> Tensor:
+    """10.1: 0 on and below the diagonal, -inf above."""
+    return torch.full((length, length), -torch.inf).triu(1)
+
+
+NORMALISED = F.layer_norm(randn(5, 12), (12,))
+MEMBERS = [scale * randn(6, 8, seed=seed) for seed, scale in enumerate((1.0, 5.0, 0.2))]
+ATTENTION = randn(3, 5, 5).softmax(-1)
+TEXTS = ["a", "b", "c", "d"], ["a", "x", "y", "z"], ["q", "b", "v", "d"]
+TOWERS = randn(2, 4, 8)
+
+ENCODERS = {
+    "00.1": Function(
+        cosines,
+        [(randn(3, 6), randn(4, 6, seed=1)), (2 * randn(3, 6), randn(4, 6, seed=1))],
+        "Row i, column j: sentence i of the one list with sentence j of the other.",
+        {"These are dot products: divide every row by its length.": lambda x, y: x @ y.T},
+    ),
+    "01.1": Function(
+        lambda *x: sum(map(all, changed(*x))) / len(x[0]),
+        [TEXTS, (TEXTS[0], TEXTS[0], TEXTS[2])],
+        "Where the pivots differ, two towers see different text, and may make different mistakes.",
+        {
+            "This counts sentences that *either* pivot changed.": (
+                lambda *x: sum(map(any, changed(*x))) / len(x[0])
+            ),
+            "This counts those that the first pivot changed.": (
+                lambda *x: sum(first for first, _ in changed(*x)) / len(x[0])
+            ),
+        },
+    ),
+    "02.3": Function(
+        lambda i, ii: torch.cat([i, ii], dim=1),
+        [tuple(TOWERS)],
+        "Its dot products are the sums of the towers' own; those of the sum h_I + h_II have the "
+        "products of I with II besides.",
+        {
+            "This has as many features as one tower; side by side there are twice as many.": (
+                lambda i, ii: i + ii
+            ),
+            "These are the towers' sentences one below the other; join their features.": (
+                lambda i, ii: torch.cat([i, ii])
+            ),
+        },
+    ),
+    "05.1": Function(
+        lambda x, g: (g * x).norm(dim=1),
+        [(NORMALISED, randn(12).abs() + 0.5), (NORMALISED, torch.ones(12))],
+        "With equal gains every length is g √d; with others it depends on the sentence.",
+        {
+            "This is the squared length; take its root.": lambda x, g: (g * x).square().sum(1),
+            "The gain is squared with the feature: sum over (g x)², not g x².": (
+                lambda x, g: (g * x.square()).sum(1).sqrt()
+            ),
+            "The gain belongs to each feature; this multiplies its mean with the length.": (
+                lambda x, g: g.mean() * x.norm(dim=1)
+            ),
+        },
+    ),
+    "06.1": Function(
+        lambda a: a.mean(dim=(0, 1)),
+        [(ATTENTION,), (ATTENTION[:1],)],
+        "It sums to 1: what a sink takes, the words do not get.",
+        {
+            "These are rows: what each query gives is always 1. Average over the queries.": (
+                lambda a: a.mean(dim=(0, 2))
+            ),
+            "Take means, not sums, over heads and queries.": lambda a: a.sum(dim=(0, 1)),
+        },
+    ),
+    "07.1": Function(
+        uniformity,
+        [(scale * randn(7, 5),) for scale in (1.0, 3.0)],
+        "0 if all vectors are one; the more evenly they cover the sphere, the lower.",
+        {
+            "Scale the vectors to length 1 first.": (
+                lambda x: (-2 * torch.pdist(x).square()).exp().mean().log()
+            ),
+            "Take the mean of the exponentials and then its logarithm.": (
+                lambda x: (-2 * torch.pdist(F.normalize(x, dim=1)).square()).mean()
+            ),
+        },
+    ),
+    "08.1": Function(
+        lambda members: sum(x / x.norm(dim=1).mean() for x in members),
+        [(MEMBERS,), (MEMBERS[:2],)],
+        "Now no member has a larger weight than another, on average.",
+        {
+            "This is the plain sum: divide each member by its mean length first.": sum,
+            "This makes each vector as long as every other; scale a member as a whole.": (
+                lambda members: sum(F.normalize(x, dim=1) for x in members)
+            ),
+        },
+    ),
+    "10.1": Function(
+        mask,
+        [(4,), (7,)],
+        "The last row is all 0: the last token reads everything, mask or not.",
+        {
+            "A token may read itself: the diagonal is 0.": (
+                lambda n: torch.full((n, n), -torch.inf).triu(0)
+            ),
+            "This lets a token read what follows; transpose it.": lambda n: mask(n).T,
+            "These are ones and zeros; the mask is added to the scores: 0 and -inf.": (
+                lambda n: torch.ones(n, n).tril()
+            ),
+        },
+    ),
+}
