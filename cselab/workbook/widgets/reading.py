@@ -1,4 +1,4 @@
-"""What a tower does with a sentence, as the attention inspector draws it."""
+"""A tower's trace of a sentence, as the attention inspector draws it."""
 
 import base64
 from typing import Any, NamedTuple
@@ -21,13 +21,10 @@ LONGEST = 64
 
 
 class Reading(NamedTuple):
-    """A tower's trace of a sentence, and the trace of the other tower of its twin.
+    """A tower's trace of a sentence of L tokens, and the trace of the other tower of its twin.
 
     Attributes:
-        tokens: Labels of the L tokens.
         classes: Indices into `cselab.analysis.CLASSES`, (L,).
-        trace: Trace of the tower.
-        other_trace: Trace of the other tower; None for a single tower.
     """
 
     tokens: list[str]
@@ -36,11 +33,8 @@ class Reading(NamedTuple):
     other_trace: Trace | None
 
     def packed(self) -> dict[str, Any]:
-        """What the browser draws, numbers as base64 of float16.
-
-        Attention (n, h, L, L), and lengths of the values (n, h, L), of the context and of the
-        states (n, L).
-        """
+        """Pack what the browser draws as base64 of float16: attention (n, h, L, L), and lengths of
+        the values (n, h, L), of the context and of the states (n, L)."""
         mine, other = self.trace, self.other_trace
         return {
             "tokens": self.tokens,
@@ -54,7 +48,7 @@ class Reading(NamedTuple):
 
 
 def read_sentence(stream: Stream, sentence: str) -> Reading:
-    """The tower of `stream`, and the other one of its twin, on a sentence."""
+    """Trace a sentence through the tower of `stream`, and through the other one of its twin."""
     batch = stream.tokenizer(
         [sentence],
         truncation=True,
