@@ -15,7 +15,7 @@ from cselab.methods import StepContext, create, registered
 from cselab.methods.simcse import SimCSE
 from cselab.methods.terms import term
 from cselab.workbook.widgets import LossPlayground
-from cselab.workbook.widgets.descent import Descent, as_lists, coins, random_points
+from cselab.workbook.widgets.descent import Descent, as_lists, random_points
 
 OWNERS = ("simcse", "consert", "iscse", "tncse_single", "tncse", "jtcse")
 """Methods that have all ported terms."""
@@ -53,7 +53,7 @@ def some_points(spaces, kind, seed):
 
 def variations(fields):
     """All choices of a term's hyperparameters, and two values of each number."""
-    values = [x["choices"] or {x["default"], OTHER_NUMBERS[x["name"]]} for x in fields]
+    values = [x.get("enum") or {x["default"], OTHER_NUMBERS[x["name"]]} for x in fields]
     names = [field["name"] for field in fields]
     return [dict(zip(names, row, strict=True)) for row in itertools.product(*values)]
 
@@ -194,7 +194,7 @@ def test_a_descent_is_pythons(playgrounds, run_js, sphere):
     playground.temperature = 0.1
     points = some_points(playground.method.space_names, "space" if sphere else "plane", seed=1)
     method = playground.method
-    descent = Descent(method, points, 0.01, sphere, seed=0, coins=coins(0))
+    descent = Descent(method, points, 0.01, sphere, seed=0)
     descent.descend(50)
     found = descend_js(run_js, playground, descent.trail[0], 0.01, sphere)
     assert not any(found["wrong"])
@@ -273,7 +273,7 @@ def test_a_step_that_is_too_long_is_stopped_with_one_that_would_do(playgrounds, 
     playground = playgrounds["jtcse"]
     playground.terms, playground.temperature = {"nce": 1, "rank": 1}, 0.1
     points = some_points(playground.method.space_names, "space", seed=1)
-    before = Descent(playground.method, points, 0.01, True, seed=0, coins=coins(0))
+    before = Descent(playground.method, points, 0.01, True, seed=0)
     before.descend(100)
     found = descend_js(run_js, playground, before.points, 3.0, sphere=True)
     assert "rising" in found["wrong"]

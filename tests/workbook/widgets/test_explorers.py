@@ -4,14 +4,13 @@ import copy
 import itertools
 
 import pytest
-import torch
 from connected import Connected
 from widget_page import write_widget_page
 
 from cselab.analysis import vector_norms
-from cselab.errors import ModelError, SettingsError
+from cselab.errors import SettingsError
 from cselab.evaluation import twin_training_cost
-from cselab.models import CROSS_STREAMS, SentenceEncoder, remove_layer_norms
+from cselab.models import CROSS_STREAMS, remove_layer_norms
 from cselab.workbook.widgets import CaelExplorer, NormExplorer
 
 SENTENCES = [
@@ -39,15 +38,13 @@ def test_norms_after_surgery_on_a_copy(encoders):
         tower = copy.deepcopy(encoders["one"].backbone)
         remove_layer_norms(tower, removed)
         expected = vector_norms(tower, encoders["one"].tokenizer, SENTENCES)
-        violins = [part for part in explorer.static().data if part.type == "violin"]
-        mine = [violin for violin in violins if "A: one" in violin.name]
-        for vector, violin, lengths in zip(("cls", "pooled"), mine, expected, strict=True):
+        lines = [line for line in explorer.static().data if line.name == "one"]
+        for vector, line, lengths in zip(("cls", "pooled"), lines, expected, strict=True):
             sent = explorer.norms["one"][vector]
-            torch.testing.assert_close(torch.tensor(violin.y[len(SENTENCES) :]), lengths)
-            assert violin.x[len(SENTENCES)] == str(removed)
             assert sent["lengths"][removed] == pytest.approx(lengths.tolist(), rel=1e-3)
             spread = (lengths.std() / lengths.mean()).item()
             assert sent["spread"][removed] == pytest.approx(spread, rel=1e-3)
+            assert line.y[removed] == sent["spread"][removed]
     assert encoders["one"].backbone.state_dict().keys() == untouched.keys()
 
 
@@ -87,13 +84,6 @@ def test_a_model_that_cannot_be_measured_is_reported_and_tried_again(
     assert {one["model"] for one in front.answer()} == {"twin, tower I", "twin, tower II"}
     assert notes.count() == 0
     assert front.said == []
-
-
-def test_models_of_other_depths_are_refused(encoders, make_bert, word_tokenizer):
-    """Prevents a slider to layers that one of the models does not have."""
-    shallow = SentenceEncoder(make_bert(0, num_hidden_layers=1), word_tokenizer)
-    with pytest.raises(ModelError, match="one shape"):
-        NormExplorer({**encoders, "shallow": shallow}, SENTENCES)
 
 
 def test_one_sentence_has_no_spread(browser, monkeypatch, encoders):
@@ -155,18 +145,15 @@ def test_the_browser_computes_the_same_costs(make_bert, run_js):
     assert found == pytest.approx(expected, rel=1e-12)
 
 
-def test_chosen_layers_are_drawn_and_costed(make_bert):
+def test_the_best_placement_is_chosen_and_the_plain_figure_has_its_cost(make_bert):
     """Prevents a picture, a cost or a score of another placement than the chosen one."""
-    config = make_bert(0).config
-    explorer = CaelExplorer(config, {((2, 4), "parallel"): 70.0, ((4,), "fused"): 60.0})
-    assert "CAELs at 2, 4" in explorer.static().to_json()  # what scored best
+    scores = {((2, 4), "parallel"): 70.0, ((4,), "fused"): 60.0}
+    explorer = CaelExplorer(make_bert(0).config, scores)
+    assert (explorer.cael, explorer.cross_stream) == ([2, 4], "parallel")
     explorer.cael, explorer.cross_stream = (4,), "fused"
-    figure = explorer.static()
-    assert "CAELs at 4 (fused)" in figure.to_json()
-    bars, scores = figure.data
-    expected = [explorer.cost(cael, "fused") for cael in ([4], [])]
-    assert list(bars.x) == expected
-    assert list(scores.y) == [70.0, 60.0]
-    assert scores.marker.size[1] > scores.marker.size[0]
-    explorer.cael = ()
-    assert "CAELs at no layer" in explorer.static().to_json()
+    cost, *scores = explorer.static().data
+    assert list(cost.x) == [explorer.cost(cael, "fused") for cael in ([], [4])]
+    assert {line.name: (line.x, line.y) for line in scores} == {
+        "parallel": ((2,), (70.0,)),
+        "fused": ((1,), (60.0,)),
+    }

@@ -294,14 +294,13 @@ def test_numbers_that_a_hyperparameter_excludes_are_excluded_in_the_browser(play
         for field in entry["fields"]
     }
     for name in ("negative_weight", "positive_scale"):
-        assert fields["off_info", name]["above"] == 0
+        assert fields["off_info", name]["exclusiveMinimum"] == 0
         with pytest.raises(SettingsError, match=name):
             playground.options = {"off_info": {name: 0}}
-    assert fields["dcl", "temperature"] == fields["dcl", "temperature"] | {
-        "least": 1e-4,
-        "most": 1e4,
-        "above": None,
-    }
+    temperature = fields["dcl", "temperature"]
+    assert (temperature["minimum"], temperature["maximum"]) == (1e-4, 1e4)
+    assert fields["arc", "margin"]["maximum"] == 90
+    assert fields["dcl", "variant"]["enum"] == ["paper", "released"]
 
 
 def test_terms_are_what_was_set(playground):
@@ -369,18 +368,17 @@ def test_a_mistake_in_a_term_of_your_own_is_told(small_pretrained):
     assert playground.method.settings is settings
 
 
-def test_the_static_figure_has_the_points_before_and_after(playground):
-    """Prevents a page on which nothing has moved, and points that static() moves."""
+def test_the_plain_figure_has_the_points_before_and_after(playground):
+    """Prevents a saved notebook of other points, and points that static() moves."""
     start = playground.points
-    tried = playground.static()
-    assert "150 steps" in str(tried.layout.annotations[1].text)
-    assert "copy" in tried.layout.title.text
-    assert playground.points is start
     playground.descend(4)
+    now = playground.points
     figure = playground.static()
-    marks = [part for part in figure.data if part.mode == "markers"]
-    assert list(marks[0].x) == pytest.approx(start["tower I"][0, :, 0].tolist())
-    assert list(marks[4].x) == pytest.approx(playground.points["tower I"][0, :, 0].tolist())
-    curves = {part.name: part for part in figure.data if part.showlegend is None}
+    assert playground.points is now
+    panels = {axis: [part for part in figure.data if part.xaxis == axis] for axis in ("x", "x2")}
+    for points, lines in zip((start, now), panels.values(), strict=True):
+        x, y = zip(*points["tower I"][:, 0].tolist(), strict=True)
+        assert (lines[0].x[:2], lines[0].y[:2]) == (x, y)
+    curves = {part.name: part for part in figure.data}
     assert list(curves["nce"].y) == [row["nce"] for row in playground.history]
     assert "‖tower II‖" in curves
