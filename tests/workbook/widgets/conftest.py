@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from cselab.methods import create, registered
+from cselab.methods.simcse import SimCSE
 from cselab.models import SentenceEncoder, TwinEncoder
 from cselab.workbook.browser import bundle
 from cselab.workbook.widgets import LossPlayground
@@ -26,6 +27,17 @@ def playground(small_backbone):
     return LossPlayground(create(config, folders=[small_backbone] * 2))
 
 
+@pytest.fixture
+def own_playground(small_pretrained):
+    """`own_playground(["mine", "nce"], mine=term(function))`: of a SimCSE with own members."""
+
+    def build(terms, **members):
+        kind = type("Mine", (SimCSE,), {"Config": type("Config", (SimCSE.Config,), {}), **members})
+        return LossPlayground(kind.build(kind.Config(terms=terms), [small_pretrained]))
+
+    return build
+
+
 @pytest.fixture(scope="session")
 def run_js():
     """Run a script after one of the widgets' modules, in the Node of playwright's package:
@@ -33,15 +45,12 @@ def run_js():
     driver = pytest.importorskip("playwright._impl._driver", reason="its package has a Node")
 
     def run(module, script, given):
-        code = "\n".join(
-            [
-                'import { readFileSync } from "node:fs";',
-                bundle(module).replace("export default { render };", ""),
-                "const given = JSON.parse(readFileSync(0));",
-                script,
-                "process.stdout.write(JSON.stringify(result));",
-            ]
-        )
+        code = f"""
+            import {{ readFileSync }} from "node:fs";
+            {bundle(module).replace("export default { render };", "")}
+            const given = JSON.parse(readFileSync(0));
+            {script}
+            process.stdout.write(JSON.stringify(result));"""
         done = subprocess.run(
             [driver.compute_driver_executable()[0], "--input-type=module", "-e", code],
             input=json.dumps(given),

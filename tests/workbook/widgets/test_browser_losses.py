@@ -12,7 +12,6 @@ from torch.nn.functional import normalize
 from cselab.evaluation import alignment, uniformity
 from cselab.losses import modulus_ratio
 from cselab.methods import StepContext, create, registered
-from cselab.methods.simcse import SimCSE
 from cselab.methods.terms import term
 from cselab.workbook.widgets import LossPlayground
 from cselab.workbook.widgets.descent import Descent, as_lists, random_points
@@ -293,48 +292,41 @@ def test_the_pairs_on_the_modulus_surface_are_the_losss(run_js):
     assert found == pytest.approx(expected.tolist(), rel=1e-9)
 
 
-def test_a_term_of_your_own_names_its_script(small_pretrained):
+@term(script="align")
+def align(self, outputs, step):
+    return alignment(*outputs.sentence) / (2 * self.settings.temperature)
+
+
+@term
+def spread(self, outputs, step):
+    """Views far apart,
+    on the sphere.
+
+    `log E exp(−2 d²)`, over
+    pairs
+
+    More."""
+    return sum(uniformity(view) for view in outputs.sentence) / 2
+
+
+@term
+def nce(self, outputs, step):
+    return outputs.sentence.square().mean()
+
+
+def test_a_term_of_your_own_names_its_script(own_playground):
     """Prevents a page whose chapter on alignment and uniformity does not move, and a script of the
     library for a term, or for vectors, of your own."""
 
-    class Mine(SimCSE):
-        class Config(SimCSE.Config):
-            pass
+    def catalogue(**more):
+        parts = {"align": align, "spread": spread, "nce": nce, **more}
+        playground = own_playground(["align", "spread"], **parts)
+        return {entry["name"]: entry for entry in playground.catalogue}
 
-        @term(script="align")
-        def align(self, outputs, step):
-            return alignment(*outputs.sentence) / (2 * self.settings.temperature)
-
-        @term
-        def spread(self, outputs, step):
-            """Views far apart,
-            on the sphere.
-
-            `log E exp(−2 d²)`, over
-            pairs
-
-            More."""
-            return sum(uniformity(view) for view in outputs.sentence) / 2
-
-        @term
-        def nce(self, outputs, step):
-            return outputs.sentence.square().mean()
-
-    class Turned(Mine):
-        def spaces(self, outputs, step):
-            return super().spaces(outputs.map(lambda x: x.flip(0)), step)
-
-    def catalogue(kind):
-        method = kind.build(kind.Config(terms=["align", "spread"]), [small_pretrained])
-        return {entry["name"]: entry for entry in LossPlayground(method).catalogue}
-
-    found = catalogue(Mine)
-    assert {name: found[name]["known"] for name in ("align", "spread", "nce", "dcl")} == {
-        "align": "align",
-        "spread": "",
-        "nce": "",
-        "dcl": "dcl",
-    }
-    assert found["spread"]["about"] == "Views far apart, on the sphere."
-    assert found["spread"]["formula"] == "log E exp(−2 d²), over pairs"
-    assert {entry["known"] for entry in catalogue(Turned).values()} == {""}
+    own = catalogue()
+    known = {name: own[name]["known"] for name in ("align", "spread", "nce", "dcl")}
+    assert known == {"align": "align", "spread": "", "nce": "", "dcl": "dcl"}
+    assert own["spread"]["about"] == "Views far apart, on the sphere."
+    assert own["spread"]["formula"] == "log E exp(−2 d²), over pairs"
+    turned = catalogue(spaces=lambda self, outputs, step: outputs.map(lambda x: x.flip(0)))
+    assert {entry["known"] for entry in turned.values()} == {""}

@@ -5,12 +5,12 @@ import itertools
 
 import pytest
 from connected import Connected
-from widget_page import write_widget_page
 
 from cselab.analysis import vector_norms
 from cselab.errors import SettingsError
 from cselab.evaluation import twin_training_cost
 from cselab.models import CROSS_STREAMS, remove_layer_norms
+from cselab.workbook.headless.page import write_widget
 from cselab.workbook.widgets import CaelExplorer, NormExplorer
 
 SENTENCES = [
@@ -99,7 +99,8 @@ def test_one_sentence_has_no_spread(browser, monkeypatch, encoders):
 
 def test_the_table_of_a_chart_stays_open_while_the_slider_moves(visit, encoders, tmp_path):
     """Prevents numbers that fold up because the chart's name has other numbers now."""
-    page, root, _ = visit(write_widget_page(tmp_path / "norms", NormExplorer(encoders, SENTENCES)))
+    explorer = NormExplorer(encoders, SENTENCES)
+    page, root, _ = visit(write_widget(tmp_path / "norms.html", "T", explorer.saved()))
     root.locator("summary").first.click()
     root.get_by_label("LayerNorms removed").fill("2")
     page.wait_for_timeout(100)

@@ -1,16 +1,14 @@
 """The widgets as a page without a kernel draws them, in a real browser, opened from a file."""
 
-import itertools
 import re
 from pathlib import Path
 
 import pytest
 from transformers import BertConfig
-from widget_page import write_widget_page
 
 from cselab.analysis import trace
 from cselab.methods import create, registered
-from cselab.workbook.headless.page import place_figure, write_html
+from cselab.workbook.headless.page import place_figure, write_html, write_widget
 from cselab.workbook.widgets import (
     AttentionInspector,
     CaelExplorer,
@@ -40,7 +38,10 @@ def pages(browser, encoders, small_backbone, tmp_path_factory):
         "playground": LossPlayground(method),
     }
     assert set(made) == set(KINDS)
-    paths = {name: write_widget_page(folder / name, widget) for name, widget in made.items()}
+    paths = {
+        name: write_widget(folder / f"{name}.html", "T", widget.saved())
+        for name, widget in made.items()
+    }
     assert max(path.stat().st_size for path in paths.values()) < 3_000_000
     return paths
 
@@ -156,18 +157,6 @@ def test_hiding_the_sinks_stretches_the_scale(visit, pages, encoders):
         root.get_by_label("hide [CLS] and [SEP]").set_checked(box == "hidden")
         page.wait_for_timeout(100)
         assert float(root.evaluate(largest)) == pytest.approx(expected(cut), rel=5e-3)
-
-
-def test_sixty_tokens_are_legible(visit, pages):
-    """Prevents labels on each other: every token has a row of twelve pixels or more."""
-    _, root, _ = visit(pages["long"], 400)
-    places = root.evaluate(
-        """root => [...root.querySelector('.map svg').querySelectorAll('text[text-anchor=end]')]
-        .map(text => text.getBoundingClientRect().top)"""
-    )
-    assert len(places) >= 60
-    gaps = [below - above for above, below in itertools.pairwise(places)]
-    assert min(gaps) >= 11.9
 
 
 def test_a_widget_that_fails_leaves_the_others_and_the_figures(browser, pages, tmp_path):

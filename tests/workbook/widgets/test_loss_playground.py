@@ -8,7 +8,6 @@ import torch
 from cselab.errors import SettingsError
 from cselab.losses import info_nce
 from cselab.methods import Method, StepContext, create, method_names, registered
-from cselab.methods.simcse import SimCSE
 from cselab.methods.terms import term
 from cselab.workbook.widgets import LossPlayground
 from cselab.workbook.widgets.descent import as_lists
@@ -50,19 +49,6 @@ def test_a_step_is_the_gradient_of_what_the_controls_say(playground):
     assert playground.terms == {"nce": 0.5}
 
 
-def test_every_offered_term_moves_points(playground):
-    """Prevents a slider without an effect, and a term that the playground's vectors do not feed."""
-    for name in playground.offered:
-        playground.terms = {name: 1}
-        playground.draw()
-        before = {space: rows.clone() for space, rows in playground.points.items()}
-        playground.descend()
-        assert any(
-            not torch.equal(before[space], rows) for space, rows in playground.points.items()
-        ), name
-        assert set(playground.method.terms) == {name}
-
-
 @pytest.mark.parametrize("name", SINGLE)
 def test_any_method_of_two_views_is_played_with(small_pretrained, name):
     """Prevents a method whose playground breaks when a slider is moved, a term that reads a text
@@ -81,13 +67,20 @@ def test_any_method_of_two_views_is_played_with(small_pretrained, name):
 
 
 @pytest.mark.parametrize(
-    ("name", "message"),
-    [("diffcse", "2 views and the terms nce, rtd"), ("simcse_supervised", "has 3 views")],
+    ("name", "sentences", "message"),
+    [
+        ("diffcse", 5, "2 views and the terms nce, rtd"),
+        ("simcse_supervised", 5, "has 3 views"),
+        ("simcse", 1, "sentences is 1; .* 2 or more"),
+    ],
 )
-def test_a_method_that_points_cannot_stand_for_is_refused(small_pretrained, name, message):
-    """Prevents a playground whose points are not what the method's loss reads."""
+def test_points_that_cannot_stand_for_a_methods_loss_are_refused(
+    small_pretrained, name, sentences, message
+):
+    """Prevents a playground whose points are not what the method's loss reads, and one sentence
+    without another to compare it with."""
     with pytest.raises(SettingsError, match=message):
-        LossPlayground(create(name, folders=[small_pretrained]))
+        LossPlayground(create(name, folders=[small_pretrained]), sentences=sentences)
 
 
 def test_without_a_term_nothing_moves(playground):
@@ -132,6 +125,9 @@ def test_hyperparameters_are_part_of_the_setting(playground):
     assert again.terms == playground.method.terms
     playground.terms = {"icnce": {"variant": "released"}}
     assert playground.terms == {"icnce": {"weight": 1, "variant": "released"}}
+    for terms in ({"nce": 1, "dcl": 1}, ["nce", "dcl"], {"dcl": {"temperature": 3}}):
+        playground.terms = terms
+        assert playground.method.terms == registered("jtcse").Config(terms=terms).terms
 
 
 @pytest.mark.parametrize(
@@ -238,31 +234,15 @@ def test_a_view_is_told_all_steps_by_its_name(playground):
     assert sent == [{"view": "one", "past": before}]
 
 
-def test_points_stay_exact_in_python(playground):
-    """Prevents points that jump by a rounding to float32 when Python descends after the browser."""
-    point = [0.1, 2.4000000000000004]
-    lists = moved(playground, "tower I", 0, 0, point)
-    message = news(playground, 0, [playground.history[0]], start=lists)
-    playground.set_state({"coordinates": lists, "news": message})
-    assert playground.points["tower I"][0, 0].tolist() == point
-    playground.terms = {}
-    playground.descend()
-    assert playground.points["tower I"].dtype == torch.float64
-
-
-def test_a_term_that_needs_float32_gets_it(small_pretrained):
+def test_a_term_that_needs_float32_gets_it(own_playground):
     """Prevents a term with float32 parameters of its own that raises at the first point."""
 
-    class Mine(SimCSE):
-        class Config(SimCSE.Config):
-            pass
+    @term
+    def turned(self, outputs, step):
+        a, b = outputs.sentence
+        return (a @ torch.eye(a.shape[-1]) - b).square().mean()
 
-        @term
-        def turned(self, outputs, step):
-            a, b = outputs.sentence
-            return (a @ torch.eye(a.shape[-1]) - b).square().mean()
-
-    playground = LossPlayground(Mine.build(Mine.Config(terms=["turned"]), [small_pretrained]))
+    playground = own_playground(["turned"], turned=turned)
     playground.descend()
     assert playground.points["sentence"].dtype == torch.float32
 
@@ -303,23 +283,6 @@ def test_numbers_that_a_hyperparameter_excludes_are_excluded_in_the_browser(play
     assert fields["dcl", "variant"]["enum"] == ["paper", "released"]
 
 
-def test_terms_are_what_was_set(playground):
-    """Prevents a variant of before, or another weight than a training's, in terms that do not name
-    one."""
-    playground.options = {**playground.options, "dcl": {"variant": "paper"}}
-    for given in ({"nce": 1, "dcl": 1}, ["nce", "dcl"], {"dcl": {"temperature": 3}}):
-        playground.terms = given
-        trained = registered("jtcse").Config(terms=given).terms
-        assert playground.method.terms == trained
-
-
-@pytest.mark.parametrize("sentences", [-1, 0, 1])
-def test_one_sentence_is_refused(playground, sentences):
-    """Prevents an error of a loss in the place of one line that says what to give."""
-    with pytest.raises(SettingsError, match=f"sentences is {sentences}; .* 2 or more"):
-        LossPlayground(playground.method, sentences=sentences)
-
-
 def test_the_kernel_computes_what_the_browser_does_not_know(playground):
     """Prevents a term of your own whose arrows are of other points, of another weight, or of none:
     values and gradients are those of the term alone; the settings stay."""
@@ -342,22 +305,16 @@ def test_the_kernel_computes_what_the_browser_does_not_know(playground):
     assert playground.method.settings is before
 
 
-def test_a_mistake_in_a_term_of_your_own_is_told(small_pretrained):
+def test_a_mistake_in_a_term_of_your_own_is_told(own_playground):
     """Prevents a widget that waits for ever for a term that raises."""
 
-    class Mine(SimCSE):
-        class Config(SimCSE.Config):
-            pass
+    @term
+    def broken(self, outputs, step):
+        if outputs.sentence.shape[-1] == 2:
+            return outputs.sentence.square().mean()
+        raise ValueError("nothing to divide by")
 
-        @term
-        def broken(self, outputs, step):
-            """Divide by what is not there."""
-            if outputs.sentence.shape[-1] == 2:
-                return outputs.sentence.square().mean()
-            raise ValueError("nothing to divide by")
-
-    playground = LossPlayground(Mine.build(Mine.Config(terms=["broken"]), [small_pretrained]))
-    sent = []
+    playground, sent = own_playground(["broken"], broken=broken), []
     playground.send = sent.append
     points = {"sentence": torch.ones(2, 3, 3).tolist()}
     asked = {"do": "terms", "id": 1, "terms": ["broken"], "step": 0, "points": points}

@@ -4,12 +4,10 @@ import json
 from pathlib import Path
 
 import pytest
-from widget_page import write_widget_page
 
-from cselab.methods.simcse import SimCSE
 from cselab.methods.terms import term
 from cselab.workbook.browser import STYLE, bundle
-from cselab.workbook.widgets import LossPlayground
+from cselab.workbook.headless.page import write_widget
 from cselab.workbook.widgets.descent import as_lists
 
 DESK = (Path(__file__).parent / "desk.js").read_text()
@@ -26,7 +24,7 @@ def play(visit, tmp_path):
     heard = []
 
     def go(playground, width=1280):
-        page, root, said = visit(write_widget_page(tmp_path / "p", playground), width)
+        page, root, said = visit(write_widget(tmp_path / "p.html", "T", playground.saved()), width)
         heard.append(said)
         return page, root
 
@@ -117,20 +115,15 @@ def test_a_long_step_is_explained_with_one_that_would_do(play, playground):
     assert not hint.is_visible()
 
 
-def test_a_term_without_a_port_is_greyed_with_the_reason(play, small_pretrained):
+def test_a_term_without_a_port_is_greyed_with_the_reason(play, own_playground):
     """Prevents a page whose slider does nothing, and one whose other terms do not move either."""
 
-    class Mine(SimCSE):
-        class Config(SimCSE.Config):
-            pass
+    @term
+    def own(self, outputs, step):
+        """Views near, cubed."""
+        return (outputs.sentence[0] - outputs.sentence[1]).abs().pow(3).sum(-1).mean()
 
-        @term
-        def own(self, outputs, step):
-            """Views near, cubed."""
-            return (outputs.sentence[0] - outputs.sentence[1]).abs().pow(3).sum(-1).mean()
-
-    method = Mine.build(Mine.Config(terms=["own", "nce"]), [small_pretrained])
-    page, root = play(LossPlayground(method), 400)
+    page, root = play(own_playground(["own", "nce"], own=own), 400)
     assert root.get_by_label("weight of own", exact=True).is_disabled()
     root.get_by_role("button", name="what own is").first.click()
     shown = root.locator("[id^=cselab-term]").first
@@ -287,51 +280,6 @@ def test_a_drag_before_the_first_step_is_where_it_starts(desk):
     assert start[0] == before[0]
 
 
-def test_the_second_loss_stays_what_was_set(desk):
-    """Prevents a second loss that `compare` overwrites with the first."""
-    second = {"nce": 1, "dcl": 0.5}
-    desk.python(lambda: setattr(desk.playground, "other_weights", second))
-    for _ in range(2):
-        desk.page.get_by_label("compare two losses").check()
-        desk.page.wait_for_timeout(150)
-        weight = desk.page.get_by_label("weight of dcl, second loss", exact=True)
-        assert float(weight.input_value()) == 0.5
-        desk.page.get_by_label("compare two losses").uncheck()
-        desk.page.wait_for_timeout(150)
-    assert {name for name, x in desk.playground.other_weights.items() if x} == set(second)
-
-
-COUNT_FRAMES = """() => {
-  const ask = requestAnimationFrame;
-  globalThis.frames = new Map(); // calls of the loop by time
-  globalThis.requestAnimationFrame = (draw) =>
-    ask((now) => {
-      if (draw.name === "frame") frames.set(now, (frames.get(now) ?? 0) + 1);
-      draw(now);
-    });
-}"""
-
-
-def test_pause_and_play_leave_one_loop(desk):
-    """Prevents a descent that runs twice as fast after a pause while the kernel computes."""
-    desk.python(lambda: setattr(desk.playground, "terms", {"whitened": 1}))
-    desk.page.wait_for_timeout(200)
-    desk.page.evaluate(COUNT_FRAMES)
-    desk.press("play")
-    desk.page.evaluate("desk.busy = true")
-    desk.page.wait_for_timeout(300)
-    for _ in range(4):
-        desk.press("pause")
-        desk.press("play")
-    desk.page.evaluate("desk.release()")
-    desk.python(lambda: setattr(desk.playground, "terms", {"nce": 1}))
-    desk.page.wait_for_timeout(300)
-    desk.page.evaluate("frames.clear()")
-    desk.page.wait_for_timeout(300)
-    assert set(desk.page.evaluate("[...frames.values()]")) == {1}
-    desk.press("pause")
-
-
 def test_a_kernel_that_cannot_compute_a_term_is_quoted(desk):
     """Prevents a view that waits for ever, and one that shows another view's error."""
     desk.playground.descent.slopes = lambda *_: 1 / 0
@@ -370,7 +318,7 @@ def test_a_hyperparameter_that_python_refuses_is_refused_here(play, playground):
 def test_a_finger_scrolls_the_page_from_the_plane(browser, playground, tmp_path):
     """Prevents a phone on which the page cannot be scrolled beyond the picture; a point, and the
     picture in space, follow the finger."""
-    path = write_widget_page(tmp_path / "p", playground)
+    path = write_widget(tmp_path / "p.html", "T", playground.saved())
     size = {"width": 400, "height": 700}
     page = browser.new_context(has_touch=True, viewport=size).new_page()
     page.goto(path.as_uri())
