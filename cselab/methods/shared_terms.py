@@ -61,7 +61,7 @@ class Barlow(TermConfig):
 class Arc(TermConfig):
     """ArcCSE's InfoNCE with a margin on the positive's angle."""
 
-    margin: float = 10.0
+    margin: float = Field(10.0, ge=0, le=90)
     """Degrees; ArcCSE: 10."""
 
 

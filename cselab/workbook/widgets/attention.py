@@ -17,16 +17,15 @@ from cselab.workbook.widgets.reading import LONGEST, SHOWN, read_sentence
 from cselab.workbook.widgets.streams import ModelPair
 from cselab.workbook.widgets.widget import rounded
 
-PAGE_BYTES = 600_000
-"""Of readings in a page without a kernel, before compression: pairs beyond are left out."""
+PAGE_BYTES = 600_000  # of readings in a page, before compression: pairs beyond are left out
 
 
 class AttentionInspector(ModelPair):
     """Compare the attention of two models, on one sentence or on a pair of sentences.
 
-    Shows thumbnails of all heads, the map of the chosen one for each model and their difference,
-    and by layer the share of each token class and the energy of [CLS]. With two sentences also
-    their cosine, and by how much it falls without each token (`analysis.cosine_by_token`).
+    Shows the maps of all heads, the chosen one of each model enlarged, and by layer the share of
+    each token class and the energy of [CLS]; for two sentences also their cosine, and by how much
+    it falls without each token (`analysis.cosine_by_token`).
 
     Controls, which can be set as attributes:
 
@@ -69,8 +68,7 @@ class AttentionInspector(ModelPair):
     shown_sentence = traitlets.Enum(["first", "second", "both"], "first").tag(sync=True)
     hide_special = traitlets.Bool(False).tag(sync=True)
     hide_punctuation = traitlets.Bool(False).tag(sync=True)
-    readings = traitlets.List(traitlets.Dict()).tag(sync=True)
-    """What the browser has from the start; it asks for the rest."""
+    readings = traitlets.List(traitlets.Dict()).tag(sync=True)  # the browser asks for others
 
     def __init__(
         self,
@@ -101,17 +99,16 @@ class AttentionInspector(ModelPair):
 
     def static(self) -> go.Figure:
         """The attention weights of both models, with numbered tokens."""
-        panels = {}
+        panels, head = {}, f"head {self.head}" if self.head else "mean of the heads"
         for side, name in zip("AB", (self.model_a, self.model_b), strict=True):
             reading = self.read(name, self.sentence)
             heads = reading.trace.attention[self.layer - 1, 0]
             cells = heads[self.head - 1] if self.head else heads.mean(0)
             labels = [f"{n} {escape_label(token)}" for n, token in enumerate(reading.tokens, 1)]
-            panels[f"{side}: {name}"] = go.Heatmap(
+            panels[f"{side}: {name}, layer {self.layer}, {head}"] = go.Heatmap(
                 x=labels, y=labels, z=cells.tolist(), colorscale="Cividis", showscale=side == "B"
             )
-        head = f"head {self.head}" if self.head else "mean of the heads"
-        return plain_figure(panels, f"Attention weights, layer {self.layer}, {head}")
+        return plain_figure(panels)
 
     def page_state(self) -> dict[str, Any]:
         """Return the state with all readings of the sentence, and of as many pairs as fit."""

@@ -45,8 +45,8 @@ class CaelExplorer(Widget):
     presets = traitlets.List(traitlets.List()).tag(sync=True)
     scores = traitlets.List(traitlets.Dict()).tag(sync=True)
     costs = traitlets.Dict().tag(sync=True)
-    """By cross stream, GMACs: of the towers; what the first layer of the cross stream (for "fused",
-    the first CAEL) adds; what each further one adds."""
+    """By cross stream, GMACs of the towers, of the cross stream's first layer (for "fused", the
+    first CAEL) and of each further one."""
 
     def __init__(
         self,
@@ -66,9 +66,9 @@ class CaelExplorer(Widget):
             ],
             costs=_costs(config, length),
             presets=[
-                [f"{depth // every} (every {every})", list(cael_positions(depth, every))]
-                for every in range(1, depth + 1)
-                if depth % every == 0
+                [f"{depth // n} (every {n})", list(cael_positions(depth, n))]
+                for n in range(1, depth + 1)
+                if depth % n == 0
             ],
         )
         chosen, stream = best or (cael_positions(depth, 2 - depth % 2), CROSS_STREAMS[0])

@@ -15,8 +15,8 @@ from cselab.methods import Method, StepContext
 Points = dict[str, Tensor]
 """By space: two views of N sentences, (2, N, size)."""
 Row = dict[str, float | int]
-COINS = 1000
-"""Steps after which JTCSE's coins repeat."""
+SHOWN_ROWS, SHOWN_TRAIL = 500, 60  # steps that the browser gets
+COINS = 1000  # steps after which JTCSE's coins repeat
 
 
 @cache
@@ -34,22 +34,15 @@ def random_points(spaces: tuple[str, ...], sentences: int, size: int, seed: int)
 
 @dataclass
 class Descent:
-    """Points that move down the gradient of a method's loss.
-
-    Attributes:
-        rate: Step size.
-        sphere: Whether lengths stay 1.
-        history: A row a step, with the weighted terms.
-        trail: The points of each step.
-    """
+    """Points that move down the gradient of a method's loss."""
 
     method: Method
     points: Points
     rate: float
-    sphere: bool
+    sphere: bool  # lengths stay 1
     seed: int
-    history: list[Row] = field(init=False)
-    trail: list[Points] = field(init=False)
+    history: list[Row] = field(init=False)  # a row a step, with the weighted terms
+    trail: list[Points] = field(init=False)  # the points of each step
 
     def __post_init__(self):
         self.restart(self.points)
@@ -105,6 +98,15 @@ class Descent:
         step = len(self.history)
         values |= self.losses(self.points, step)
         return {"step": step} | {name: x.item() for name, x in values.items()}
+
+    def past(self) -> dict[str, Any]:
+        """Return start, points, history and trail as JSON for the browser, which gets a sample."""
+        return {
+            "start": as_lists(self.trail[0]),
+            "points": as_lists(self.points),
+            "rows": as_json(thinned(self.history, SHOWN_ROWS)),
+            "trail": [as_lists(points, digits=4) for points in thinned(self.trail, SHOWN_TRAIL)],
+        }
 
     def _on_shape(self, points: Points) -> Points:
         if not self.sphere:

@@ -22,7 +22,7 @@ class Panel(NamedTuple):
     square: bool = False
 
 
-def plain_figure(panels: Mapping[str, Panel | go.Heatmap], title: str = "") -> go.Figure:
+def plain_figure(panels: Mapping[str, Panel | go.Heatmap]) -> go.Figure:
     """Panels by title, two a row; a name has one colour and dash in all of them."""
     rows, columns = math.ceil(len(panels) / 2), min(2, len(panels))
     figure = make_subplots(
@@ -55,7 +55,6 @@ def plain_figure(panels: Mapping[str, Panel | go.Heatmap], title: str = "") -> g
         figure.update_xaxes(title=panel.x, **where)
         figure.update_yaxes(title=panel.y, scaleanchor=anchor, **where)
     return figure.update_layout(
-        title=escape_label(title),
         height=420 * rows + 60,
         margin=dict(t=100),
         legend=dict(orientation="h", x=0, y=-0.15 / rows, yanchor="top"),

@@ -19,8 +19,7 @@ from cselab.workbook.widgets.figure import Panel, plain_figure
 from cselab.workbook.widgets.widget import Widget, rounded
 
 SECONDS_BETWEEN_UPDATES = 0.4
-MOST_POINTS = 600
-"""Of a curve: above, every second point is left out."""
+MOST_POINTS = 600  # of a curve; above, every second point is left out
 GEOMETRY = ("dev", "uniformity", "alignment")
 
 

@@ -24,10 +24,9 @@ VECTORS = {"cls": "h^L: [CLS] of the last layer", "pooled": "h^P: the pooler's o
 class NormExplorer(ModelPair):
     """Compare the norms of two models on the same sentences, without some of their LayerNorms.
 
-    Shows the Euclidean lengths of h^L, [CLS] of the last layer, and of h^P, the pooler's output,
-    and their standard deviation divided by their mean for every number of layers r whose two
-    LayerNorms are removed: of the last r layers, in a copy, without further training. LayerNorm
-    fixes the norm of h^L, so that a modulus loss can change nothing (TNCSE,
+    Shows the lengths of h^L, [CLS] of the last layer, and of h^P, the pooler's output, and their
+    sd / mean for every r: the LayerNorms of the last r layers are removed in a copy, without
+    training. LayerNorm fixes the norm of h^L, so that a modulus loss can change nothing (TNCSE,
     https://arxiv.org/abs/2503.12739).
 
     Controls, which can be set as attributes: model_a, model_b; removed, r, from 0 to the depth;
@@ -56,8 +55,7 @@ class NormExplorer(ModelPair):
     script = "norms"
     removed = traitlets.Int(0).tag(sync=True)
     from_zero = traitlets.Bool(True).tag(sync=True)
-    norms = traitlets.Dict().tag(sync=True)
-    """What the browser has, by model; it asks for the others."""
+    norms = traitlets.Dict().tag(sync=True)  # by model; the browser asks for others
 
     def __init__(
         self, encoders: Mapping[str, SentenceEncoder | TwinEncoder], sentences: Iterable[str]

@@ -16,22 +16,16 @@ from cselab.workbook.plots.theme import PALETTE
 from cselab.workbook.widgets.descent import (
     Descent,
     Points,
-    Row,
-    as_json,
     as_lists,
     as_points,
     coins,
     random_points,
-    thinned,
 )
 from cselab.workbook.widgets.figure import Panel, plain_figure
 from cselab.workbook.widgets.playground_terms import described
 from cselab.workbook.widgets.widget import Widget
 
-SHAPES = {"plane": 2, "space": 3, "sphere": 3}
-"""Dimensions of each shape; on the sphere every length stays 1."""
-SHOWN_ROWS, SHOWN_TRAIL = 500, 60
-"""How many steps of Python's descent the browser gets."""
+SHAPES = {"plane": 2, "space": 3, "sphere": 3}  # dimensions
 
 
 class LossPlayground(Widget):
@@ -41,13 +35,11 @@ class LossPlayground(Widget):
     dragged. They are the vectors of the method's spaces, and also the poolers' outputs; a clean
     view (off-dropout) is the mean of the two views.
 
-    Its controls are attributes, which can be set: `shape` ("plane", "space" or "sphere"), `terms`
-    or `weights` (of every offered term), `options` (the terms' hyperparameters), `temperature`,
-    `rate` (the step size), `speed` (steps a second), `arrows` ("sum", "each term" or "none"),
-    `trails`, `compare` (a second loss on the same points, with the weights `other_weights`).
-
-    `points` and `history` follow the browser, at the latest when it pauses. If both move the
-    points at the same time, Python's are kept. Points are float64, or float32 if a term needs it.
+    Controls, which can be set as attributes: `shape` ("plane", "space" or "sphere"), `terms` or
+    `weights` of every offered term, `options` (hyperparameters), `temperature`, `rate` (step size),
+    `speed` (steps a second), `arrows` ("sum", "each term" or "none"), `trails`, `compare` (a second
+    loss, with the weights `other_weights`). `points` and `history` follow the browser, at the
+    latest when it pauses. If both move the points at the same time, Python's are kept.
 
     Args:
         method: Any method with two views, none of whose terms needs text (`reads_text`). `fit` can
@@ -142,8 +134,8 @@ class LossPlayground(Widget):
             name: dict(value) if isinstance(value, Mapping) else {"weight": value}
             for name, value in terms.items()
         }
-        default = {name: self.method.settings.offered[name]().weight for name in terms}
-        weights = {name: term.pop("weight", default[name]) for name, term in terms.items()}
+        kinds = self.method.settings.offered
+        weights = {name: x.pop("weight", kinds[name]().weight) for name, x in terms.items()}
         self.options = {**self.options, **terms}
         self.weights = weights
 
@@ -158,7 +150,7 @@ class LossPlayground(Widget):
         self._show()
 
     @property
-    def history(self) -> list[Row]:
+    def history(self) -> list[dict[str, float | int]]:
         """A row a step: alignment, uniformity, mean lengths ‖space‖, and the weighted terms."""
         return self.descent.history
 
@@ -230,17 +222,7 @@ class LossPlayground(Widget):
         """Give the browser the points and the history."""
         with self.hold_sync():
             self.coordinates = as_lists(self.points)
-            self.past = {**self._past(), "version": self.past.get("version", 0) + 1}
-
-    def _past(self) -> dict[str, Any]:
-        trail = thinned(self.descent.trail, SHOWN_TRAIL)
-        return {
-            "version": self.past.get("version", 0),
-            "start": as_lists(self.descent.trail[0]),
-            "points": as_lists(self.points),
-            "rows": as_json(thinned(self.history, SHOWN_ROWS)),
-            "trail": [as_lists(points, digits=4) for points in trail],
-        }
+            self.past = {**self.descent.past(), "version": self.past.get("version", 0) + 1}
 
     @traitlets.validate("weights", "other_weights")
     def _all_weights(self, proposal: Any) -> dict[str, float]:
@@ -264,7 +246,6 @@ class LossPlayground(Widget):
         self.method.settings = self._settings(self.weights)
 
     def _settings(self, weights: Mapping[str, float]) -> Any:
-        """Make the method's settings with these weights; a term of weight 0 is left out."""
         config = self.method.settings
         terms = {
             name: config.offered[name](**self.options.get(name, {}), weight=weights[name])
@@ -278,8 +259,7 @@ class LossPlayground(Widget):
         """Draw points for the shape, unless the browser has sent some with it."""
         sent = self._sent(self.coordinates)
         if not self._fits(sent):
-            self.draw()
-            return
+            return self.draw()
         self.descent.sphere = self.shape == "sphere"
         if not self._fits(self.points):
             self.descent.restart(sent)
@@ -310,8 +290,8 @@ class LossPlayground(Widget):
     def answer(self, question: dict[str, Any]) -> None:
         """Send a view all steps, or terms that the browser does not know, at its points."""
         if question["do"] == "past":
-            self.send({"view": question["view"], "past": self._past()})
-            return
+            past = {**self.descent.past(), "version": self.past["version"]}
+            return self.send({"view": question["view"], "past": past})
         with self._using(self._settings(dict.fromkeys(question["terms"], 1.0))):
             terms = self.descent.slopes(self._sent(question["points"]), question["step"])
         self.send({"id": question["id"], "terms": terms})

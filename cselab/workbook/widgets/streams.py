@@ -12,18 +12,13 @@ from cselab.workbook.widgets.widget import Widget, one_of
 
 
 class Stream(NamedTuple):
-    """A tower, and the other tower of its twin, whose values its cross-attention layers read.
-
-    Attributes:
-        encoder: Name of the encoder that the tower belongs to.
-        cael: The cross-attention layers, from 1.
-    """
+    """A tower, and the other tower of its twin, whose values its cross-attention layers read."""
 
     tower: PreTrainedModel
     tokenizer: PreTrainedTokenizerBase
-    encoder: str
+    encoder: str  # its name
     other: PreTrainedModel | None = None
-    cael: tuple[int, ...] = ()
+    cael: tuple[int, ...] = ()  # from 1
 
     @property
     def shape(self) -> tuple[int, int]:

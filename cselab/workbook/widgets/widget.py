@@ -45,8 +45,7 @@ class Widget(anywidget.AnyWidget):
 
     _css = STYLE
     script: ClassVar[str]
-    kernel = traitlets.Bool(True).tag(sync=True)
-    """Whether a kernel answers; false in a page."""
+    kernel = traitlets.Bool(True).tag(sync=True)  # false in a page
 
     def __init__(self, **traits: Any):
         super().__init__(**traits)
