@@ -5,6 +5,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from desk import Desk
 
 from cselab.methods import create, registered
 from cselab.methods.simcse import SimCSE
@@ -87,6 +88,22 @@ def visit(browser):
     yield go
     for page in opened:
         page.close()
+
+
+@pytest.fixture
+def make_desk(browser):
+    """`make_desk(widget)`: a `Desk`; the browser may not raise anything."""
+    desks = []
+
+    def build(widget, **options):
+        page = browser.new_page(viewport={"width": 900, "height": 1000}, reduced_motion="reduce")
+        desks.append(Desk(page, widget, **options))
+        return desks[-1]
+
+    yield build
+    for desk in desks:
+        desk.page.close()
+        assert desk.said == []
 
 
 def remote(url: str) -> bool:

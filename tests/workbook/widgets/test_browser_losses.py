@@ -9,7 +9,7 @@ import pytest
 import torch
 from torch.nn.functional import normalize
 
-from cselab.evaluation import alignment, uniformity
+from cselab.evaluation import uniformity
 from cselab.losses import modulus_ratio
 from cselab.methods import StepContext, create, registered
 from cselab.methods.terms import term
@@ -57,10 +57,11 @@ def variations(fields):
     return [dict(zip(names, row, strict=True)) for row in itertools.product(*values)]
 
 
-def as_cases(playground):
-    """A case for each term, variation, kind of points and temperature, with Python's answer."""
+def as_cases(playground, names=()):
+    """A case for each term (of `names`), variation, kind of points and temperature, with Python's
+    answer."""
     for entry in playground.catalogue:
-        if not entry["known"]:
+        if not entry["known"] or (names and entry["name"] not in names):
             continue
         for number, options in enumerate(variations(entry["fields"])):
             playground.terms = {entry["name"]: {"weight": 1, **options}}
@@ -105,45 +106,26 @@ const result = given.map((one) => {
 """
 
 
-def test_each_ported_term_is_pythons(playgrounds, run_js):
+@term(script="align")
+def align(self, outputs, step):
+    a, b = normalize(outputs.sentence, dim=-1)
+    return (a - b).square().sum(-1).mean() / (2 * self.settings.temperature)
+
+
+@term(script="uniform")
+def uniform(self, outputs, step):
+    squares = torch.stack([torch.pdist(normalize(x, dim=-1)) for x in outputs.sentence]).square()
+    return squares.mul(-0.5 / self.settings.temperature).exp().mean(-1).log().mean()
+
+
+def test_each_ported_term_is_pythons(playgrounds, own_playground, run_js):
     """Prevents a browser that shows another loss than the one that is trained: values and
     gradients, in every variant, at clamps and corners too."""
     cases = [case for playground in playgrounds.values() for case in as_cases(playground)]
+    names = ["align", "uniform"]
+    cases += as_cases(own_playground(names, align=align, uniform=uniform), names)
     assert_equal(run_js("losses", LOSSES, cases), cases)
-    named = {case["name"] for case in cases} | {"align", "uniform"}
-    assert named == set(run_js("losses", "const result = PORTED;", None))
-
-
-def own_uniform(view, t):
-    distances = torch.pdist(normalize(view, dim=1)).square()
-    return distances.mul(-t).exp().mean().log()
-
-
-def test_alignment_and_uniformity_are_their_definitions(run_js):
-    """Prevents a chapter on alignment and uniformity that descends on something else."""
-    cases = []
-    for kind, tau in itertools.product(("plane", "space"), (0.05, 0.5)):
-        points = some_points(("sentence",), kind, seed=3)["sentence"].requires_grad_()
-        factor = 1 / (2 * tau)
-        a, b = normalize(points, dim=-1)
-        values = {
-            "align": factor * (a - b).square().sum(-1).mean(),
-            "uniform": sum(own_uniform(view, factor) for view in points) / 2,
-        }
-        for name, value in values.items():
-            (gradient,) = torch.autograd.grad(value, points)
-            cases.append(
-                {
-                    "name": name,
-                    "points": [points.tolist()],
-                    "options": {},
-                    "context": {"temperature": tau, "step": 0, "coin": True},
-                    "title": f"{name} {kind} {tau}",
-                    "value": value.item(),
-                    "gradients": [gradient.tolist()],
-                }
-            )
-    assert_equal(run_js("losses", LOSSES, cases), cases)
+    assert {case["name"] for case in cases} == set(run_js("losses", "const result = PORTED;", None))
 
 
 DESCENT = """
@@ -290,11 +272,6 @@ def test_the_pairs_on_the_modulus_surface_are_the_losss(run_js):
     found = run_js("playground_charts", script, list(as_lists(points).values()))
     expected = modulus_ratio(points["tower I"][0], points["tower II"][1])
     assert found == pytest.approx(expected.tolist(), rel=1e-9)
-
-
-@term(script="align")
-def align(self, outputs, step):
-    return alignment(*outputs.sentence) / (2 * self.settings.temperature)
 
 
 @term

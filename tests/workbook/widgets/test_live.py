@@ -3,7 +3,6 @@
 from types import SimpleNamespace
 
 import pytest
-from connected import Connected
 from IPython.display import DisplayHandle
 
 from cselab.errors import Interrupted
@@ -89,19 +88,6 @@ def test_the_browser_gets_each_new_point_and_a_sample_of_a_long_training(live, f
     assert [step for step, *_ in live.data["tower I"]["evaluations"]] == list(range(0, 4001, 100))
 
 
-def test_the_lab_has_it_as_its_listener_only_inside_the_block(live):
-    """Prevents a later training from being drawn into an old figure."""
-
-    def fail():
-        with live:
-            assert live.lab.cache.listener is live
-            raise ZeroDivisionError
-
-    with pytest.raises(ZeroDivisionError):
-        fail()
-    assert live.lab.cache.listener is None
-
-
 def test_it_appears_with_the_training_and_leaves_its_figure(live, front):
     """Prevents an empty view above a training that was found, a saved notebook without the curves,
     and a stop button of nothing."""
@@ -137,11 +123,13 @@ def test_progress_says_how_long_it_will_take(monkeypatch):
 
 
 def test_an_interrupt_says_where_and_how_it_goes_on(live, front):
-    """Prevents a view that calls an interrupted training finished."""
+    """Prevents a view that calls an interrupted training finished, and one that hears of trainings
+    after its block."""
     line = "tower I: interrupted at step 2 of 9; run it again to start again"
 
     def interrupted():
         with live:
+            assert live.lab.cache.listener is live
             train(live, 2)
             raise Interrupted(line)
 
@@ -149,6 +137,7 @@ def test_an_interrupt_says_where_and_how_it_goes_on(live, front):
         interrupted()
     assert live.status == "tower I: interrupted at step 2 of 9; run the cell again to go on"
     assert not live.running
+    assert live.lab.cache.listener is None
 
 
 def test_the_eighth_training_is_drawn_with_other_dashes(live, front, run_js):
@@ -169,31 +158,24 @@ def test_the_eighth_training_is_drawn_with_other_dashes(live, front, run_js):
 
 
 @pytest.fixture
-def drawn(browser, monkeypatch, live):
+def drawn(make_desk, front, live):
     """A live view in a browser, of a training that has begun."""
-    monkeypatch.setattr("cselab.workbook.widgets.live.SECONDS_BETWEEN_UPDATES", 0.0)
-    monkeypatch.setattr("cselab.workbook.widgets.widget.display", lambda *_, **__: DisplayHandle())
     live.kernel_id = "some-kernel"
     live.__enter__()
     train(live, 3, every=2)
-    return Connected(browser, monkeypatch, live)
+    return make_desk(live)
 
 
 def test_only_charts_with_new_points_are_drawn_again(live, drawn):
     """Prevents a fold, a focus and a tooltip of the dev scores that are lost at every step."""
     mark = "n => document.querySelectorAll('svg[role=img]')[n].marked = true"
     marked = "n => document.querySelectorAll('svg[role=img]')[n].marked === true"
-    train(live, 10, name="tower II")  # so long that what the browser missed comes again
-    drawn.tell()
     for n in range(3):
         drawn.page.evaluate(mark, n)
-    live.step("tower I", 4, {"nce": 0.2})
-    drawn.tell()
+    drawn.python(lambda: live.step("tower I", 4, {"nce": 0.2}))
     assert [drawn.page.evaluate(marked, n) for n in range(3)] == [False, True, True]
-    live.evaluated("tower I", row(6))
-    drawn.tell()
+    drawn.python(lambda: live.evaluated("tower I", row(6)))
     assert [drawn.page.evaluate(marked, n) for n in range(3)] == [False, False, False]
-    assert drawn.said == []
 
 
 def test_only_begin_and_end_are_read_aloud(live, drawn):
@@ -201,8 +183,7 @@ def test_only_begin_and_end_are_read_aloud(live, drawn):
     spoken = drawn.root.get_by_role("status")
     assert spoken.all_inner_texts() == ["training"]
     assert "tower I: " in drawn.root.inner_text()
-    live.__exit__(None, None, None)
-    drawn.tell()
+    drawn.python(lambda: live.__exit__(None, None, None))
     assert spoken.all_inner_texts() == ["finished"]
     assert "tower I: " not in drawn.root.locator(".bar").inner_text()
 
@@ -212,7 +193,5 @@ def test_a_stop_that_nobody_hears_says_what_to_do(live, drawn):
     next step wipes away."""
     drawn.root.get_by_role("button", name="stop").click()
     drawn.page.wait_for_timeout(200)
-    live.step("tower I", 4, {"nce": 0.2})
-    drawn.tell()
+    drawn.python(lambda: live.step("tower I", 4, {"nce": 0.2}))
     assert "to stop, use the ■ of the toolbar" in drawn.root.inner_text()
-    assert drawn.said == []
