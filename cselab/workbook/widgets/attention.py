@@ -106,7 +106,7 @@ class AttentionInspector(ModelPair):
             cells = heads[self.head - 1] if self.head else heads.mean(0)
             labels = [f"{n} {escape_label(token)}" for n, token in enumerate(reading.tokens, 1)]
             panels[f"{side}: {name}, layer {self.layer}, {head}"] = go.Heatmap(
-                x=labels, y=labels, z=cells.tolist(), colorscale="Cividis", showscale=side == "B"
+                x=labels, y=labels, z=cells.tolist(), coloraxis="coloraxis"
             )
         return plain_figure(panels)
 

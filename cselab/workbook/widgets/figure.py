@@ -8,7 +8,7 @@ from typing import NamedTuple
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
-from cselab.workbook.plots.figures import DASHES
+from cselab.workbook.plots.figures import DASHES, VERTICAL
 from cselab.workbook.plots.theme import PALETTE
 
 
@@ -30,7 +30,7 @@ def plain_figure(panels: Mapping[str, Panel | go.Heatmap]) -> go.Figure:
         cols=columns,
         subplot_titles=[escape_label(name) for name in panels],
         horizontal_spacing=0.14,
-        vertical_spacing=0.24 / rows,
+        vertical_spacing=0.4 / rows,
     )
     names: dict[str, int] = {}
     for number, panel in enumerate(panels.values()):
@@ -54,11 +54,7 @@ def plain_figure(panels: Mapping[str, Panel | go.Heatmap]) -> go.Figure:
         anchor = figure.get_subplot(**where).yaxis.anchor if panel.square else None
         figure.update_xaxes(title=panel.x, **where)
         figure.update_yaxes(title=panel.y, scaleanchor=anchor, **where)
-    return figure.update_layout(
-        height=420 * rows + 60,
-        margin=dict(t=100),
-        legend=dict(orientation="h", x=0, y=-0.15 / rows, yanchor="top"),
-    )
+    return figure.update_layout(height=400 * rows + 60, margin=dict(t=60), legend=VERTICAL)
 
 
 def escape_label(text: str) -> str:
