@@ -33,8 +33,13 @@ def own_playground(small_pretrained):
     """`own_playground(["mine", "nce"], mine=term(function))`: of a SimCSE with own members."""
 
     def build(terms, **members):
-        kind = type("Mine", (SimCSE,), {"Config": type("Config", (SimCSE.Config,), {}), **members})
-        return LossPlayground(kind.build(kind.Config(terms=terms), [small_pretrained]))
+        class Mine(SimCSE):
+            class Config(SimCSE.Config):
+                pass
+
+            vars().update(members)
+
+        return LossPlayground(Mine.build(Mine.Config(terms=terms), [small_pretrained]))
 
     return build
 
@@ -66,7 +71,7 @@ def run_js():
 
 @pytest.fixture
 def visit(browser):
-    """`visit(page, 900, "dark")`: a page of `write_widget_page` in the browser, its widget's root,
+    """`visit(page, 900, "dark")`: a page of `write_widget` in the browser, its widget's root,
     and all that the browser says or asks the network for."""
     opened = []
 
