@@ -111,34 +111,23 @@ def test_a_map_of_the_other_towers_values_says_where_there_are_none(visit, pages
         assert root.evaluate(f"root => ({CHECKS})(root)") == []
 
 
-def test_the_layer_and_head_of_a_thumbnail_are_enlarged_in_both_models(visit, pages):
-    """Prevents a click that enlarges another head, and maps that do not follow."""
+def test_a_thumbnail_a_token_and_a_tap_are_shown_in_both_models(visit, pages):
+    """Prevents a click that enlarges another head, a hover that shows a row of one model and
+    nothing of the other, and weights that only a mouse can read."""
     page, root, _ = visit(pages["inspector"])
     root.get_by_role("button", name="model A, layer 3, head 2").click()
     page.wait_for_timeout(100)
     titles = root.locator(".maps h4").all_inner_texts()
     assert titles == ["layer 3, head 2", "A: one", "B: twin, tower II", "A − B"]
-
-
-def test_a_token_is_marked_in_both_models(visit, pages):
-    """Prevents a hover that shows a row of one model and nothing of the other."""
-    _, root, _ = visit(pages["inspector"])
-    chip = root.locator(".strips .chip").nth(2)
-    chip.hover()
+    root.locator(".strips .chip").nth(2).hover()
     bands = root.locator(".maps rect[visibility=visible]")
     assert bands.count() == 6  # a row and a column in A, B and A − B
-    tops = [bands.nth(n).get_attribute("y") for n in (0, 2, 4)]
-    assert len(set(tops)) == 1
+    assert len({bands.nth(n).get_attribute("y") for n in (0, 2, 4)}) == 1
     assert "A: man reads most from" in root.locator(".maps p[role=status]").inner_text()
-
-
-def test_a_tap_shows_the_values_of_both_models(visit, pages):
-    """Prevents weights that only a mouse can read."""
-    page, root, _ = visit(pages["inspector"])
     box = root.locator(".map svg").first.bounding_box()
     page.mouse.click(box["x"] + 100, box["y"] + 100)
-    tip = root.locator(".tip")
-    assert re.search(r"reads .*\nweight: A [\d.]+, B [\d.]+, A − B ", tip.inner_text())
+    tip = root.locator(".tip").inner_text()
+    assert re.search(r"reads .*\nweight: A [\d.]+, B [\d.]+, A − B ", tip)
 
 
 def test_hiding_the_sinks_stretches_the_scale(visit, pages, encoders):
