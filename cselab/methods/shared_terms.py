@@ -48,7 +48,9 @@ class Barlow(TermConfig):
 
 
 class Arc(TermConfig):
-    margin: float = 10.0
+    """ArcCSE's InfoNCE with a margin on the positive's angle."""
+
+    margin: float = Field(10.0, ge=0, le=90)
     """Degrees; ArcCSE: 10."""
 
 

@@ -1,23 +1,29 @@
 // The attention inspector.
 import {
-  html,
-  setUp,
-  set,
-  drawing,
-  put,
-  panel,
-  choice,
-  slider,
+  bar,
   check,
+  choice,
+  drawing,
+  html,
+  labelled,
+  legend,
+  menu,
+  note,
+  onTheme,
+  panel,
+  put,
+  set,
+  setUp,
+  slider,
   text,
   tooltip,
-  legend,
-  onTheme,
 } from "./kit.js";
 import { chart } from "./chart.js";
 import { unpack, received, shares, ofLayer, energy, hidden } from "./reading.js";
-import { thumbnails, maps, strip } from "./attention_maps.js";
+import { haveSameTokens, maps, strip, thumbnails } from "./attention_maps.js";
 
+const CHOSEN = ["model_a", "model_b", "sentence", "second", "shown_sentence", "readings"];
+const VIEW = ["layer", "head", "show", "hide_special", "hide_punctuation"];
 const COLOURS = ["var(--c0)", "var(--c1)", "var(--c4)", "var(--edge)"]; // of the token classes
 const MEASURES = {
   "attention received": {
@@ -68,19 +74,13 @@ export function render({ model, el }) {
   model.on("msg:custom", onMessage);
   model.on("change:readings", takeInitial);
 
-  const models = model.get("models");
-  const names = models.map(({ name }) => name);
-  const { layers, heads } = models[0];
+  const [names, layers] = [model.get("names"), model.get("depth")];
   const [first, last] = model.get("special");
   const classes = [first, last, "final punctuation", "other tokens"].map((name, n) => [
     name,
     COLOURS[n],
   ]);
-  const measure = html(
-    "select",
-    { "aria-label": "by token", onchange: () => drawer.ask() },
-    Object.keys(MEASURES).map((name) => html("option", {}, name)),
-  );
+  const measure = menu("by token", Object.keys(MEASURES), () => drawer.ask());
   const state = { token: null }; // the token under the pointer or the focus: [row, column] or [token, token]
   const point = (token) => {
     if (String(state.token) === String(token)) return;
@@ -90,42 +90,27 @@ export function render({ model, el }) {
   let marked = [];
   let overview = null; // drawn again only where another map is in it
 
-  const boxes = Object.fromEntries(
-    ["overview", "maps", "strips", "tokens", "layers", "cosine"].map((name) => [
-      name,
-      html("div", { class: name }),
-    ]),
-  );
-  const status = html("p", { class: "note", role: "status" });
+  const parts = ["overview", "maps", "strips", "tokens", "layers", "cosine"];
+  const boxes = Object.fromEntries(parts.map((name) => [name, html("div", { class: name })]));
+  const status = note("", { role: "status" });
   const pairs = [[model.get("sentence"), model.get("second")], ...model.get("pairs")];
-  const pick = html(
-    "select",
-    {
-      "aria-label": "pair of sentences",
-      onchange: () => {
-        const [one, other] = pairs[pick.selectedIndex];
-        set(model, "sentence", one);
-        set(model, "second", other);
-      },
-    },
-    pairs.map(([a, b]) => html("option", {}, b ? `${a}  |  ${b}` : a)),
-  );
-  const typed = [text(model, "sentence", "sentence 1"), text(model, "second", "sentence 2")];
-  const offline = html(
-    "p",
-    { class: "note", hidden: model.get("kernel") },
+  const texts = pairs.map(([a, b]) => (b ? `${a}  |  ${b}` : a));
+  const pick = menu("pair of sentences", texts, (index) => {
+    set(model, "sentence", pairs[index][0]);
+    set(model, "second", pairs[index][1]);
+  });
+  const offline = note(
     "This page has no kernel, so nothing can be typed: pick one of its sentences.",
+    { hidden: model.get("kernel") },
   );
+  const hide = (name, what) => check(model, name, `hide ${what}`, "out of the colour scale, too");
   root.append(
-    html(
-      "div",
-      { class: "bar" },
-      pairs.length > 1 ? html("label", {}, html("span", {}, "pick"), pick) : null,
-      ...typed,
+    bar(
+      pairs.length > 1 ? labelled("pick", pick) : null,
+      text(model, "sentence", "sentence 1"),
+      text(model, "second", "sentence 2"),
     ),
-    html(
-      "div",
-      { class: "bar" },
+    bar(
       choice(model, "model_a", "model A", names),
       choice(model, "model_b", "model B", names),
       choice(model, "show", "show", model.get("quantities")),
@@ -135,29 +120,11 @@ export function render({ model, el }) {
         ["1 in A, 2 in B", "both"],
       ]),
     ),
-    html(
-      "div",
-      { class: "bar" },
-      slider(model, "layer", "layer", { min: 1, max: layers, step: 1 }),
-      slider(
-        model,
-        "head",
-        "head",
-        { min: 0, max: heads, step: 1 },
-        { format: (n) => (n ? String(n) : "mean") },
-      ),
-      check(
-        model,
-        "hide_special",
-        `hide ${first} and ${last}`,
-        "their rows and columns do not stretch the scale",
-      ),
-      check(
-        model,
-        "hide_punctuation",
-        "hide final punctuation",
-        "its row and column do not stretch the scale",
-      ),
+    bar(
+      slider(model, "layer", "layer", { min: 1, max: layers }),
+      slider(model, "head", "head", { max: model.get("heads") }, { format: (n) => n || "mean" }),
+      hide("hide_special", `${first} and ${last}`),
+      hide("hide_punctuation", "final punctuation"),
     ),
     offline,
     status,
@@ -165,34 +132,23 @@ export function render({ model, el }) {
     boxes.overview,
     boxes.strips,
     boxes.maps,
-    html("div", { class: "bar" }, html("label", {}, html("span", {}, "by token"), measure)),
+    bar(labelled("by token", measure)),
     boxes.tokens,
     boxes.layers,
   );
 
   const draw = (width) => {
-    const view = Object.fromEntries(
-      ["layer", "head", "show", "hide_special", "hide_punctuation"].map((name) => [
-        name,
-        model.get(name),
-      ]),
-    );
+    const view = Object.fromEntries(VIEW.map((name) => [name, model.get(name)]));
     const sentence = model.get("sentence").trim();
     const second = model.get("second").trim();
     const both = [sentence, second || sentence];
     const shown = { first: [0, 0], second: [1, 1], both: [0, 1] }[model.get("shown_sentence")];
     const texts = shown.map((n) => both[n]);
     const chosen = ["model_a", "model_b"].map((side, n) => {
-      const { name, encoder, cael } = models[names.indexOf(model.get(side))];
-      return {
-        side: "AB"[n],
-        name,
-        encoder,
-        cael,
-        text: texts[n],
-        reading: find("read", name, texts[n]),
-        colour: `var(--c${n})`,
-      };
+      const name = model.get(side);
+      const [text, reading] = [texts[n], find("read", name, texts[n])];
+      const looks = { side: "AB"[n], name, colour: `var(--c${n})`, dash: n ? "6 4" : "" };
+      return { ...looks, ...model.get("models")[name], text, reading };
     });
     const alike = chosen[0].name === chosen[1].name && texts[0] === texts[1];
     const sides = alike ? chosen.slice(0, 1) : chosen;
@@ -209,13 +165,8 @@ export function render({ model, el }) {
       set(model, "head", head);
       if (width < 700) boxes.maps.scrollIntoView({ block: "nearest" }); // it is far below
     };
-    const drawnNow = [
-      width,
-      view.show,
-      view.hide_special,
-      view.hide_punctuation,
-      ...sides.map((side) => side.reading),
-    ];
+    const readings = sides.map((side) => side.reading);
+    const drawnNow = [width, view.show, view.hide_special, view.hide_punctuation, ...readings];
     if (!overview || drawnNow.some((part, n) => part !== overview.of[n])) {
       overview = { ...thumbnails(width, sides, view, choose, tip), of: drawnNow };
       put(boxes.overview, overview.element);
@@ -223,14 +174,9 @@ export function render({ model, el }) {
     overview.mark(view);
     const drawn = maps(width, sides, view, { point, tip, dark: root });
     put(boxes.maps, drawn.element);
-    const read = [...new Set(texts)].map(
-      (words) => sides.find((side) => side.text === words).reading,
-    );
-    const strips = read.map((reading) => strip(reading, point));
-    put(
-      boxes.strips,
-      strips.map((one) => one.element),
-    );
+    const reading = (words) => sides.find((side) => side.text === words).reading;
+    const strips = [...new Set(texts)].map((words) => strip(reading(words), point));
+    put(boxes.strips, ...strips.map((one) => one.element));
     marked = [...drawn.marks, ...strips.map((one) => one.mark)];
     if (state.token) marked.forEach((mark) => mark(state.token));
     drawTokens(width, sides, view);
@@ -239,45 +185,28 @@ export function render({ model, el }) {
 
   const drawTokens = (width, sides, view) => {
     const { label, of } = MEASURES[measure.value];
-    const together = sides.every(
-      ({ reading }) => reading.tokens.join(" ") === sides[0].reading.tokens.join(" "),
-    );
-    const groups = together ? [sides] : sides.map((side) => [side]);
+    const groups = haveSameTokens(sides) ? [sides] : sides.map((side) => [side]);
     const figures = groups.map((group) => {
       const { tokens } = group[0].reading;
       const out = group.map(({ reading }) => hidden(reading, view));
-      const series = group.map((side, n) => ({
-        name: `${side.side}: ${side.name}`,
-        colour: side.colour,
-        kind: "bars",
-        points: of(side.reading, view).flatMap((value, place) =>
-          out[n][place] ? [] : [[place, value]],
-        ),
-      }));
-      const wide = Math.max(width, 60 + 15 * tokens.length);
-      const where =
-        measure.value === "attention received" && view.head
-          ? `layer ${view.layer}, head ${view.head}`
-          : `layer ${view.layer}`;
-      return html(
-        "div",
-        {},
-        html("h4", {}, `${measure.value}, ${where}`),
-        legend(series.map((one) => ({ ...one, symbol: "point" }))),
-        html(
-          "div",
-          { class: "scroll" },
-          chart({
-            width: wide,
-            height: 260,
-            tip,
-            series,
-            label: `${measure.value} by token`,
-            x: { names: tokens, domain: [-0.6, tokens.length - 0.4], label: "token" },
-            y: { label, zero: true },
-          }),
-        ),
-      );
+      const series = group.map(({ side, name, colour, reading }, n) => {
+        const values = of(reading, view).map((value, place) => [place, value]);
+        const points = values.filter(([place]) => !out[n][place]);
+        return { name: `${side}: ${name}`, colour, kind: "bars", points };
+      });
+      const isOfHead = measure.value === "attention received" && view.head;
+      const where = `layer ${view.layer}${isOfHead ? `, head ${view.head}` : ""}`;
+      const bars = chart({
+        width: Math.max(width, 60 + 15 * tokens.length),
+        height: 260,
+        tip,
+        series,
+        label: `${measure.value} by token`,
+        x: { names: tokens, domain: [-0.6, tokens.length - 0.4], label: "token" },
+        y: { label, zero: true },
+      });
+      const key = legend(series.map((one) => ({ ...one, symbol: "point" })));
+      return panel(`${measure.value}, ${where}`, key, html("div", { class: "scroll" }, bars));
     });
     put(boxes.tokens, figures);
   };
@@ -286,110 +215,59 @@ export function render({ model, el }) {
     const half = width > 700 ? (width - 18) / 2 : width;
     const depth = Array.from({ length: layers }, (_, n) => n + 1);
     const x = { label: "layer", whole: true, domain: [0.7, layers + 0.3] };
-    const lines = sides.flatMap(({ side, reading }, n) =>
-      classes.map(([name, colour], number) => ({
-        name: `${side}: ${name}`,
-        colour,
-        dash: n ? "6 4" : "",
-        kind: "line",
-        points: depth.map((layer) => [layer, shares(reading, layer)[number]]),
-      })),
-    );
-    const energies = sides.map(({ side, name, reading, colour }, n) => ({
+    const line = ({ side, dash }, name, colour, of) => ({
       name: `${side}: ${name}`,
       colour,
-      dash: n ? "6 4" : "",
+      dash,
       kind: "line",
-      points: depth.map((layer) => [layer, energy(reading, layer)]),
-    }));
-    const rules = [{ x: view.layer }];
-    put(
-      boxes.layers,
-      html(
-        "div",
-        { class: "panels" },
-        panel(
-          "attention received by layer, mean of the heads (A solid, B dashed)",
-          legend(classes.map(([name, colour]) => ({ name, colour }))),
-          chart({
-            width: half,
-            label: "share of attention by token class and layer",
-            tip,
-            series: lines,
-            rules,
-            x,
-            y: { label: "share", domain: [0, 1] },
-          }),
-        ),
-        panel(
-          `energy of ${first} by layer`,
-          legend(energies),
-          chart({
-            width: half,
-            label: `energy of ${first} by layer`,
-            tip,
-            series: energies,
-            rules,
-            x,
-            y: { label: "‖h_cls‖ / ‖H of the others‖", zero: true },
-          }),
-        ),
+      points: depth.map((layer) => [layer, of(layer)]),
+    });
+    const lines = sides.flatMap((side) =>
+      classes.map(([name, colour], n) =>
+        line(side, name, colour, (layer) => shares(side.reading, layer)[n]),
       ),
     );
+    const energies = sides.map((side) =>
+      line(side, side.name, side.colour, (layer) => energy(side.reading, layer)),
+    );
+    const common = { width: half, tip, rules: [{ x: view.layer }], x };
+    const byLayer = (title, key, series, y) =>
+      panel(title, legend(key), chart({ ...common, label: title, series, y }));
+    const caption = "attention received by layer, mean of the heads (A solid, B dashed)";
+    const key = classes.map(([name, colour]) => ({ name, colour }));
+    const unit = "‖h_cls‖ / ‖H of the others‖";
+    const panels = [
+      byLayer(caption, key, lines, { label: "share", domain: [0, 1] }),
+      byLayer(`energy of ${first} by layer`, energies, energies, { label: unit, zero: true }),
+    ];
+    put(boxes.layers, html("div", { class: "panels" }, panels));
   };
 
   const drawCosine = (width, both, sides) => {
     if (!both) return put(boxes.cosine);
     const encoders = [...new Map(sides.map((side) => [side.encoder, side])).values()];
-    const found = encoders.map((side) => ({
-      ...side,
-      compared: find("compare", side.encoder, ...both),
-    }));
-    const falls = found.flatMap(({ compared }) => compared?.falls?.flat() ?? []);
+    const compared = encoders.map(({ encoder }) => find("compare", encoder, ...both));
+    const falls = compared.flatMap((one) => one?.falls?.flat() ?? []);
     const largest = Math.max(0.01, ...falls.map(Math.abs));
-    const lines = found.map(({ encoder, name, compared }) => {
+    const lines = encoders.map(({ encoder, name }, n) => {
       const words = both.map((words) => find("read", name, words)?.tokens);
-      if (compared?.error) return html("p", { class: "note" }, `${encoder}: ${compared.error}`);
-      if (!compared || !words.every(Boolean)) return html("p", { class: "note" }, `${encoder}: …`);
-      const chips = words.map((tokens, n) =>
-        html(
-          "div",
-          { class: "chips", role: "list", "aria-label": `sentence ${n + 1}` },
-          tokens.map((token, place) => chip(token, compared.falls[n][place], largest)),
-        ),
-      );
-      return panel(`${encoder}: cosine ${compared.cosine.toFixed(3)}`, ...chips);
+      const { error, falls, cosine } = compared[n] ?? {};
+      if (error || !falls || !words.every(Boolean)) return note(`${encoder}: ${error ?? "…"}`);
+      const chips = words.map((tokens, n) => {
+        const list = { class: "chips", role: "list", "aria-label": `sentence ${n + 1}` };
+        const parts = tokens.map((token, place) => chip(token, falls[n][place], largest));
+        return html("div", list, parts);
+      });
+      return panel(`${encoder}: cosine ${cosine.toFixed(3)}`, ...chips);
     });
-    put(
-      boxes.cosine,
-      html(
-        "p",
-        { class: "note" },
-        "Under each token: by how much the cosine falls where nothing can read that token. Blue: it makes the two sentences more alike; orange: less.",
-      ),
-      html("div", { class: "panels" }, lines),
-    );
+    const words =
+      "Under each token: by how much the cosine falls where nothing can read that token. " +
+      "Blue: it makes the two sentences more alike; orange: less.";
+    put(boxes.cosine, note(words), html("div", { class: "panels" }, lines));
   };
 
   measure.value = "attention received";
-  const drawer = drawing(
-    model,
-    root,
-    [
-      "sentence",
-      "second",
-      "model_a",
-      "model_b",
-      "layer",
-      "head",
-      "show",
-      "shown_sentence",
-      "hide_special",
-      "hide_punctuation",
-      "readings",
-    ],
-    draw,
-  );
+  const drawer = drawing(model, root, [...CHOSEN, ...VIEW], draw);
   const stopTheme = onTheme(drawer.ask);
   return () => {
     drawer.stop();
@@ -404,23 +282,16 @@ function chip(token, fall, largest) {
   const bar = `height:5px;opacity:${opacity};background:var(--c${fall < 0 ? 1 : 0})`;
   const number =
     Math.abs(fall) < 0.005 ? "0.00" : `${fall < 0 ? "−" : "+"}${Math.abs(fall).toFixed(2)}`;
-  return html(
-    "span",
-    { class: "chip", role: "listitem" },
-    token,
-    html("i", { style: bar }),
-    html("small", {}, number),
-  );
+  const parts = [html("i", { style: bar }), html("small", {}, number)];
+  return html("span", { class: "chip", role: "listitem" }, token, ...parts);
 }
 
 // What the maps show that the reader may not expect.
 function remark(view, sides) {
   if (view.show !== "other lengths") return "";
   const without = sides.filter(({ cael }) => !cael.includes(view.layer));
-  return without
-    .map(
-      ({ side, cael }) =>
-        `${side}: no cross-attention in layer ${view.layer} (CAELs: ${cael.join(", ") || "none"}); its own values are shown.`,
-    )
-    .join(" ");
+  const words = ({ side, cael }) =>
+    `${side}: no cross-attention in layer ${view.layer} (CAELs: ${cael.join(", ") || "none"}); ` +
+    "its own values are shown.";
+  return without.map(words).join(" ");
 }

@@ -1,6 +1,18 @@
 // The attention inspector's maps: thumbnails of all heads, large maps of one, and the tokens.
-import { html, svg, cividis, diverging, isDark, short } from "./kit.js";
-import { select, hidden } from "./reading.js";
+import {
+  cividis,
+  diverging,
+  html,
+  isDark,
+  note,
+  panel,
+  picture,
+  setAll,
+  short,
+  svg,
+  write,
+} from "./kit.js";
+import { hidden, select } from "./reading.js";
 
 const LABEL = 88; // pixels for a map's labels
 const TAIL = 42; // for the end of the last tilted label
@@ -38,7 +50,7 @@ export function thumbnails(width, sides, view, choose, tip) {
   const { layers, heads } = sides[0].reading;
   const room = Math.min(width > 700 ? (width - 18) / 2 : width, 34 + heads * 72);
   const size = Math.max(16, Math.floor((room - 34) / heads) - 6);
-  const panels = sides.map(({ side, name, reading, cael }) => {
+  const panels = sides.map(({ side, name: title, reading, cael }) => {
     const { length } = reading;
     const out = hidden(reading, view);
     const grid = html("div", {
@@ -47,18 +59,12 @@ export function thumbnails(width, sides, view, choose, tip) {
       "aria-label": `layers and heads of model ${side}; arrow keys move`,
       style: `grid-template-columns: 30px repeat(${heads}, ${size + 4}px)`,
     });
-    grid.append(
-      html("span"),
-      ...Array.from({ length: heads }, (_, h) => html("span", { class: "note" }, `${h + 1}`)),
-    );
+    const name = (words, title) => grid.append(html("span", { class: "note", title }, words));
+    name("");
+    for (let head = 1; head <= heads; head++) name(`${head}`);
     for (let layer = 1; layer <= layers; layer++) {
-      grid.append(
-        html(
-          "span",
-          { class: "note", title: cael.includes(layer) ? "cross-attention layer" : null },
-          `${layer}${cael.includes(layer) ? " ×" : ""}`,
-        ),
-      );
+      const isCael = cael.includes(layer);
+      name(`${layer}${isCael ? " ×" : ""}`, isCael ? "cross-attention layer" : null);
       for (let head = 1; head <= heads; head++) {
         const canvas = html("canvas", { "aria-hidden": "true" });
         const cells = select(reading, layer, head, view.show, cael);
@@ -67,45 +73,33 @@ export function thumbnails(width, sides, view, choose, tip) {
           out[q] || out[k] ? null : cividis(cells[q * length + k] / top),
         );
         canvas.style.width = canvas.style.height = `${size}px`;
-        grid.append(
-          html(
-            "button",
-            {
-              type: "button",
-              class: "thumbnail",
-              "aria-label": `model ${side}, layer ${layer}, head ${head}`,
-              "data-place": `${layer} ${head}`,
-              onclick: () => choose(layer, head),
-              onpointermove: (event) =>
-                tip.show(event, `${side}: layer ${layer}, head ${head}\nlargest ${short(top)}`),
-              onpointerleave: tip.hide,
-            },
-            canvas,
-          ),
-        );
+        const words = `layer ${layer}, head ${head}`;
+        const control = {
+          type: "button",
+          class: "thumbnail",
+          "aria-label": `model ${side}, ${words}`,
+          "data-place": `${layer} ${head}`,
+          onclick: () => choose(layer, head),
+          onpointermove: (event) => tip.show(event, `${side}: ${words}\nlargest ${short(top)}`),
+          onpointerleave: tip.hide,
+        };
+        grid.append(html("button", control, canvas));
       }
     }
     grid.addEventListener("keydown", (event) => {
-      const step = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] }[
-        event.key
-      ];
+      const steps = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] };
+      const step = steps[event.key];
       const [layer, head] = (event.target.dataset.place ?? "").split(" ").map(Number);
       if (!step || !layer) return;
       event.preventDefault();
-      const next = grid.querySelector(`[data-place="${layer + step[0]} ${head + step[1]}"]`);
-      next?.focus();
+      grid.querySelector(`[data-place="${layer + step[0]} ${head + step[1]}"]`)?.focus();
     });
-    return html("div", { class: "panel" }, html("h4", {}, `${side}: ${name}`), grid);
+    return panel(`${side}: ${title}`, grid);
   });
   const words =
     "Each square is the map of a layer (down) and head (across), scaled to its own largest cell; " +
     "× marks cross-attention layers. Choose one to enlarge it.";
-  const element = html(
-    "div",
-    {},
-    html("p", { class: "note" }, words),
-    html("div", { class: "panels" }, panels),
-  );
+  const element = html("div", {}, note(words), html("div", { class: "panels" }, panels));
   const mark = (chosen) => {
     for (const button of element.querySelectorAll("[data-place]")) {
       const [layer, head] = button.dataset.place.split(" ").map(Number);
@@ -123,43 +117,31 @@ export function maps(width, sides, view, { point, tip, dark }) {
   const cells = sides.map(({ reading, cael }) =>
     select(reading, view.layer, view.head, view.show, cael),
   );
-  const same =
-    sides.length === 2 && sides[0].reading.tokens.join(" ") === sides[1].reading.tokens.join(" ");
+  const same = sides.length === 2 && haveSameTokens(sides);
   const scale = Math.max(
     ...sides.map(({ reading }, n) => most(cells[n], hidden(reading, view), reading.length)),
   );
   const longest = Math.max(...sides.map(({ reading }) => reading.length));
-  const count = Math.max(
-    1,
-    Math.min(
-      same ? 3 : sides.length,
-      Math.floor((width + 18) / (LABEL + CELL[0] * longest + TAIL + 18)),
-    ),
-  );
+  const fitting = Math.floor((width + 18) / (LABEL + CELL[0] * longest + TAIL + 18));
+  const count = Math.max(1, Math.min(same ? 3 : sides.length, fitting));
   const room = (width - 18 * (count - 1)) / count - LABEL - TAIL;
   const cell = Math.max(CELL[0], Math.min(CELL[1], Math.floor(room / longest)));
-  const what = view.head
-    ? `layer ${view.layer}, head ${view.head}`
-    : `layer ${view.layer}, mean of the heads`;
+  const what = `layer ${view.layer}, ${view.head ? `head ${view.head}` : "mean of the heads"}`;
   const unit = view.show === "weights" ? "weight" : "length read";
   // The values of all models at a cell, where they read the same tokens.
   const words = (reading, query, key) => {
     const at = query * reading.length + key;
     const read = sides.map(({ side }, n) => `${side} ${short(cells[n][at])}`);
     const both = same ? [...read, `A − B ${short(cells[0][at] - cells[1][at])}`] : read;
-    const shown =
-      sides.length === 1 || same
-        ? both
-        : [read[sides.findIndex((side) => side.reading === reading)]];
+    const own = sides.findIndex((side) => side.reading === reading);
+    const shown = sides.length === 1 || same ? both : [read[own]];
     return `${reading.tokens[query]} reads ${reading.tokens[key]}\n${unit}: ${shown.join(", ")}`;
   };
-  const note = html("p", { class: "note", role: "status" });
+  const status = note("", { role: "status" });
   const say = (token) => {
-    const told =
-      token && token[0] === token[1]
-        ? sides.map((side, n) => extremes(side, cells[n], token[0]))
-        : [];
-    note.textContent = told.filter(Boolean).join(" ") || ROWS_AND_COLUMNS;
+    const isOne = token && token[0] === token[1];
+    const told = isOne ? sides.map((side, n) => extremes(side, cells[n], token[0])) : [];
+    status.textContent = told.filter(Boolean).join(" ") || ROWS_AND_COLUMNS;
   };
   say(null);
   const shared = { cell, point, tip, unit, words, view };
@@ -190,13 +172,9 @@ export function maps(width, sides, view, { point, tip, dark }) {
     );
   }
   const style = `grid-template-columns: repeat(${count}, minmax(0, 1fr))`;
-  const panels = html(
-    "div",
-    { class: "panels", style },
-    drawn.map((map) => map.element),
-  );
+  const panels = html("div", { class: "panels", style }, ...drawn.map((map) => map.element));
   return {
-    element: html("div", {}, html("h4", {}, what), note, panels),
+    element: html("div", {}, html("h4", {}, what), status, panels),
     marks: [say, ...drawn.map((map) => map.mark)],
   };
 }
@@ -210,13 +188,16 @@ function extremes({ side, reading }, cells, token) {
   if (token >= length) return null;
   const largest = (at) => {
     const places = tokens.map((_, n) => n).sort((a, b) => cells[at(b)] - cells[at(a)]);
-    return places
-      .slice(0, 2)
-      .map((n) => `${tokens[n]} (${short(cells[at(n)])})`)
-      .join(", ");
+    const two = places.slice(0, 2).map((n) => `${tokens[n]} (${short(cells[at(n)])})`);
+    return two.join(", ");
   };
-  const [row, column] = [(n) => token * length + n, (n) => n * length + token];
-  return `${side}: ${tokens[token]} reads most from ${largest(row)}; most is read from it by ${largest(column)}.`;
+  const [row, column] = [largest((n) => token * length + n), largest((n) => n * length + token)];
+  return `${side}: ${tokens[token]} reads most from ${row}; most is read from it by ${column}.`;
+}
+
+export function haveSameTokens(sides) {
+  const texts = sides.map(({ reading }) => reading.tokens.join(" "));
+  return new Set(texts).size === 1;
 }
 
 function one({ title, reading, values, cell, point, tip, unit, words, view, colour, ends }) {
@@ -230,37 +211,17 @@ function one({ title, reading, values, cell, point, tip, unit, words, view, colo
     const label = token.length > 12 ? `${token.slice(0, 11)}…` : token;
     const middle = LABEL + cell * (n + 0.5);
     return [
-      svg("text", { x: LABEL - 5, y: middle + 4, "text-anchor": "end", "data-token": n }, label),
-      svg(
-        "text",
-        {
-          x: middle + 4,
-          y: LABEL - 5,
-          "data-token": n,
-          transform: `rotate(-60 ${middle + 4} ${LABEL - 5})`,
-        },
-        label,
-      ),
+      write(LABEL - 5, middle + 4, label, { anchor: "end" }),
+      write(middle + 4, LABEL - 5, label, { anchor: "start", turn: -60 }),
     ];
   });
-  const band = () =>
-    svg("rect", {
-      fill: "none",
-      "stroke-width": 2,
-      style: "stroke:var(--c1)",
-      visibility: "hidden",
-    });
-  const [across, down] = [band(), band()];
-  const whole = LABEL + size + TAIL;
-  const picture = svg(
-    "svg",
-    {
-      width: whole,
-      height: LABEL + size + 4,
-      role: "img",
-      "aria-label": `${title}: queries down, keys across`,
-      style: "position:relative;max-width:none",
-    },
+  const look = { fill: "none", "stroke-width": 2, style: "stroke:var(--c1)", visibility: "hidden" };
+  const [across, down] = [svg("rect", look), svg("rect", look)];
+  const about = { role: "img", "aria-label": `${title}: queries down, keys across` };
+  const map = picture(
+    LABEL + size + TAIL,
+    LABEL + size + 4,
+    { ...about, style: "position:relative;max-width:none" },
     labels.flat(),
     across,
     down,
@@ -271,16 +232,14 @@ function one({ title, reading, values, cell, point, tip, unit, words, view, colo
       [across, query, true],
       [down, key, false],
     ]) {
-      const shown = place >= 0 && place < length;
-      rect.setAttribute("visibility", shown ? "visible" : "hidden");
-      rect.setAttribute("x", isRow ? LABEL : LABEL + place * cell);
-      rect.setAttribute("y", isRow ? LABEL + place * cell : LABEL);
-      rect.setAttribute("width", isRow ? size : cell);
-      rect.setAttribute("height", isRow ? cell : size);
+      const visibility = place >= 0 && place < length ? "visible" : "hidden";
+      const [x, y] = isRow ? [LABEL, LABEL + place * cell] : [LABEL + place * cell, LABEL];
+      const [width, height] = isRow ? [size, cell] : [cell, size];
+      setAll(rect, { visibility, x, y, width, height });
     }
   };
   const place = (event) => {
-    const box = picture.getBoundingClientRect();
+    const box = map.getBoundingClientRect();
     const key = Math.floor((event.clientX - box.left - LABEL) / cell);
     const query = Math.floor((event.clientY - box.top - LABEL) / cell);
     return [query, key];
@@ -297,28 +256,19 @@ function one({ title, reading, values, cell, point, tip, unit, words, view, colo
       tip.hide();
     }
   };
-  picture.addEventListener("pointermove", show);
-  picture.addEventListener("pointerdown", show); // a finger does not move before it taps
-  picture.addEventListener("pointerleave", (event) => {
+  map.addEventListener("pointermove", show);
+  map.addEventListener("pointerdown", show); // a finger does not move before it taps
+  map.addEventListener("pointerleave", (event) => {
     if (event.pointerType === "touch") return; // what was tapped stays
     point(null);
     tip.hide();
   });
-  const key = html(
-    "div",
-    { class: "legend" },
-    unit,
-    ...ends.map((end) =>
-      html(
-        "span",
-        {},
-        html("i", { class: "swatch", style: `background:rgb(${colour(end).join(",")})` }),
-        short(end),
-      ),
-    ),
-  );
-  const box = html("div", { class: "scroll map", style: "position:relative" }, canvas, picture);
-  return { element: html("div", { class: "panel" }, html("h4", {}, title), key, box), mark };
+  const swatch = (end) =>
+    html("i", { class: "swatch", style: `background:rgb(${colour(end).join(",")})` });
+  const scale = ends.map((end) => html("span", {}, swatch(end), short(end)));
+  const key = html("div", { class: "legend" }, unit, ...scale);
+  const box = html("div", { class: "scroll map", style: "position:relative" }, canvas, map);
+  return { element: panel(title, key, box), mark };
 }
 
 // The tokens of a sentence; the one under the pointer or the focus is marked in all maps.
@@ -339,11 +289,8 @@ export function strip(reading, point) {
       token,
     ),
   );
-  const element = html(
-    "div",
-    { class: "chips", role: "group", "aria-label": "tokens; arrow keys move" },
-    chips,
-  );
+  const about = { class: "chips", role: "group", "aria-label": "tokens; arrow keys move" };
+  const element = html("div", about, chips);
   element.addEventListener("keydown", (event) => {
     const step = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
     if (!step) return;

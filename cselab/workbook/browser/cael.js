@@ -1,17 +1,24 @@
 // CAEL explorer: which layers of a twin are cross-attention layers, what they read, and the cost.
 import {
+  bar,
   choice,
   drawing,
   html,
+  labelled,
   legend,
+  menu,
+  note,
   PALETTE,
   panel,
+  picture,
   put,
   set,
   setUp,
   short,
+  stroke,
   svg,
   tooltip,
+  write,
 } from "./kit.js";
 import { chart } from "./chart.js";
 
@@ -29,30 +36,22 @@ const LOOKS = `
 export function render({ model, el }) {
   const root = setUp(el, "CAEL explorer");
   const presets = model.get("presets");
-  const diagram = html("div", { class: "panel" });
+  const layers = html("div", { class: "panel" });
   const numbers = html("div");
-  const box = html("div", { class: "panels" }, diagram, numbers);
-  const preset = html(
-    "select",
-    {
-      "aria-label": "placement of the CAELs",
-      onchange: () => {
-        if (preset.selectedIndex > 0) set(model, "cael", presets[preset.selectedIndex - 1][1]);
-        else choosePreset();
-      },
-    },
-    ["your choice", ...presets.map(([name]) => name)].map((name) => html("option", {}, name)),
-  );
+  const box = html("div", { class: "panels" }, layers, numbers);
+  const texts = ["your choice", ...presets.map(([name]) => name)];
+  const preset = menu("placement of the CAELs", texts, (index) => {
+    if (index > 0) set(model, "cael", presets[index - 1][1]);
+    else choosePreset();
+  });
   function choosePreset() {
     preset.selectedIndex =
       1 + presets.findIndex(([, cael]) => String(cael) === String(model.get("cael")));
   }
   root.append(
     html("style", {}, LOOKS),
-    html(
-      "div",
-      { class: "bar" },
-      html("label", { title: "the placements of JTCSE" }, html("span", {}, "CAELs"), preset),
+    bar(
+      labelled("CAELs", preset, "the placements of JTCSE"),
       choice(model, "cross_stream", "cross stream", model.get("cross_streams")),
     ),
     box,
@@ -62,39 +61,26 @@ export function render({ model, el }) {
   function toggle(layer) {
     const cael = model.get("cael");
     const chosen = cael.includes(layer) ? cael.filter((one) => one !== layer) : [...cael, layer];
-    set(
-      model,
-      "cael",
-      chosen.sort((a, b) => a - b),
-    );
+    const rising = chosen.sort((a, b) => a - b);
+    set(model, "cael", rising);
   }
 
   function draw(width) {
     const [cael, stream] = [model.get("cael"), model.get("cross_stream")];
     const columns = width >= 760 ? 2 : 1;
     const panelWidth = Math.floor((width - 18 * (columns - 1)) / columns);
-    const focused =
-      diagram.contains(document.activeElement) && document.activeElement.dataset.layer;
+    const focused = layers.contains(document.activeElement) && document.activeElement.dataset.layer;
     choosePreset();
     box.style.gridTemplateColumns = `repeat(${columns}, minmax(0, 1fr))`;
+    const size = { width: Math.min(panelWidth, 620), depth: model.get("depth") };
     put(
-      diagram,
+      layers,
       html("h4", {}, `CAELs at ${cael.join(", ") || "no layer"}`),
-      html(
-        "p",
-        { class: "note" },
-        "Click a layer, or press Space on it, to add or remove its CAEL.",
-      ),
-      picture({
-        width: Math.min(panelWidth, 620),
-        depth: model.get("depth"),
-        cael,
-        stream,
-        toggle,
-      }),
+      note("Click a layer, or press Space on it, to add or remove its CAEL."),
+      diagram({ ...size, cael, stream, toggle }),
       lineLegend(stream),
     );
-    if (focused) diagram.querySelector(`[data-layer="${focused}"]`)?.focus();
+    if (focused) layers.querySelector(`[data-layer="${focused}"]`)?.focus();
     put(numbers, costs(model, panelWidth, tip), scores(model, panelWidth, tip));
   }
 
@@ -115,20 +101,18 @@ function lineLegend(stream) {
     fused:
       "Each tower adds the context of the other tower's values to its own, with its own queries and keys.",
   };
-  return html("div", {}, legend(entries), html("p", { class: "note" }, words[stream]));
+  return html("div", {}, legend(entries), note(words[stream]));
 }
 
 // Tower I, its cross stream, the cross stream of tower II and tower II, from the first layer up.
-export function picture({ width, depth, cael, stream, toggle }) {
+function diagram({ width, depth, cael, stream, toggle }) {
   const fused = stream === "fused";
   const last = cael.at(-1) ?? 0;
   const first = stream === "parallel" ? (cael[0] ?? 0) : last;
   const runs = (layer) => !fused && cael.length > 0 && layer >= first && layer <= last;
   const crosses = (layer) => cael.includes(layer) && (fused || runs(layer));
   const places = fused ? [0.24, 0.24, 0.76, 0.76] : [0.125, 0.375, 0.625, 0.875];
-  const [one, oneCross, twoCross, two] = places.map((share) => share * width);
-  const at = [one, two];
-  const beside = [oneCross, twoCross];
+  const [at, beside] = [[0, 3], [1, 2]].map((pair) => pair.map((n) => places[n] * width));
   const half = Math.min(fused ? 64 : 48, 0.1 * width * (fused ? 2 : 1));
   const height = HEAD + depth * PITCH + FOOT - (PITCH - BOX);
   const top = (layer) => HEAD + (depth - layer) * PITCH;
@@ -137,51 +121,29 @@ export function picture({ width, depth, cael, stream, toggle }) {
   const boxes = svg("g");
 
   const words = (x, y, content, kind) =>
-    svg("text", { x, y, "text-anchor": "middle", class: kind, "pointer-events": "none" }, content);
+    write(x, y, content, { class: kind, "pointer-events": "none" });
   const line = (d, colour, dash) =>
-    lines.append(
-      svg("path", {
-        d,
-        fill: "none",
-        "stroke-width": 1.6,
-        "stroke-dasharray": dash,
-        style: `stroke:${colour}`,
-      }),
-    );
+    lines.append(stroke(d, colour, 1.6, { "stroke-dasharray": dash }));
   const arrow = (x, from, to, colour, dash) => {
     line(`M${x} ${from}V${to + 5}`, colour, dash);
     lines.append(svg("path", { d: `M${x} ${to}l-4 7h8Z`, style: `fill:${colour}` }));
   };
-  const frame = (x, layer, name, { colour, filled, dash }) => [
-    svg("rect", {
-      x: x - half,
-      y: top(layer),
-      width: 2 * half,
-      height: BOX,
-      rx: 4,
-      style: "fill:var(--paper)",
-    }),
-    svg("rect", {
-      x: x - half,
-      y: top(layer),
-      width: 2 * half,
-      height: BOX,
-      rx: 4,
-      "stroke-width": filled ? 2 : 1.5,
-      "stroke-dasharray": dash,
-      style: `stroke:${colour};fill:${colour};fill-opacity:${filled ? 0.18 : 0}`,
-    }),
-    words(x, top(layer) + 17, name),
-  ];
+  const frame = (x, layer, name, { colour, filled, dash }) => {
+    const place = { x: x - half, y: top(layer), width: 2 * half, height: BOX, rx: 4 };
+    const outline = { "stroke-width": filled ? 2 : 1.5, "stroke-dasharray": dash };
+    const style = `stroke:${colour};fill:${colour};fill-opacity:${filled ? 0.18 : 0}`;
+    return [
+      svg("rect", { ...place, style: "fill:var(--paper)" }),
+      svg("rect", { ...place, ...outline, style }),
+      words(x, top(layer) + 17, name),
+    ];
+  };
 
-  const ends = [
-    [one, "tower I"],
-    [two, "tower II"],
-  ];
   const cross = width < 350 ? "cross" : "cross stream";
-  if (!fused && cael.length) ends.push([oneCross, `${cross} I`], [twoCross, `${cross} II`]);
-  for (const [x, name] of ends) boxes.append(words(x, 15, name, "soft"));
   for (const side of [0, 1]) {
+    const number = ["I", "II"][side];
+    boxes.append(words(at[side], 15, `tower ${number}`, "soft"));
+    if (!fused && cael.length) boxes.append(words(beside[side], 15, `${cross} ${number}`, "soft"));
     boxes.append(words(at[side], height - 4, "embeddings", "soft"));
     for (let layer = 1; layer <= depth; layer++) {
       const from = layer > 1 ? top(layer - 1) : height - 17;
@@ -211,47 +173,25 @@ export function picture({ width, depth, cael, stream, toggle }) {
         ...frame(beside[side], layer, `${crosses(layer) ? "CAEL" : "layer"} ${layer}`, looks),
       ];
     });
-    boxes.append(
-      svg(
-        "g",
-        {
-          class: "layer",
-          role: "button",
-          tabindex: 0,
-          "data-layer": layer,
-          "aria-pressed": String(chosen),
-          "aria-label": `CAEL at layer ${layer}`,
-          onclick: () => toggle(layer),
-          onkeydown: (event) => {
-            if (event.key !== " " && event.key !== "Enter") return;
-            event.preventDefault();
-            toggle(layer);
-          },
-        },
-        svg("rect", {
-          class: "ground",
-          x: 1,
-          y: top(layer) - 3,
-          width: width - 2,
-          height: BOX + 6,
-          rx: 5,
-        }),
-        inside,
-      ),
-    );
+    const ground = { x: 1, y: top(layer) - 3, width: width - 2, height: BOX + 6, rx: 5 };
+    const control = {
+      class: "layer",
+      role: "button",
+      tabindex: 0,
+      "data-layer": layer,
+      "aria-pressed": String(chosen),
+      "aria-label": `CAEL at layer ${layer}`,
+      onclick: () => toggle(layer),
+      onkeydown: (event) => {
+        if (event.key !== " " && event.key !== "Enter") return;
+        event.preventDefault();
+        toggle(layer);
+      },
+    };
+    boxes.append(svg("g", control, svg("rect", { class: "ground", ...ground }), inside));
   }
-  return svg(
-    "svg",
-    {
-      width,
-      height,
-      viewBox: `0 0 ${width} ${height}`,
-      role: "group",
-      "aria-label": "layers of both towers and of their cross streams",
-    },
-    lines,
-    boxes,
-  );
+  const label = "layers of both towers and of their cross streams";
+  return picture(width, height, { role: "group", "aria-label": label }, lines, boxes);
 }
 
 // GMACs of a placement: `CaelExplorer.cost`.
@@ -267,37 +207,22 @@ function costs(model, width, tip) {
   const [towers, all] = [[], model.get("cael")].map((cael) => gmacs(per, stream, cael));
   const unit = `GMACs per sentence of ${model.get("length")} tokens`;
   const more = 100 * (all / towers - 1);
+  const at = (cost, place) => [place, cost];
   return panel(
     "forward pass in training",
-    html(
-      "p",
-      { class: "note", role: "status" },
-      `${short(towers)} GMACs for the towers, ${short(all)} with CAELs: ${short(more)} % more`,
-    ),
+    note(`${short(towers)} GMACs for the towers, ${short(all)} with CAELs: ${short(more)} % more`, {
+      role: "status",
+    }),
     chart({
       width,
       height: 200,
       label: `cost of the towers and with CAELs, ${unit}`,
       x: { names: ["towers", "with CAELs"], domain: [-0.5, 1.5] },
       y: { label: "GMACs per sentence", zero: true },
-      series: [
-        {
-          name: unit,
-          colour: TOWERS[0],
-          kind: "bars",
-          points: [
-            [0, towers],
-            [1, all],
-          ],
-        },
-      ],
+      series: [{ name: unit, colour: TOWERS[0], kind: "bars", points: [towers, all].map(at) }],
       tip,
     }),
-    html(
-      "p",
-      { class: "note" },
-      `A sentence has ${model.get("length")} tokens. A GMAC is 10⁹ multiply-adds.`,
-    ),
+    note(`A sentence has ${model.get("length")} tokens. A GMAC is 10⁹ multiply-adds.`),
   );
 }
 
@@ -309,52 +234,29 @@ function scores(model, width, tip) {
     Object.assign([row.cael.length, row.score], {
       text: `${row.cross_stream}, CAELs at ${row.cael.join(", ") || "no layer"}: ${short(row.score)}`,
     });
-  const present = rows.filter(
-    (row) => String(row.cael) === String(cael) && row.cross_stream === stream,
-  );
-  const streams = model
-    .get("cross_streams")
-    .filter((name) => rows.some((row) => row.cross_stream === name));
-  const colours = Object.fromEntries(
-    model.get("cross_streams").map((name, n) => [name, PALETTE[n + 2]]),
-  );
+  const isShown = (row) => String(row.cael) === String(cael) && row.cross_stream === stream;
+  const present = { name: "the placement shown", colour: "var(--ink)", kind: "points", size: 8.5 };
+  present.points = rows.filter(isShown).map(point);
+  const streams = model.get("cross_streams").map((name, n) => {
+    const points = rows.filter((row) => row.cross_stream === name).map(point);
+    return { name, colour: PALETTE[n + 2], kind: "points", size: 6, points };
+  });
+  const series = [present, ...streams].filter(({ points }) => points.length);
+  const symbol = (one) => (one === present ? "ring" : "point");
   const counts = rows.map((row) => row.cael.length);
+  const domain = [Math.min(...counts) - 0.5, Math.max(...counts) + 0.5];
   return panel(
     "scores of trained twins",
-    legend([
-      ...streams.map((name) => ({ name, colour: colours[name], symbol: "point" })),
-      ...(present.length
-        ? [{ name: "the placement shown", colour: "var(--ink)", symbol: "ring" }]
-        : []),
-    ]),
+    legend(series.map((one) => ({ ...one, symbol: symbol(one) }))),
     chart({
       width,
       height: 220,
       label: "score by number of CAELs",
-      x: {
-        label: "number of CAELs",
-        whole: true,
-        domain: [Math.min(...counts) - 0.5, Math.max(...counts) + 0.5],
-      },
+      x: { label: "number of CAELs", whole: true, domain },
       y: { label: "Spearman × 100" },
-      series: [
-        {
-          name: "the placement shown",
-          colour: "var(--ink)",
-          kind: "points",
-          size: 8.5,
-          points: present.map(point),
-        },
-        ...streams.map((name) => ({
-          name,
-          colour: colours[name],
-          kind: "points",
-          size: 6,
-          points: rows.filter((row) => row.cross_stream === name).map(point),
-        })),
-      ],
+      series,
       tip,
     }),
-    present.length ? null : html("p", { class: "note" }, "The placement shown has no score."),
+    present.points.length ? null : note("The placement shown has no score."),
   );
 }

@@ -1,5 +1,5 @@
-// Charts in SVG: lines, points, intervals, bars and violins over two axes.
-import { html, svg, short, even } from "./kit.js";
+// Charts in SVG: lines, points, bars and violins over two axes.
+import { even, html, picture, short, stroke, svg, write } from "./kit.js";
 
 const MARGIN = { top: 8, right: 12, left: 58 };
 
@@ -31,9 +31,9 @@ export function extent(values, { zero = false, margin = 0.06 } = {}) {
 //
 // width, height: pixels. label: what it shows, for screen readers. tip: from `tooltip`.
 // x, y: { label, domain: [low, high], names: texts at 0, 1, 2 ..., whole: ticks at whole numbers }.
-// series: [{ name, colour, dash, width, size, kind, points }], kind "line", "points", "bars" or "violin", where
-//     points are [x, y] or [x, y, low, high] (an interval).
-// rules: [{ x } or { y }]: dotted lines.
+// series: [{ name, colour, dash, width, size, kind, points }], kind "line", "points", "bars" or
+//     "violin", where points are [x, y], perhaps with a `text` of their own for the tip and a colour.
+// rules: [{ x }]: dotted lines. background: the address of an image that fills the axes.
 export function chart({
   width,
   height = 240,
@@ -42,23 +42,15 @@ export function chart({
   y,
   series,
   rules = [],
+  background,
   tip,
   numbers = true,
 }) {
   const shown = series.filter((one) => one.points.length);
   const all = shown.flatMap((one) => one.points);
-  const xs =
-    x.domain ??
-    extent(
-      all.map((point) => point[0]),
-      { margin: 0.02 },
-    );
-  const ys =
-    y.domain ??
-    extent(
-      all.flatMap((point) => point.slice(1)),
-      { zero: y.zero },
-    );
+  const values = [all.map((point) => point[0]), all.flatMap((point) => point.slice(1))];
+  const xs = x.domain ?? extent(values[0], { margin: 0.02 });
+  const ys = y.domain ?? extent(values[1], { zero: y.zero });
   const tilted = x.names && longest(x.names) * 7 > (width - MARGIN.left) / x.names.length;
   const right = width - MARGIN.right;
   const atX = (value) => MARGIN.left + ((value - xs[0]) / (xs[1] - xs[0])) * (right - MARGIN.left);
@@ -71,13 +63,9 @@ export function chart({
   const floor = height - bottom;
   const atY = (value) => floor - ((value - ys[0]) / (ys[1] - ys[0])) * (floor - MARGIN.top);
 
-  const picture = svg("svg", {
-    width,
-    height,
-    viewBox: `0 0 ${width} ${height}`,
-    role: "img",
-    "aria-label": label,
-  });
+  const figure = picture(width, height, { role: "img", "aria-label": label });
+  const line = (kind, x1, x2, y1, y2, more = {}) =>
+    figure.append(svg("line", { class: kind, x1, x2, y1, y2, ...more }));
   const round = ticks(...xs, Math.min(8, width / 90)).filter(
     (t) => !x.whole || Number.isInteger(t),
   );
@@ -85,79 +73,39 @@ export function chart({
   const xWords = x.names ?? even(round);
   const yTicks = ticks(...ys, Math.min(6, height / 45));
   const yWords = even(yTicks);
+  if (background) {
+    const [x0, y0] = [MARGIN.left, MARGIN.top];
+    const size = { x: x0, y: y0, width: right - x0, height: floor - y0 };
+    figure.append(svg("image", { href: background, preserveAspectRatio: "none", ...size }));
+  }
   for (const [n, value] of yTicks.entries()) {
-    picture.append(
-      svg("line", { class: "grid", x1: MARGIN.left, x2: right, y1: atY(value), y2: atY(value) }),
-      svg("text", { x: MARGIN.left - 6, y: atY(value) + 4, "text-anchor": "end" }, yWords[n]),
-    );
+    if (!background) line("grid", MARGIN.left, right, atY(value), atY(value));
+    figure.append(write(MARGIN.left - 6, atY(value) + 4, yWords[n], { anchor: "end" }));
   }
   for (const [n, value] of xTicks.entries()) {
     const place = atX(value);
-    picture.append(svg("line", { class: "axis", x1: place, x2: place, y1: floor, y2: floor + 4 }));
-    const turned = `rotate(${(-180 * tilt) / Math.PI} ${place} ${floor + 12})`;
-    picture.append(
-      tilted
-        ? svg(
-            "text",
-            { x: place, y: floor + 12, "text-anchor": "end", transform: turned },
-            cut(xWords[n], 24),
-          )
-        : svg("text", { x: place, y: floor + 18, "text-anchor": "middle" }, xWords[n]),
-    );
+    line("axis", place, place, floor, floor + 4);
+    const turned = { anchor: "end", turn: (-180 * tilt) / Math.PI };
+    if (tilted) figure.append(write(place, floor + 12, cut(xWords[n], 24), turned));
+    else figure.append(write(place, floor + 18, xWords[n]));
   }
-  const middle = (MARGIN.top + floor) / 2;
-  picture.append(
-    svg("line", { class: "axis", x1: MARGIN.left, x2: right, y1: floor, y2: floor }),
-    svg("line", { class: "axis", x1: MARGIN.left, x2: MARGIN.left, y1: MARGIN.top, y2: floor }),
-    svg(
-      "text",
-      {
-        x: 13,
-        y: middle,
-        "text-anchor": "middle",
-        transform: `rotate(-90 13 ${middle})`,
-        class: "soft",
-      },
-      y.label,
-    ),
-  );
-  if (x.label) {
-    picture.append(
-      svg(
-        "text",
-        { x: (MARGIN.left + right) / 2, y: height - 6, "text-anchor": "middle", class: "soft" },
-        x.label,
-      ),
-    );
-  }
-  for (const rule of rules) {
-    const across = "y" in rule;
-    if (across && (rule.y < ys[0] || rule.y > ys[1])) continue;
-    picture.append(
-      svg("line", {
-        class: "axis",
-        "stroke-dasharray": "2 4",
-        x1: across ? MARGIN.left : atX(rule.x),
-        x2: across ? right : atX(rule.x),
-        y1: across ? atY(rule.y) : MARGIN.top,
-        y2: across ? atY(rule.y) : floor,
-      }),
-    );
-  }
+  line("axis", MARGIN.left, right, floor, floor);
+  line("axis", MARGIN.left, MARGIN.left, MARGIN.top, floor);
+  figure.append(write(13, (MARGIN.top + floor) / 2, y.label, { turn: -90, class: "soft" }));
+  if (x.label)
+    figure.append(write((MARGIN.left + right) / 2, height - 6, x.label, { class: "soft" }));
+  for (const rule of rules)
+    line("axis", atX(rule.x), atX(rule.x), MARGIN.top, floor, { "stroke-dasharray": "2 4" });
   const bars = shown.filter((one) => one.kind === "bars");
-  for (const one of shown) {
-    picture.append(
-      marks(one, { atX, atY, ys, step: (right - MARGIN.left) / (xs[1] - xs[0]), bars }),
-    );
-  }
-  if (tip) listen(picture, shown, x, { atX, atY }, tip);
-  const box = html("div", {}, picture);
+  const step = (right - MARGIN.left) / (xs[1] - xs[0]);
+  for (const one of shown) figure.append(marks(one, { atX, atY, ys, step, bars }));
+  if (tip) listen(figure, shown, x, { atX, atY }, tip);
+  const box = html("div", {}, figure);
   if (numbers && all.length && all.length <= 3000) box.append(table(shown, x, y, label));
   return box;
 }
 
 function marks(one, { atX, atY, ys, step, bars }) {
-  const style = (part) => `${part}:${one.colour}`;
   const group = svg("g", { "data-series": one.name });
   if (one.kind === "bars") {
     const broad = Math.min(60, (0.8 * step) / bars.length);
@@ -171,7 +119,7 @@ function marks(one, { atX, atY, ys, step, bars }) {
           y: top,
           width: Math.max(1, broad - 2),
           height: Math.max(1, Math.abs(atY(py) - base)),
-          style: style("fill"),
+          style: `fill:${one.colour}`,
         }),
       );
     }
@@ -183,40 +131,13 @@ function marks(one, { atX, atY, ys, step, bars }) {
     const d = known
       .map(([px, py], n) => `${n ? "L" : "M"}${atX(px).toFixed(1)} ${atY(py).toFixed(1)}`)
       .join("");
-    group.append(
-      svg("path", {
-        d,
-        fill: "none",
-        "stroke-width": one.width ?? 2,
-        "stroke-dasharray": one.dash,
-        style: style("stroke"),
-      }),
-    );
+    group.append(stroke(d, one.colour, one.width ?? 2, { "stroke-dasharray": one.dash }));
   }
-  for (const [px, py, low, high] of one.points) {
-    if (!Number.isFinite(py)) continue;
-    if (Number.isFinite(low)) {
-      group.append(
-        svg("line", {
-          x1: atX(px),
-          x2: atX(px),
-          y1: atY(low),
-          y2: atY(high),
-          "stroke-width": 2,
-          style: style("stroke"),
-        }),
-      );
-    }
-    if (one.kind === "points" || one.points.length <= 20) {
-      group.append(
-        svg("circle", {
-          cx: atX(px),
-          cy: atY(py),
-          r: one.size ?? (one.kind === "points" ? 5 : 3),
-          style: style("fill"),
-        }),
-      );
-    }
+  const r = one.size ?? (one.kind === "points" ? 5 : 3);
+  for (const point of one.kind === "points" || one.points.length <= 20 ? one.points : []) {
+    if (!Number.isFinite(point[1])) continue;
+    const style = point.style ?? `fill:${one.colour}`;
+    group.append(svg("circle", { cx: atX(point[0]), cy: atY(point[1]), r, style }));
   }
   return group;
 }
@@ -241,14 +162,8 @@ function violin(one, atX, atY, group) {
         (y, n) => `${(place + (sign * half * density[n]) / most).toFixed(1)} ${atY(y).toFixed(1)}`,
       );
     const d = `M${side(1).join("L")}L${side(-1).reverse().join("L")}Z`;
-    group.append(
-      svg("path", {
-        d,
-        "fill-opacity": 0.25,
-        "stroke-width": 1.5,
-        style: `fill:${one.colour};stroke:${one.colour}`,
-      }),
-    );
+    const style = `fill:${one.colour};stroke:${one.colour}`;
+    group.append(svg("path", { d, "fill-opacity": 0.25, "stroke-width": 1.5, style }));
   }
   values.forEach((value, n) => {
     const shift = (((n * 0.618034) % 1) - 0.5) * 0.5 * half;
@@ -272,49 +187,37 @@ function listen(picture, series, x, { atX, atY }, tip) {
       }
     }
     if (!best) return tip.hide();
-    const [vx, vy, low, high] = best.point;
+    const [vx, vy] = best.point;
     const where = x.names ? x.names[Math.round(vx)] : `${x.label} ${short(vx)}`;
-    const interval = !Number.isFinite(low) ? "" : ` [${short(low)}, ${short(high)}]`;
-    tip.show(event, best.point.text ?? `${best.one.name}\n${where}: ${short(vy)}${interval}`);
+    tip.show(event, best.point.text ?? `${best.one.name}\n${where}: ${short(vy)}`);
   });
   picture.addEventListener("pointerleave", tip.hide);
 }
 
 function table(series, x, y, label) {
-  const rows = series.flatMap((one) =>
-    one.points.map(([px, py, low, high]) => [
-      one.name,
-      x.names ? x.names[Math.round(px)] : short(px),
-      !Number.isFinite(low) ? short(py) : `${short(py)} [${short(low)}, ${short(high)}]`,
-    ]),
-  );
-  const head = html(
-    "tr",
-    {},
-    ["", x.label ?? "", y.label ?? ""].map((words) => html("th", { scope: "col" }, words)),
-  );
-  const box = html("div", {
-    class: "numbers",
-    tabindex: 0,
-    role: "region",
-    "aria-label": "numbers of the chart",
-  });
-  const fold = html("details", { "data-fold": label }, html("summary", {}, "numbers"), box);
-  fold.addEventListener("toggle", () => {
-    // built when it is opened: a moving chart draws often
-    if (fold.open && !box.childElementCount) {
-      const body = rows.map(([first, ...rest]) =>
-        html(
-          "tr",
-          {},
-          html("th", { scope: "row" }, first),
-          rest.map((words) => html("td", {}, words)),
-        ),
-      );
-      box.append(html("table", {}, html("thead", {}, head), html("tbody", {}, body)));
-    }
-  });
-  return fold;
+  const at = (px) => (x.names ? x.names[Math.round(px)] : short(px));
+  const rows = () =>
+    series.flatMap((one) => one.points.map(([px, py]) => [one.name, at(px), short(py)]));
+  return numbersFold(label, () => ["", x.label ?? "", y.label ?? ""], rows).element;
+}
+
+// A fold with a table, which is filled when it is open: a moving chart draws often. Gives its
+// element, and what fills it again.
+export function numbersFold(label, names, rows) {
+  const about = { class: "numbers", tabindex: 0, role: "region", "aria-label": label };
+  const box = html("div", about);
+  const heading = (scope) => (words) => html("th", { scope }, words);
+  const draw = () => {
+    if (!element.open) return;
+    const lines = rows().map(([first, ...cells]) =>
+      html("tr", {}, heading("row")(first), ...cells.map((words) => html("td", {}, words))),
+    );
+    const head = html("tr", {}, names().map(heading("col")));
+    box.replaceChildren(html("table", {}, html("thead", {}, head), html("tbody", {}, lines)));
+  };
+  const open = { "data-fold": label, ontoggle: draw };
+  const element = html("details", open, html("summary", {}, "numbers"), box);
+  return { element, draw };
 }
 
 const longest = (words) => Math.max(...words.map((word) => word.length));

@@ -13,12 +13,28 @@ export function svg(tag, properties = {}, ...children) {
   return fill(document.createElementNS("http://www.w3.org/2000/svg", tag), properties, children);
 }
 
-function fill(element, properties, children) {
+// A picture, a text in it (`turn`: degrees around its place) and a line along a path.
+export const picture = (width, height, properties, ...children) =>
+  svg("svg", { width, height, viewBox: `0 0 ${width} ${height}`, ...properties }, ...children);
+
+export function write(x, y, words, { anchor = "middle", turn, ...more } = {}) {
+  const transform = turn ? `rotate(${turn} ${x} ${y})` : null;
+  return svg("text", { x, y, "text-anchor": anchor, transform, ...more }, words);
+}
+
+export const stroke = (d, colour, width, more = {}) =>
+  svg("path", { d, fill: "none", style: `stroke:${colour}`, "stroke-width": width, ...more });
+
+export function setAll(element, properties) {
   for (const [name, value] of Object.entries(properties)) {
     if (value === null || value === undefined || value === false) continue;
     if (name.startsWith("on")) element.addEventListener(name.slice(2), value);
     else element.setAttribute(name, value === true ? "" : value);
   }
+}
+
+function fill(element, properties, children) {
+  setAll(element, properties);
   element.append(...children.flat().filter((child) => child !== null && child !== undefined));
   return element;
 }
@@ -44,7 +60,9 @@ export function put(box, ...children) {
   }
 }
 
-// A box with a title.
+// A row of controls, a line of small text, and a box with a title.
+export const bar = (...parts) => html("div", { class: "bar" }, ...parts);
+export const note = (words, more = {}) => html("p", { class: "note", ...more }, words);
 export function panel(title, ...children) {
   return html("div", { class: "panel" }, html("h4", {}, title), ...children);
 }
@@ -91,43 +109,50 @@ export function drawing(model, root, names, draw) {
   return { ask, stop: () => observer.disconnect() };
 }
 
-// A choice of one of several; options are values, or [text, value].
-export function choice(model, name, label, options, properties = {}) {
-  const pairs = options.map((option) => (Array.isArray(option) ? option : [option, option]));
-  const show = () => {
-    control.selectedIndex = pairs.findIndex(([, value]) => value === model.get(name));
-  };
-  const control = html(
-    "select",
-    {
-      ...properties,
-      "aria-label": label,
-      onchange: () => set(model, name, pairs[control.selectedIndex][1]),
-    },
-    pairs.map(([text]) => html("option", {}, String(text))),
-  );
+// Show a trait now and when it changes.
+function follow(model, name, show) {
   model.on(`change:${name}`, show);
   show();
-  return html("label", {}, html("span", {}, label), control);
+}
+
+export const labelled = (label, control, title = null) =>
+  html("label", { title }, html("span", {}, label), control);
+
+// A box of options; `onchange` gets the index of the chosen one.
+export function menu(label, options, onchange) {
+  const texts = options.map((text) => html("option", {}, String(text)));
+  const change = () => onchange(control.selectedIndex);
+  const control = html("select", { "aria-label": label, onchange: change }, texts);
+  return control;
+}
+
+// A choice of one of several; options are values, or [text, value].
+export function choice(model, name, label, options) {
+  const pairs = options.map((option) => (Array.isArray(option) ? option : [option, option]));
+  const texts = pairs.map(([text]) => text);
+  const control = menu(label, texts, (index) => set(model, name, pairs[index][1]));
+  follow(model, name, () => {
+    control.selectedIndex = pairs.findIndex(([, value]) => value === model.get(name));
+  });
+  return labelled(label, control);
 }
 
 // A slider. `toSlider` and `fromSlider` change its scale, `format` what stands beside it.
 export function slider(model, name, label, range, change = {}) {
   const { format = String, toSlider = Number, fromSlider = Number } = change;
   const value = html("output");
-  const show = () => {
-    control.value = toSlider(model.get(name));
-    value.textContent = format(model.get(name));
-    control.setAttribute("aria-valuetext", value.textContent);
-  };
   const control = html("input", {
     type: "range",
+    step: 1,
     ...range,
     "aria-label": label,
     oninput: () => set(model, name, fromSlider(Number(control.value))),
   });
-  model.on(`change:${name}`, show);
-  show();
+  follow(model, name, () => {
+    control.value = toSlider(model.get(name));
+    value.textContent = format(model.get(name));
+    control.setAttribute("aria-valuetext", value.textContent);
+  });
   return html("label", { title: change.title }, html("span", {}, label), control, value);
 }
 
@@ -145,13 +170,8 @@ export function logSlider(model, name, label, [low, high]) {
       const far = (value) => Math.abs(Math.log(value / x));
       return far(stop) < far(values[best]) ? n : best;
     }, 0);
-  return slider(
-    model,
-    name,
-    label,
-    { min: 0, max: values.length - 1, step: 1 },
-    { toSlider: nearest, fromSlider: (n) => values[n], format: short },
-  );
+  const change = { toSlider: nearest, fromSlider: (n) => values[n], format: short };
+  return slider(model, name, label, { min: 0, max: values.length - 1 }, change);
 }
 
 // A check box.
@@ -160,9 +180,7 @@ export function check(model, name, label, title) {
     type: "checkbox",
     onchange: () => set(model, name, control.checked),
   });
-  const show = () => (control.checked = model.get(name));
-  model.on(`change:${name}`, show);
-  show();
+  follow(model, name, () => (control.checked = model.get(name)));
   return html("label", { title }, control, html("span", {}, label));
 }
 
@@ -176,9 +194,7 @@ export function text(model, name, label) {
     onchange: () => set(model, name, control.value),
     onkeydown: ({ key }) => key === "Enter" && set(model, name, control.value),
   });
-  const show = () => (control.value = model.get(name));
-  model.on(`change:${name}`, show);
-  show();
+  follow(model, name, () => (control.value = model.get(name)));
   return html("label", { class: "wide" }, html("span", {}, label), control);
 }
 
@@ -213,29 +229,13 @@ export function legend(entries) {
     "div",
     { class: "legend" },
     entries.map(({ name, colour, dash, symbol = "line" }) => {
-      const mark =
-        symbol === "line"
-          ? svg("line", {
-              x1: 0,
-              x2: 24,
-              y1: 6,
-              y2: 6,
-              "stroke-width": 2.5,
-              "stroke-dasharray": dash,
-              style: `stroke:${colour}`,
-            })
-          : symbol === "ring"
-            ? svg("circle", {
-                cx: 6,
-                cy: 6,
-                r: 4.5,
-                fill: "none",
-                "stroke-width": 2,
-                style: `stroke:${colour}`,
-              })
-            : svg("circle", { cx: 6, cy: 6, r: 5, style: `fill:${colour}` });
+      const marks = {
+        line: () => stroke("M0 6H24", colour, 2.5, { "stroke-dasharray": dash }),
+        ring: () => stroke("M1.5 6a4.5 4.5 0 1 0 9 0a4.5 4.5 0 1 0 -9 0", colour, 2),
+        point: () => svg("circle", { cx: 6, cy: 6, r: 5, style: `fill:${colour}` }),
+      };
       const width = symbol === "line" ? 24 : 12;
-      return html("span", {}, svg("svg", { width, height: 12, "aria-hidden": "true" }, mark), name);
+      return html("span", {}, picture(width, 12, { "aria-hidden": "true" }, marks[symbol]()), name);
     }),
   );
 }
@@ -260,18 +260,9 @@ export function even(values) {
   return values.map((x) => minus(x.toFixed(decimals)));
 }
 
-const CIVIDIS = [
-  [0, 34, 78],
-  [18, 53, 112],
-  [59, 73, 108],
-  [87, 93, 109],
-  [112, 113, 115],
-  [138, 134, 120],
-  [165, 156, 116],
-  [195, 179, 105],
-  [225, 204, 85],
-  [254, 232, 56],
-];
+const CIVIDIS = "00224e 123570 3b496c 575d6d 707173 8a8678 a59c74 c3b369 e1cc55 fee838"
+  .split(" ")
+  .map((colour) => [0, 2, 4].map((n) => parseInt(colour.slice(n, n + 2), 16)));
 
 const mix = (a, b, share) => a.map((part, n) => Math.round(part + share * (b[n] - part)));
 

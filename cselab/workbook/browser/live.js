@@ -1,5 +1,6 @@
 // A training as it runs, and a button that interrupts it.
 import {
+  bar,
   button,
   DASHES,
   drawing,
@@ -24,12 +25,9 @@ export function render({ model, el }) {
   const key = html("div");
   const boxes = [html("div"), html("div"), html("div")];
   const panels = html("div", { class: "panels" }, boxes);
-  root.append(html("div", { class: "bar" }, stop, state, progress), key, panels);
+  root.append(bar(stop, state, progress), key, panels);
   const tip = tooltip(root);
 
-  // The kernel tells what is new; the model keeps all of it, for other views.
-  const hear = (news) => model.set("data", merged(model.get("data"), news));
-  model.on("msg:custom", hear);
   const showProgress = () => {
     progress.textContent = model.get("running") ? model.get("status") : "";
   };
@@ -49,53 +47,27 @@ export function render({ model, el }) {
     const one = Math.floor((width - 18 * (columns - 1)) / columns);
     panels.style.gridTemplateColumns = `repeat(${columns},minmax(0,1fr))`;
     boxes[0].style.gridColumn = columns === 2 ? "1 / -1" : "";
-    const names = trainings.flatMap(({ name, terms }) => [name, ...terms]);
-    const evaluations = trainings.map((training) => training.evaluations);
-    const changing = [
-      [names, () => looks(trainings)],
-      [
-        [columns, width, ...names, ...trainings.map(({ losses }) => losses)],
-        () => lossTerms(trainings, columns === 2 ? width : one, tip),
-      ],
-      [
-        [one, ...names, ...evaluations],
-        () => devScores(trainings, model.get("dev_name"), one, tip),
-      ],
-      [[one, ...names, ...evaluations], () => geometry(trainings, one, tip)],
-    ];
-    changing.forEach(([parts, content], n) => redraw[n](parts, content));
+    const names = String(trainings.flatMap(({ name, terms }) => [name, ...terms]));
+    const mark = (curve) => String(trainings.map((one) => [one[curve].length, one[curve].at(-1)]));
+    const evaluated = [one, names, mark("evaluations")];
+    const wide = columns === 2 ? width : one;
+    redraw[0]([names], () => looks(trainings));
+    redraw[1]([columns, wide, names, mark("losses")], () => lossTerms(trainings, wide, tip));
+    redraw[2](evaluated, () => devScores(trainings, model.get("dev_name"), one, tip));
+    redraw[3](evaluated, () => geometry(trainings, one, tip));
   }
 
-  const { stop: stopDrawing } = drawing(model, root, ["data"], draw);
-  return () => {
-    stopDrawing();
-    model.off("msg:custom", hear);
-  };
+  return drawing(model, root, ["data"], draw).stop;
 }
 
 // What draws a box's content again, if one of `parts` is another than before.
 function whenChanged(box) {
   let before = null;
   return (parts, content) => {
-    if (before?.length === parts.length && parts.every((part, n) => part === before[n])) return;
+    if (String(before) === String(parts)) return;
     before = parts;
     put(box, content());
   };
-}
-
-// Trainings with new points. Points that do not follow on those that are there are left: the
-// browser missed some, and all come again in `data`.
-export function merged(data, news) {
-  const result = { ...data };
-  for (const [name, { place, terms, ...curves }] of Object.entries(news)) {
-    result[name] = { place, terms };
-    for (const [curve, { start, points }] of Object.entries(curves)) {
-      const before = data[name]?.[curve]?.points ?? [];
-      const follows = points.length > 0 && start === before.length;
-      result[name][curve] = { start: 0, points: follows ? [...before, ...points] : before };
-    }
-  }
-  return result;
 }
 
 // Interrupt the kernel as JupyterLab's own stop button does, and say how it went: a running cell
@@ -129,8 +101,8 @@ function listed(data) {
       dash: dash(again),
       terms: training.terms,
       dashes: training.terms.map((term) => dash(terms.indexOf(term) + again * terms.length)),
-      losses: training.losses.points,
-      evaluations: training.evaluations.points,
+      losses: training.losses,
+      evaluations: training.evaluations,
     };
   });
 }
@@ -150,52 +122,47 @@ function looks(trainings) {
   ]);
 }
 
+const STEP = { label: "step", whole: true };
 const curve = (points, index) => points.map((point) => [point[0], point[index] ?? NaN]);
 
+function overSteps(title, unit, width, series, tip) {
+  const label = `${title.split(":")[0]} by step`;
+  return panel(title, chart({ width, label, x: STEP, y: { label: unit }, series, tip }));
+}
+
 function lossTerms(trainings, width, tip) {
-  return panel(
-    "loss terms",
-    chart({
-      width,
-      label: "loss terms by step",
-      x: { label: "step", whole: true },
-      y: { label: "loss" },
-      series: trainings.flatMap(({ name, colour, dashes, terms, losses }) =>
-        terms.map((term, n) => ({
-          name: `${name}: ${term}`,
-          colour,
-          dash: dashes[n],
-          width: losses.length > 100 ? 1.3 : 2,
-          kind: "line",
-          points: curve(losses, n + 1),
-        })),
-      ),
-      tip,
-    }),
+  const series = trainings.flatMap(({ name, colour, dashes, terms, losses }) =>
+    terms.map((term, n) => ({
+      name: `${name}: ${term}`,
+      colour,
+      dash: dashes[n],
+      width: losses.length > 100 ? 1.3 : 2,
+      kind: "line",
+      points: curve(losses, n + 1),
+    })),
   );
+  return overSteps("loss terms", "loss", width, series, tip);
 }
 
 function devScores(trainings, devName, width, tip) {
-  return panel(
-    `dev score: ${devName}`,
-    chart({
-      width,
-      label: "dev score by step",
-      x: { label: "step", whole: true },
-      y: { label: "Spearman × 100" },
-      series: trainings.map(({ name, colour, dash, evaluations }) => ({
-        name,
-        colour,
-        dash,
-        kind: "line",
-        points: curve(evaluations, 1),
-      })),
-      tip,
-    }),
-  );
+  const series = trainings.map(({ name, colour, dash, evaluations }) => {
+    return { name, colour, dash, kind: "line", points: curve(evaluations, 1) };
+  });
+  return overSteps(`dev score: ${devName}`, "Spearman × 100", width, series, tip);
 }
 
 function geometry(trainings, width, tip) {
+  const series = trainings.flatMap(({ name, colour, dash, evaluations }) => {
+    const points = evaluations.map(([step, , uniformity, alignment]) =>
+      Object.assign([uniformity ?? NaN, alignment ?? NaN], {
+        text: `${name}, step ${step}\nuniformity ${uniformity ?? "–"}, alignment ${alignment ?? "–"}`,
+      }),
+    );
+    return [
+      { name, colour, dash, kind: "line", points },
+      { name: `${name}: last`, colour, kind: "points", points: points.slice(-1) },
+    ];
+  });
   return panel(
     "alignment over uniformity (low is good)",
     chart({
@@ -203,17 +170,7 @@ function geometry(trainings, width, tip) {
       label: "alignment over uniformity, from evaluation to evaluation",
       x: { label: "uniformity" },
       y: { label: "alignment" },
-      series: trainings.flatMap(({ name, colour, dash, evaluations }) => {
-        const points = evaluations.map(([step, , uniformity, alignment]) =>
-          Object.assign([uniformity ?? NaN, alignment ?? NaN], {
-            text: `${name}, step ${step}\nuniformity ${uniformity ?? "–"}, alignment ${alignment ?? "–"}`,
-          }),
-        );
-        return [
-          { name, colour, dash, kind: "line", points },
-          { name: `${name}: last`, colour, kind: "points", points: points.slice(-1) },
-        ];
-      }),
+      series,
       tip,
     }),
   );

@@ -1,10 +1,12 @@
 // Norm explorer: lengths of sentence vectors, with and without the last LayerNorms.
 import {
+  bar,
   check,
   choice,
   drawing,
   html,
   legend,
+  note,
   PALETTE,
   panel,
   put,
@@ -27,30 +29,18 @@ export function render({ model, el }) {
   const [names, depth] = [model.get("names"), model.get("depth")];
   const box = html("div", { class: "panels" });
   const key = html("div");
+  const removal = {
+    format: (removed) => `${removed} of ${depth}`,
+    title: "from a copy, without further training",
+  };
   const asked = new Set();
   const failed = new Map(); // errors, by model
   root.append(
-    html(
-      "div",
-      { class: "bar" },
+    bar(
       choice(model, "model_a", "model A", names),
       choice(model, "model_b", "model B", names),
-      slider(
-        model,
-        "removed",
-        "LayerNorms removed from the last layers",
-        { min: 0, max: depth, step: 1 },
-        {
-          format: (removed) => `${removed} of ${depth}`,
-          title: "from a copy, without further training",
-        },
-      ),
-      check(
-        model,
-        "from_zero",
-        "axis from 0",
-        "Off: the lengths fill their axis, so that a small spread is seen",
-      ),
+      slider(model, "removed", "LayerNorms removed from the last layers", { max: depth }, removal),
+      check(model, "from_zero", "axis from 0", "Off: a small spread fills the axis of the lengths"),
     ),
     key,
     box,
@@ -78,20 +68,16 @@ export function render({ model, el }) {
       asked.add(name);
       model.send({ model: name });
     }
-    return models.map((name, n) => ({
-      name,
-      label: `${"AB"[n]}: ${name}`,
-      side: "AB"[n],
-      colour: PALETTE[n],
-      norms: norms[name],
-    }));
+    return models.map((name, n) => {
+      const [side, colour] = ["AB"[n], PALETTE[n]];
+      return { name, side, colour, label: `${side}: ${name}`, norms: norms[name] };
+    });
   }
 
-  function note(name) {
-    if (!failed.has(name))
-      return html("p", { class: "note", role: "status" }, `measuring ${name} …`);
+  function lacking(name) {
+    if (!failed.has(name)) return note(`measuring ${name} …`, { role: "status" });
     const words = `${name} could not be measured: ${failed.get(name)}. It is tried again when you choose a model.`;
-    return html("p", { class: "note warning", role: "status" }, words);
+    return note(words, { class: "note warning", role: "status" });
   }
 
   function draw(width) {
@@ -103,7 +89,7 @@ export function render({ model, el }) {
     put(
       key,
       legend(models.map(({ label, colour }) => ({ name: label, colour, symbol: "point" }))),
-      models.filter((one) => !one.norms).map(({ name }) => note(name)),
+      models.filter((one) => !one.norms).map(({ name }) => lacking(name)),
     );
     const ready = models.filter((one) => one.norms);
     const shown = VECTORS.filter(([vector]) => ready.some((one) => one.norms[vector]));
@@ -122,7 +108,7 @@ export function render({ model, el }) {
       );
       return panel(
         [html("span", {}, "h", power(letter), words)],
-        html("p", { class: "note" }, spreads.join("; ")),
+        note(spreads.join("; ")),
         chart({
           width: panelWidth,
           label: `lengths of h^${letter}`,
@@ -149,10 +135,7 @@ export function render({ model, el }) {
               colour: one.colour,
               dash: n ? "7 4" : "",
               kind: "line",
-              points: one.norms[vector].spread.map((spread, r) => [
-                r,
-                spread === null ? NaN : 100 * spread,
-              ]),
+              points: one.norms[vector].spread.map((x, r) => [r, x === null ? NaN : 100 * x]),
             })),
           tip,
         }),

@@ -1,6 +1,7 @@
 // Loss playground: points that descend on a method's loss, in the browser.
-import { DASHES, PALETTE, drawing, html, setUp, tooltip } from "./kit.js";
-import { chartPanels, numbersFold } from "./playground_charts.js";
+import { DASHES, PALETTE, drawing, html, setUp, short, tooltip } from "./kit.js";
+import { numbersFold } from "./chart.js";
+import { chartPanels } from "./playground_charts.js";
 import { lossColumn, places } from "./playground_columns.js";
 import {
   descentControls,
@@ -83,36 +84,25 @@ export function render({ model, el }) {
   const tip = tooltip(root);
   const looks = looksOf(model.get("catalogue"));
   const look = new Look();
-  const columns = both.map((run, r) =>
-    lossColumn({
-      model,
-      run,
-      isSecond: r > 0,
-      points: {
-        look,
-        tip,
-        names: spaces,
-        settings: () => ({
-          shape: model.get("shape"),
-          arrows: model.get("arrows"),
-          trails: model.get("trails"),
-          colours: looks,
-        }),
-        on: { move, moved, turned: () => drawn.ask() },
-      },
-      terms: { looks, tip, first: firstTerms(model), missing },
-    }),
-  );
+  const settings = () => ({
+    shape: model.get("shape"),
+    arrows: model.get("arrows"),
+    trails: model.get("trails"),
+    colours: looks,
+  });
+  const points = { look, tip, names: spaces, settings };
+  points.on = { move, moved, turned: () => drawn.ask() };
+  const terms = { looks, tip, first: firstTerms(model), missing };
+  const columns = both.map((run, r) => lossColumn({ model, run, isSecond: r > 0, points, terms }));
   const losses = html("div", { style: "display:grid;gap:10px 22px;min-width:0" });
   losses.append(...columns.map((one) => one.element));
   const charts = chartPanels({ spaces, looks, tip });
-  const all = html(
-    "div",
-    { style: "display:grid;gap:10px 22px;align-items:start" },
-    losses,
-    charts.element,
-  );
-  const numbers = numbersFold(main);
+  const grid = { style: "display:grid;gap:10px 22px;align-items:start" };
+  const all = html("div", grid, losses, charts.element);
+  const lastRows = () => main.rows.slice(-200);
+  const named = () => [...new Set(lastRows().flatMap((row) => Object.keys(row)))];
+  const cells = () => lastRows().map((row) => named().map((name) => short(row[name])));
+  const numbers = numbersFold("terms and geometry of the last 200 steps", named, cells);
   root.append(
     buttons.element,
     descentControls(model, reshape),

@@ -1,5 +1,5 @@
 // The charts beside the playground's points: loss terms, geometry, lengths, the modulus surface.
-import { DASHES, PALETTE, cividis, html, legend, put, short, svg } from "./kit.js";
+import { DASHES, PALETTE, cividis, html, legend, note, panel, put, short } from "./kit.js";
 import { chart } from "./chart.js";
 
 const MOST_ROWS = 300;
@@ -14,14 +14,10 @@ export function chartPanels({ spaces, looks, tip }) {
     "modulus ratio of the pairs",
   ].map((title) => {
     const [key, body] = [html("div"), html("div")];
-    const panel = html("div", { class: "panel" }, html("h4", {}, title), key, body);
-    return { panel, key, body };
+    return { panel: panel(title, key, body), key, body };
   });
-  const box = html(
-    "div",
-    { class: "panels", style: "--panel:280px" },
-    [terms, geometry, lengths, surface].map((one) => one.panel),
-  );
+  const panels = [terms, geometry, lengths, surface].map((one) => one.panel);
+  const box = html("div", { class: "panels", style: "--panel:280px" }, panels);
 
   function lines({ target, runs, names, look, label, y, width, zero = false }) {
     const thin = runs.map(({ rows }) =>
@@ -33,9 +29,7 @@ export function chartPanels({ spaces, looks, tip }) {
         kind: "line",
         colour: look(name, n).colour,
         dash: r ? "5 4" : look(name, n).dash,
-        points: thin[r]
-          .filter((row) => Number.isFinite(row[name]))
-          .map((row) => [row.step, row[name]]),
+        points: thin[r].map((row) => [row.step, row[name] ?? NaN]),
       })),
     );
     const shown = [...new Set(runs.flatMap((_, r) => names(r)))];
@@ -69,11 +63,8 @@ export function chartPanels({ spaces, looks, tip }) {
       const count = pairs.length ? 4 : 3;
       const fitting = Math.max(1, Math.min(count, Math.floor((width + 18) / 298)));
       const columns = count === 4 && fitting === 3 ? 2 : fitting;
-      box.style.setProperty(
-        "--panel",
-        `${Math.floor((width - 18 * (columns - 1)) / columns) - 1}px`,
-      );
       const each = Math.floor((width - 18 * (columns - 1)) / columns);
+      box.style.setProperty("--panel", `${each - 1}px`);
       const plain = (name, n) => ({ colour: PALETTE[n], dash: DASHES[0] });
       const common = { runs, width: each, look: plain };
       lines({
@@ -100,47 +91,12 @@ export function chartPanels({ spaces, looks, tip }) {
         y: "mean length",
       });
       if (pairs.length) {
-        put(
-          surface.key,
-          html(
-            "div",
-            { class: "note", style: "margin:0" },
-            "pairs of a sentence: first tower or view a, second tower or view b; ",
-            "l_TN is from 0 (dark) to 1 (light)",
-          ),
-        );
+        const words = "pairs of a sentence: first tower or view a, second tower or view b; ";
+        put(surface.key, note(`${words}l_TN is from 0 (dark) to 1 (light)`, { style: "margin:0" }));
         put(surface.body, modulusSurface(each, pairs[0].points, tip));
       }
     },
   };
-}
-
-// A table of a run's last rows, in a fold. Gives { element, draw() }.
-export function numbersFold(run) {
-  const label = "terms and geometry of the last 200 steps";
-  const box = html("div", { class: "numbers", tabindex: 0, role: "region", "aria-label": label });
-  const element = html("details", { ontoggle: draw }, html("summary", {}, "numbers"), box);
-
-  function draw() {
-    if (!element.open) return;
-    const rows = run.rows.slice(-200);
-    const names = [...new Set(rows.flatMap((row) => Object.keys(row)))];
-    const head = html(
-      "tr",
-      {},
-      names.map((name) => html("th", { scope: "col" }, name)),
-    );
-    const line = (row) =>
-      html(
-        "tr",
-        {},
-        names.map((name) => html("td", {}, short(row[name]))),
-      );
-    box.replaceChildren(
-      html("table", {}, html("thead", {}, head), html("tbody", {}, rows.map(line))),
-    );
-  }
-  return { element, draw };
 }
 
 // The pairs that a modulus term compares: [ratio of lengths, cosine] a sentence.
@@ -174,67 +130,21 @@ function paintedSurface() {
 }
 
 function modulusSurface(width, points, tip) {
-  const [left, right, top, height, bottom] = [58, 14, 8, 210, 44];
-  const atX = (k) => left + (Math.min(k, 3) / 3) * (width - left - right);
-  const atY = (t) => top + ((1 - t) / 2) * (height - top - bottom);
-  const picture = svg(
-    "svg",
-    {
-      width,
-      height,
-      viewBox: `0 0 ${width} ${height}`,
-      role: "img",
-      "aria-label": "modulus ratio over the ratio of lengths and the cosine, with the pairs",
-    },
-    svg("image", {
-      href: paintedSurface(),
-      x: left,
-      y: top,
-      width: width - left - right,
-      height: height - top - bottom,
-      preserveAspectRatio: "none",
-    }),
-    [0, 1, 2, 3].map((k) =>
-      svg(
-        "text",
-        { x: atX(k), y: height - bottom + 18, "text-anchor": "middle" },
-        k === 3 ? "≥ 3" : String(k),
-      ),
-    ),
-    [-1, 0, 1].map((t) =>
-      svg("text", { x: left - 6, y: atY(t) + 4, "text-anchor": "end" }, short(t)),
-    ),
-    svg(
-      "text",
-      { x: (left + width - right) / 2, y: height - 6, "text-anchor": "middle", class: "soft" },
-      "ratio of lengths",
-    ),
-    svg(
-      "text",
-      {
-        x: 13,
-        y: (top + height - bottom) / 2,
-        "text-anchor": "middle",
-        class: "soft",
-        transform: `rotate(-90 13 ${(top + height - bottom) / 2})`,
-      },
-      "cosine",
-    ),
-  );
-  modulusPairs(points).forEach(([k, t], n) => {
-    if (!Number.isFinite(k + t)) return;
-    const words = `sentence ${n + 1}\nratio ${short(k)}, cosine ${short(t)}, l_TN ${short(surfaceAt(k, t))}`;
-    picture.append(
-      svg("circle", {
-        cx: atX(k),
-        cy: atY(t),
-        r: 6,
-        "stroke-width": 1.8,
-        style: `fill:${PALETTE[n]};stroke:#fff`,
-        onpointermove: (event) => tip.show(event, words),
-        onpointerleave: tip.hide,
-      }),
-    );
+  const pairs = modulusPairs(points).map(([k, t], n) => {
+    const numbers = `ratio ${short(k)}, cosine ${short(t)}, l_TN ${short(surfaceAt(k, t))}`;
+    const style = `fill:${PALETTE[n]};stroke:#fff;stroke-width:1.8`;
+    const text = `sentence ${n + 1}\n${numbers}`;
+    return Object.assign([Math.min(k, 3), t], { text, style });
   });
-  return picture;
+  return chart({
+    width,
+    height: 210,
+    label: "modulus ratio over the ratio of lengths and the cosine, with the pairs",
+    x: { label: "ratio of lengths (more than 3: at 3)", domain: [0, 3], whole: true },
+    y: { label: "cosine", domain: [-1, 1] },
+    series: [{ name: "pairs", kind: "points", size: 6, points: pairs }],
+    background: paintedSurface(),
+    tip,
+    numbers: false,
+  });
 }

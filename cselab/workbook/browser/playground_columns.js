@@ -1,5 +1,5 @@
 // The playground's column of a loss: points, weights of the terms, and both as a setting.
-import { button, html, short } from "./kit.js";
+import { bar, button, html, short } from "./kit.js";
 import { pointsPanel } from "./playground_points.js";
 import { settingOf, termControls } from "./playground_terms.js";
 
@@ -11,36 +11,21 @@ export function lossColumn({ model, run, isSecond, points, terms }) {
   const catalogue = model.get("catalogue");
   const panel = pointsPanel({ ...points, run, label: `points, ${which} loss` });
   const heading = html("h4", {}, "terms and their weights");
-  const controls = termControls({
-    ...terms,
-    model,
-    weights,
-    label: `weights of the ${which} loss`,
-    which: isSecond ? ", second loss" : "",
-  });
+  const ending = { label: `weights of the ${which} loss`, which: isSecond ? ", second loss" : "" };
+  const controls = termControls({ ...terms, ...ending, model, weights });
   const total = html("div", { class: "note", style: "margin:2px 0" });
   const setting = html("code", { style: "overflow-wrap:anywhere;font-size:12px;user-select:all" });
   const copy = button("copy", "copy the setting", () => copied(setting, copy));
   copy.style.flex = "none";
-  const exported = html(
-    "div",
-    { class: "bar", style: "flex-wrap:nowrap;align-items:flex-start" },
-    setting,
-    copy,
-  );
+  const exported = bar(setting, copy);
+  exported.style.cssText = "flex-wrap:nowrap;align-items:flex-start";
+  const title = html("h4", {}, `as a setting: lab.train("${model.get("method_name")}", **…)`);
+  const part = (...parts) => html("div", { style: "min-width:0" }, ...parts);
   const element = html(
     "div",
     { style: "display:grid;gap:4px 22px;min-width:0;align-content:start" },
-    html("div", { style: "min-width:0" }, panel.element),
-    html(
-      "div",
-      { style: "min-width:0" },
-      heading,
-      controls,
-      total,
-      html("h4", {}, `as a setting: lab.train("${model.get("method_name")}", **…)`),
-      exported,
-    ),
+    part(panel.element),
+    part(heading, controls, total, title, exported),
   );
 
   // The step and the loss, or why nothing moves.

@@ -1,5 +1,5 @@
 // The controls above the playground's points, and the note below them.
-import { button, check, choice, html, legend, logSlider } from "./kit.js";
+import { bar, button, check, choice, html, legend, logSlider } from "./kit.js";
 import { PRESETS } from "./playground_run.js";
 
 // Play, one step, reset, and where points start from. on: { toggle, step, reset, preset(name) }.
@@ -16,9 +16,7 @@ export function motionButtons({ spaces, on }) {
     html("span", { style: "color:var(--soft)" }, "start from"),
     presets.map(([, one]) => one),
   );
-  const element = html(
-    "div",
-    { class: "bar" },
+  const element = bar(
     play,
     button("one step", "one step of gradient descent", on.step),
     button("reset", "back to the points before the first step", on.reset),
@@ -48,9 +46,7 @@ export function descentControls(model, onShape) {
     save_changes: onShape,
     on: (name, listener) => model.on(name, listener),
   };
-  return html(
-    "div",
-    { class: "bar" },
+  return bar(
     choice(withPoints, "shape", "points in", ["plane", "space", "sphere"]),
     logSlider(model, "rate", "step size", [1e-4, 1]),
     logSlider(model, "speed", "steps per second", [5, 200]),
@@ -60,17 +56,11 @@ export function descentControls(model, onShape) {
 
 // What is drawn beside the points.
 export function viewControls(model) {
-  return html(
-    "div",
-    { class: "bar" },
+  const second = "a second loss on the same points, with weights of its own";
+  return bar(
     choice(model, "arrows", "arrows (downhill)", ["sum", "each term", "none"]),
     check(model, "trails", "trails"),
-    check(
-      model,
-      "compare",
-      "compare two losses",
-      "a second loss on the same points, with weights of its own",
-    ),
+    check(model, "compare", "compare two losses", second),
   );
 }
 

@@ -1,5 +1,5 @@
 // The playground's points in a plane or in space, which can be dragged.
-import { PALETTE, short, svg } from "./kit.js";
+import { PALETTE, picture, setAll, short, stroke, svg, write } from "./kit.js";
 import { ticks } from "./chart.js";
 
 const EDGE = { top: 6, right: 6, bottom: 40, left: 46 };
@@ -57,7 +57,7 @@ export function pointsPanel({ label, run, look, names, settings, on, tip }) {
     svg("g", { "data-layer": name }),
   );
   const [guide, trails, ties, arrows, marks] = layers;
-  const picture = svg("svg", { role: "group", "aria-label": label }, layers);
+  const plane = picture(0, 0, { role: "group", "aria-label": label }, layers);
   let [size, scale, middle, box] = [2, 1, [0, 0], [0, 0]];
   let words = []; // places of what is written: no text is written on another
   let known = "";
@@ -68,16 +68,14 @@ export function pointsPanel({ label, run, look, names, settings, on, tip }) {
     const [x, y] = flat(row);
     return [middle[0] + scale * x, middle[1] - scale * y];
   };
-  const path = (rows) =>
-    rows
-      .filter((row) => row.every(Number.isFinite))
-      .map(
-        (row, n) =>
-          `${n ? "L" : "M"}${place(row)
-            .map((x) => x.toFixed(1))
-            .join(" ")}`,
-      )
-      .join("");
+  const at = (row, digits) =>
+    place(row)
+      .map((x) => x.toFixed(digits))
+      .join(" ");
+  const path = (rows) => {
+    const known = rows.filter((row) => row.every(Number.isFinite));
+    return known.map((row, n) => `${n ? "L" : "M"}${at(row, 1)}`).join("");
+  };
 
   // A point that is `right` and `up` of another in the picture, in the same depth.
   function beside(row, right, up) {
@@ -97,7 +95,7 @@ export function pointsPanel({ label, run, look, names, settings, on, tip }) {
     const mark = event.target.closest("[data-point]");
     if (event.button || (!mark && size === 2)) return;
     event.preventDefault();
-    picture.setPointerCapture(event.pointerId);
+    plane.setPointerCapture(event.pointerId);
     const [s, v, n] = mark ? mark.dataset.point.split(",").map(Number) : [];
     mark?.focus({ focusVisible: false });
     let last = [event.clientX, event.clientY];
@@ -115,14 +113,14 @@ export function pointsPanel({ label, run, look, names, settings, on, tip }) {
       last = [now.clientX, now.clientY];
     };
     const done = () => {
-      picture.removeEventListener("pointermove", moved);
-      picture.removeEventListener("pointerup", done);
-      picture.removeEventListener("lostpointercapture", done);
+      dragging.abort();
       if (mark) on.moved();
     };
-    picture.addEventListener("pointermove", moved);
-    picture.addEventListener("pointerup", done);
-    picture.addEventListener("lostpointercapture", done);
+    const dragging = new AbortController();
+    const until = { signal: dragging.signal };
+    plane.addEventListener("pointermove", moved, until);
+    plane.addEventListener("pointerup", done, until);
+    plane.addEventListener("lostpointercapture", done, until);
   }
 
   function keyed(event) {
@@ -138,14 +136,9 @@ export function pointsPanel({ label, run, look, names, settings, on, tip }) {
       const [s, v, n] = mark.dataset.point.split(",").map(Number);
       const row = run.points[s][v][n];
       const step = (look.reach / 40) * (event.shiftKey ? 5 : 1);
-      on.move(
-        s,
-        v,
-        n,
-        direction
-          ? beside(row, step * direction[0], step * direction[1])
-          : row.map((x) => x * factor),
-      );
+      const [right, up] = direction ?? [];
+      const grown = () => row.map((x) => x * factor);
+      on.move(s, v, n, direction ? beside(row, step * right, step * up) : grown());
       on.moved();
     } else if (!mark && direction && size === 3) {
       look.turn(-0.1 * direction[0], 0.1 * direction[1]);
@@ -155,20 +148,20 @@ export function pointsPanel({ label, run, look, names, settings, on, tip }) {
     event.stopPropagation();
   }
 
-  picture.addEventListener("pointerdown", pressed);
-  // A finger on a point moves it. Chromium reads no touch-action of parts of a picture.
-  picture.addEventListener(
+  plane.addEventListener("pointerdown", pressed);
+  // A finger on a point moves it. Chromium reads no touch-action of parts of a plane.
+  plane.addEventListener(
     "touchstart",
     (event) => event.target.closest("[data-point]") && event.preventDefault(),
     { passive: false },
   );
-  picture.addEventListener("keydown", keyed);
-  picture.addEventListener("pointerover", (event) => {
+  plane.addEventListener("keydown", keyed);
+  plane.addEventListener("pointerover", (event) => {
     const mark = event.target.closest("[data-point]");
     if (mark && !event.buttons)
       tip.show(event, mark.getAttribute("aria-label").split(". ")[0].replace(": ", "\n"));
   });
-  picture.addEventListener("pointerout", tip.hide);
+  plane.addEventListener("pointerout", tip.hide);
 
   function isFree([x, y], half) {
     if (words.some((one) => Math.abs(one.x - x) < one.half + half && Math.abs(one.y - y) < 15))
@@ -187,33 +180,19 @@ export function pointsPanel({ label, run, look, names, settings, on, tip }) {
     for (let s = 0; s < spaces; s++) {
       for (let v = 1; v >= 0; v--) {
         for (let n = 0; n < sentences; n++) {
-          const shape =
-            s % 2 ? svg("path", { d: "M0 -10L10 0L0 10L-10 0Z" }) : svg("circle", { r: 8 });
-          shape.setAttribute(
-            "style",
-            `stroke:var(--mark);fill:${v ? "var(--paper)" : "var(--mark)"};stroke-width:2.5`,
-          );
-          const words = v
-            ? svg(
-                "text",
-                { "text-anchor": "middle", y: 4, "aria-hidden": "true", style: "font-size:11px" },
-                String(n + 1),
-              )
-            : null;
-          marks.append(
-            svg(
-              "g",
-              {
-                "data-point": `${s},${v},${n}`,
-                tabindex: 0,
-                role: "button",
-                "aria-roledescription": "point that can be moved",
-                style: "cursor:grab",
-              },
-              shape,
-              words,
-            ),
-          );
+          const fill = v ? "var(--paper)" : "var(--mark)";
+          const style = `stroke:var(--mark);fill:${fill};stroke-width:2.5`;
+          const shape = s % 2 ? "M0 -10L10 0L0 10L-10 0Z" : "M-8 0a8 8 0 1 0 16 0a8 8 0 1 0 -16 0";
+          const small = { "aria-hidden": "true", style: "font-size:11px" };
+          const point = {
+            "data-point": `${s},${v},${n}`,
+            tabindex: 0,
+            role: "button",
+            "aria-roledescription": "point that can be moved",
+            style: "cursor:grab",
+          };
+          const number = v ? write(0, 4, String(n + 1), small) : null;
+          marks.append(svg("g", point, svg("path", { d: shape, style }), number));
         }
       }
     }
@@ -226,41 +205,22 @@ export function pointsPanel({ label, run, look, names, settings, on, tip }) {
       const row = run.points[s][v][n];
       mark.style.display = row.every(Number.isFinite) ? "" : "none"; // a descent of Python diverged
       if (mark.style.display) continue;
-      mark.setAttribute(
-        "transform",
-        `translate(${place(row)
-          .map((x) => x.toFixed(2))
-          .join(" ")})`,
-      );
+      mark.setAttribute("transform", `translate(${at(row, 2)})`);
       // Mixed with the paper, not transparent: lines end at a point.
       const share = Math.round(72 - 28 * Math.min(1, Math.max(-1, depth(row))));
       mark.style.setProperty("--mark", `color-mix(in srgb, ${PALETTE[n]} ${share}%, var(--paper))`);
       if (v) mark.lastChild.style.display = isFree(place(row), 5) ? "" : "none";
       if (quiet) continue;
       const where = `(${row.map(short).join(", ")}), length ${short(Math.hypot(...row))}`;
-      const keys =
-        settings().shape === "sphere"
-          ? "Arrow keys move it"
-          : "Arrow keys move it, plus and minus change its length";
-      mark.setAttribute(
-        "aria-label",
-        `${names[s]}, view ${"ab"[v]}, sentence ${n + 1}: ${where}. ${keys}`,
-      );
+      const more = settings().shape === "sphere" ? "" : ", plus and minus change its length";
+      const name = `${names[s]}, view ${"ab"[v]}, sentence ${n + 1}`;
+      mark.setAttribute("aria-label", `${name}: ${where}. Arrow keys move it${more}`);
     }
   }
 
   function drawTies() {
-    const parts = run.points.map((views) =>
-      views[0].map((row, n) => path([row, views[1][n]])).join(""),
-    );
-    ties.replaceChildren(
-      svg("path", {
-        d: parts.join(""),
-        fill: "none",
-        style: "stroke:var(--edge)",
-        "stroke-width": 1.2,
-      }),
-    );
+    const parts = run.points.flatMap(([a, b]) => a.map((row, n) => path([row, b[n]])));
+    ties.replaceChildren(stroke(parts.join(""), "var(--edge)", 1.2));
   }
 
   function drawTrails() {
@@ -271,15 +231,7 @@ export function pointsPanel({ label, run, look, names, settings, on, tip }) {
       const d = run.points.flatMap((_, s) =>
         [0, 1].map((v) => path(ways.map((points) => points[s][v][n]))),
       );
-      trails.append(
-        svg("path", {
-          d: d.join(""),
-          fill: "none",
-          style: `stroke:${PALETTE[n]}`,
-          "stroke-width": 1.3,
-          "stroke-opacity": 0.55,
-        }),
-      );
+      trails.append(stroke(d.join(""), PALETTE[n], 1.3, { "stroke-opacity": 0.55 }));
     });
   }
 
@@ -294,40 +246,23 @@ export function pointsPanel({ label, run, look, names, settings, on, tip }) {
       kind === "sum"
         ? [["var(--ink)", names]]
         : names.map((name) => [colours[name].colour, [name]]);
+    const slope = (of, s, v, n, c) =>
+      of.reduce((sum, name) => sum + weights[name] * run.found[name].gradients[s][v][n][c], 0);
+    const ofView = (of, rows, s, v) =>
+      rows.map((row, n) => [row, row.map((_, c) => -slope(of, s, v, n, c))]);
     const lines = groups.map(([colour, of]) => [
       colour,
-      run.points.flatMap((views, s) =>
-        views.flatMap((rows, v) =>
-          rows.map((row, n) => [
-            row,
-            row.map(
-              (_, c) =>
-                -of.reduce(
-                  (sum, name) => sum + weights[name] * run.found[name].gradients[s][v][n][c],
-                  0,
-                ),
-            ),
-          ]),
-        ),
-      ),
+      run.points.flatMap((views, s) => views.flatMap((rows, v) => ofView(of, rows, s, v))),
     ]);
-    const longest = Math.max(
-      ...lines.flatMap(([, all]) => all.map(([, down]) => Math.hypot(...down))),
-    );
+    const lengths = lines.flatMap(([, all]) => all.map(([, down]) => Math.hypot(...down)));
+    const longest = Math.max(...lengths);
     if (!(longest > 1e-9)) return;
     const factor = (LONGEST * 2 * look.reach) / longest;
     for (const [colour, all] of lines) {
       const d = all.map(([row, down]) =>
         arrow(place(row), place(row.map((x, c) => x + factor * down[c]))),
       );
-      arrows.append(
-        svg("path", {
-          d: d.join(""),
-          fill: "none",
-          style: `stroke:${colour}`,
-          "stroke-width": 1.8,
-        }),
-      );
+      arrows.append(stroke(d.join(""), colour, 1.8));
     }
   }
 
@@ -336,72 +271,44 @@ export function pointsPanel({ label, run, look, names, settings, on, tip }) {
     words = [];
     const { shape } = settings();
     if (size === 2) return drawPlane();
-    picture.setAttribute("tabindex", 0);
+    plane.setAttribute("tabindex", 0);
     for (let c = 0; c < 3; c++) {
       const end = [0, 0, 0].map((_, k) => (k === c ? 0.93 * look.reach : 0));
       const [x, y] = place(end.map((value) => value * 1.05));
       guide.append(svg("path", { d: path([end.map((value) => -value), end]), class: "axis" }));
-      if (isFree([x, y], 20)) {
-        guide.append(
-          svg("text", { x, y: y + 4, "text-anchor": "middle", class: "soft" }, `dim. ${c + 1}`),
-        );
-      }
+      if (isFree([x, y], 20)) guide.append(write(x, y + 4, `dim. ${c + 1}`, { class: "soft" }));
     }
     if (shape === "sphere") drawSphere();
   }
 
   function drawPlane() {
-    picture.removeAttribute("tabindex");
-    const [left, right, top, bottom] = [
-      EDGE.left,
-      box[0] - EDGE.right,
-      EDGE.top,
-      box[1] - EDGE.bottom,
-    ];
+    plane.removeAttribute("tabindex");
+    const { left, top } = EDGE;
+    const [right, bottom] = [box[0] - EDGE.right, box[1] - EDGE.bottom];
     const [wide, high] = [(right - left) / 2 / scale, (bottom - top) / 2 / scale];
     for (const value of ticks(-wide, wide, Math.min(8, (right - left) / 60))) {
       const x = middle[0] + scale * value;
       guide.append(svg("line", { class: "grid", x1: x, x2: x, y1: top, y2: bottom }));
-      guide.append(svg("text", { x, y: bottom + 16, "text-anchor": "middle" }, short(value)));
+      guide.append(write(x, bottom + 16, short(value)));
     }
     for (const value of ticks(-high, high, Math.min(8, (bottom - top) / 50))) {
       const y = middle[1] - scale * value;
       guide.append(svg("line", { class: "grid", x1: left, x2: right, y1: y, y2: y }));
-      guide.append(svg("text", { x: left - 6, y: y + 4, "text-anchor": "end" }, short(value)));
+      guide.append(write(left - 6, y + 4, short(value), { anchor: "end" }));
     }
     guide.append(
-      svg("circle", {
-        cx: middle[0],
-        cy: middle[1],
-        r: scale,
-        fill: "none",
-        class: "axis",
-        "stroke-dasharray": "2 4",
-      }),
-      svg(
-        "text",
-        { x: (left + right) / 2, y: box[1] - 6, "text-anchor": "middle", class: "soft" },
-        "dimension 1 (dotted: length 1)",
-      ),
-      svg(
-        "text",
-        {
-          x: 12,
-          y: (top + bottom) / 2,
-          "text-anchor": "middle",
-          class: "soft",
-          transform: `rotate(-90 12 ${(top + bottom) / 2})`,
-        },
-        "dimension 2",
-      ),
+      circle({ "stroke-dasharray": "2 4" }),
+      write((left + right) / 2, box[1] - 6, "dimension 1 (dotted: length 1)", { class: "soft" }),
+      write(12, (top + bottom) / 2, "dimension 2", { class: "soft", turn: -90 }),
     );
   }
 
+  const circle = (more = {}) =>
+    svg("circle", { cx: middle[0], cy: middle[1], r: scale, fill: "none", class: "axis", ...more });
+
   // Its outline, and circles of latitude and longitude: nothing is drawn over the points.
   function drawSphere() {
-    guide.append(
-      svg("circle", { cx: middle[0], cy: middle[1], r: scale, fill: "none", class: "axis" }),
-    );
+    guide.append(circle());
     const turns = Array.from({ length: 49 }, (_, k) => (k * Math.PI) / 24);
     const circles = [-1, 0, 1].map((k) =>
       turns.map((t) => [Math.cos(k) * Math.cos(t), Math.cos(k) * Math.sin(t), Math.sin(k)]),
@@ -414,22 +321,17 @@ export function pointsPanel({ label, run, look, names, settings, on, tip }) {
   }
 
   return {
-    element: picture,
+    element: plane,
     // quiet: while the points are moving, screen readers need no new numbers.
     draw(width, quiet = false) {
       size = run.points[0][0][0].length;
       // Elsewhere in a plane, a finger scrolls the page.
-      picture.style.touchAction = size === 2 ? "" : "none";
+      plane.style.touchAction = size === 2 ? "" : "none";
       width = Math.min(width, 520); // a square: both axes have one range
       const height = width - (size === 2 ? EDGE.left + EDGE.right - EDGE.top - EDGE.bottom : 0);
       if (box[0] !== width || box[1] !== height) {
         box = [width, height];
-        for (const [name, value] of Object.entries({
-          width,
-          height,
-          viewBox: `0 0 ${width} ${height}`,
-        }))
-          picture.setAttribute(name, value);
+        setAll(plane, { width, height, viewBox: `0 0 ${width} ${height}` });
       }
       const edge = size === 2 ? EDGE : { top: 4, right: 4, bottom: 4, left: 4 };
       const [wide, high] = [width - edge.left - edge.right, height - edge.top - edge.bottom];

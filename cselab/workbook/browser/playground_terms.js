@@ -1,5 +1,5 @@
 // The controls of the playground's terms: weights, hyperparameters, and what each term is.
-import { button, html, slider, svg } from "./kit.js";
+import { bar, button, html, labelled, menu, picture, slider, stroke } from "./kit.js";
 
 const NUMBER_STYLE =
   "width:6em;font:inherit;color:var(--ink);background:var(--tint);border:1px solid var(--edge);" +
@@ -24,17 +24,10 @@ export function part(model, name) {
 export function termControls({ model, weights, looks, missing, tip, first, label, which = "" }) {
   const catalogue = model.get("catalogue");
   const start = { ...model.get(weights) };
-  const line = (term) =>
-    termLine({
-      model,
-      weights,
-      which,
-      term,
-      look: looks[term.name],
-      missing,
-      tip,
-      most: Math.max(2, 2 * start[term.name]),
-    });
+  const line = (term) => {
+    const [look, most] = [looks[term.name], Math.max(2, 2 * start[term.name])];
+    return termLine({ model, weights, which, term, look, missing, tip, most });
+  };
   const isFirst = (term) => first.includes(term.name);
   const more = catalogue.filter((term) => !isFirst(term));
   const box = html("div", { role: "group", "aria-label": label });
@@ -51,26 +44,11 @@ export function termControls({ model, weights, looks, missing, tip, first, label
 function termLine({ model, weights, which, term, look, missing, tip, most }) {
   const id = `cselab-term-${described++}`;
   const reason = missing(term.name);
-  const swatch = svg(
-    "svg",
-    { width: 22, height: 12, "aria-hidden": "true" },
-    svg("line", {
-      x1: 0,
-      x2: 22,
-      y1: 6,
-      y2: 6,
-      "stroke-width": 3,
-      "stroke-dasharray": look.dash,
-      style: `stroke:${look.colour}`,
-    }),
-  );
-  const control = slider(
-    part(model, weights),
-    term.name,
-    term.name,
-    { min: 0, max: most, step: 0.05 },
-    { format: (x) => String(Number(x.toFixed(3))) },
-  );
+  const sample = stroke("M0 6H22", look.colour, 3, { "stroke-dasharray": look.dash });
+  const swatch = picture(22, 12, { "aria-hidden": "true" }, sample);
+  const range = { min: 0, max: most, step: 0.05 };
+  const format = (x) => String(Number(x.toFixed(3)));
+  const control = slider(part(model, weights), term.name, term.name, range, { format });
   control.style.flex = "1 1 auto";
   control.querySelector("span").style.cssText =
     "flex:0 0 6.6em;color:var(--ink);overflow-wrap:anywhere";
@@ -88,31 +66,13 @@ function termLine({ model, weights, which, term, look, missing, tip, most }) {
     control.style.opacity = 0.55;
   }
   const text = [term.formula, term.about, reason && `Not computed here: ${reason}`].filter(Boolean);
+  const mono = "font-family:ui-monospace,monospace;font-size:12px;overflow-wrap:anywhere";
   const more = html(
     "div",
     { id, hidden: true, style: "margin:2px 0 8px 28px;font-size:13px" },
-    text.map((words, n) =>
-      html(
-        "div",
-        {
-          style:
-            n || !term.formula
-              ? ""
-              : "font-family:ui-monospace,monospace;font-size:12px;overflow-wrap:anywhere",
-        },
-        words,
-      ),
-    ),
+    text.map((words) => html("div", { style: words === term.formula ? mono : null }, words)),
+    bar(...term.fields.map((field) => fieldControl(model, term.name, field))),
   );
-  if (term.fields.length) {
-    more.append(
-      html(
-        "div",
-        { class: "bar" },
-        term.fields.map((field) => fieldControl(model, term.name, field)),
-      ),
-    );
-  }
   const ask = button("?", null, () => {
     more.hidden = !more.hidden;
     ask.setAttribute("aria-expanded", !more.hidden);
@@ -131,12 +91,11 @@ function termLine({ model, weights, which, term, look, missing, tip, most }) {
   return html("div", {}, html("div", { style }, swatch, control, ask), more);
 }
 
-// A hyperparameter: a choice, or a number.
-function fieldControl(
-  model,
-  name,
-  { name: field, choices, least, most, above, below, whole, about },
-) {
+// A hyperparameter: a choice, or a number. `schema`: its JSON schema, with its name.
+function fieldControl(model, name, schema) {
+  const { name: field, type, minimum: min = 0, maximum: max, description } = schema;
+  const { exclusiveMinimum: above = -Infinity, exclusiveMaximum: below = Infinity } = schema;
+  const choices = type === "boolean" ? [true, false] : schema.enum;
   const options = part(model, "options");
   const values = {
     ...options,
@@ -147,36 +106,25 @@ function fieldControl(
     values.set(field, value);
     values.save_changes();
   };
-  const isBetween = (value) =>
-    (above === null || value > above) && (below === null || value < below);
   const typed = () => {
-    const isValid =
-      control.value !== "" && control.checkValidity() && isBetween(Number(control.value));
-    if (isValid) send(Number(control.value));
+    const value = Number(control.value);
+    const isValid = control.value !== "" && control.checkValidity();
+    if (isValid && value > above && value < below) send(value);
     else show();
   };
-  const control = choices.length
-    ? html(
-        "select",
-        { onchange: () => send(choices[control.selectedIndex]) },
-        choices.map((one) => html("option", {}, String(one))),
-      )
-    : html("input", {
-        type: "number",
-        min: least,
-        max: most,
-        step: whole ? 1 : "any",
-        style: NUMBER_STYLE,
-        onchange: typed,
-      });
+  const step = type === "integer" ? 1 : "any";
+  const number = { type: "number", min, max, step, style: NUMBER_STYLE, onchange: typed };
+  const control = choices
+    ? menu("", choices, (index) => send(choices[index]))
+    : html("input", number);
   const show = () => {
-    if (choices.length) control.selectedIndex = choices.indexOf(values.get());
+    if (choices) control.selectedIndex = choices.indexOf(values.get());
     else control.value = values.get();
   };
   control.setAttribute("aria-label", `${field} of ${name}`);
   values.on("", show);
   show();
-  return html("label", { title: about }, html("span", {}, field.replaceAll("_", " ")), control);
+  return labelled(field.replaceAll("_", " "), control, description);
 }
 
 // The settings that the weights are, as JSON.
@@ -187,12 +135,8 @@ export function settingOf(model, weights) {
     if (!(given[name] > 0)) continue;
     const options = model.get("options")[name];
     const changed = fields.filter((field) => options[field.name] !== field.default);
-    terms[name] = changed.length
-      ? Object.fromEntries([
-          ["weight", given[name]],
-          ...changed.map((field) => [field.name, options[field.name]]),
-        ])
-      : given[name];
+    const values = Object.fromEntries(changed.map((field) => [field.name, options[field.name]]));
+    terms[name] = changed.length ? { weight: given[name], ...values } : given[name];
   }
   const text = JSON.stringify({ terms, temperature: model.get("temperature") }, null, 1);
   return text.replace(/\n\s*/g, " ").replace(/\{ /g, "{").replace(/ \}/g, "}");

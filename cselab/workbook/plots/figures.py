@@ -19,17 +19,18 @@ from cselab.workbook.plots.theme import PALETTE
 
 DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot")
 """Of the lines of one training's terms."""
+VERTICAL = dict(orientation="v", x=1.02, xanchor="left", y=1, yanchor="top")
+"""A legend beside the axes."""
+LOW_IS_GOOD = dict(
+    xaxis_title="uniformity (lower: more spread out)", yaxis_title="alignment (lower: closer)"
+)
 NOT_LOSS_TERMS = {"step", "dev", "learning_rate", "alignment", "uniformity"}
 
 
 def training_curves(
     runs: Mapping[str, Sequence[Mapping[str, float | int]]], dev_name: str = "dev"
 ) -> go.Figure:
-    """Dev score and loss terms of each run over its steps.
-
-    Args:
-        runs: `FitResult.history` by name.
-        dev_name: Name of the dev split, for the title.
+    """Dev score and loss terms of each run (`FitResult.history` by name) over its steps.
 
     Examples:
         >>> from cselab.workbook.plots import training_curves
@@ -37,57 +38,28 @@ def training_curves(
         >>> [line.name for line in training_curves({"simcse": history}).data]
         ['simcse', 'simcse: nce']
     """
-    figure = make_subplots(
-        cols=2,
-        horizontal_spacing=0.12,
-        subplot_titles=(
-            f"Spearman × 100 on {dev_name}",
-            "Mean loss term since the last evaluation",
-        ),
-    )
+    titles = (f"Spearman × 100 on {dev_name}", "Mean loss term since the last evaluation")
+    figure = make_subplots(cols=2, horizontal_spacing=0.12, subplot_titles=titles)
     for colour, (name, history) in zip(itertools.cycle(PALETTE), runs.items(), strict=False):
         steps = [row["step"] for row in history]
         dev = [row["dev"] for row in history]
+        marks = dict(mode="lines+markers", row=1)
         line = dict(color=colour)
-        figure.add_scatter(
-            x=steps,
-            y=dev,
-            name=name,
-            legendgroup=name,
-            line=line,
-            mode="lines+markers",
-            col=1,
-            row=1,
-        )
+        figure.add_scatter(x=steps, y=dev, name=name, legendgroup=name, line=line, **marks, col=1)
         terms = [key for key in history[-1] if key not in NOT_LOSS_TERMS]
         for dash, term in zip(itertools.cycle(DASHES), terms, strict=False):
-            values = [row.get(term) for row in history]
-            figure.add_scatter(
-                x=steps[1:],
-                y=values[1:],
-                name=f"{name}: {term}",
-                line=dict(color=colour, dash=dash),
-                mode="lines+markers",
-                marker=dict(size=4),
-                col=2,
-                row=1,
-            )
+            look = dict(line=dict(color=colour, dash=dash), marker_size=4, name=f"{name}: {term}")
+            values = [row.get(term) for row in history[1:]]
+            figure.add_scatter(x=steps[1:], y=values, **look, **marks, col=2)
     figure.update_xaxes(title="step")
-    figure.update_layout(
-        legend=dict(orientation="h", y=-0.3, yanchor="top"), margin=dict(b=150), height=480
-    )
-    return figure
+    legend = dict(orientation="h", y=-0.3, yanchor="top")
+    return figure.update_layout(legend=legend, margin=dict(b=150), height=480)
 
 
 def score_bars(
     scores: Mapping[str, Mapping[str, float]], title: str = "", score: str = "Spearman × 100"
 ) -> go.Figure:
     """Bars of `scores[method][task]`, one colour per method; for a single task, one bar per method.
-
-    Args:
-        scores: Numbers by method and task.
-        title: Title of the figure.
-        score: What is measured, for the axis.
 
     Examples:
         >>> from cselab.workbook.plots import score_bars
@@ -99,13 +71,8 @@ def score_bars(
     single = len(next(iter(scores.values()))) == 1
     for method, by_task in scores.items():
         x = [method] if single else list(by_task)
-        figure.add_bar(
-            name=method,
-            x=x,
-            y=list(by_task.values()),
-            texttemplate="%{y:.1f}",
-            showlegend=not single,
-        )
+        values = list(by_task.values())
+        figure.add_bar(x=x, y=values, name=method, texttemplate="%{y:.1f}", showlegend=not single)
     if single:
         (task,) = next(iter(scores.values()))
         figure.update_yaxes(title=f"{task}: {score}")
@@ -117,12 +84,8 @@ def score_intervals(
 ) -> go.Figure:
     """Test scores with their 95 % bootstrap intervals over test pairs, a method a row.
 
-    Args:
-        reports: Reports by name of the method, all of the same tasks.
-        against: A method; a second panel has every other one's difference from it by
-            `evaluation.compare_pairs`, whose intervals are narrower: the pairs move both scores
-            alike.
-        title: Title of the figure.
+    `against`: a method; a second panel has every other one's difference from it by
+    `evaluation.compare_pairs`. Those intervals are narrower: the pairs move both scores alike.
 
     Examples:
         >>> from cselab.evaluation import evaluate_sts
@@ -184,31 +147,15 @@ def _intervals(
 
 
 def name_rows(figure: go.Figure, names: Sequence[str]) -> None:
-    """Label rows on the y axis: y = i is row i from the top.
-
-    Args:
-        figure: The figure, which is changed in place.
-        names: Names of the rows.
-    """
-    places = list(range(len(names)))
-    figure.update_yaxes(
-        range=[len(names) - 0.3, -0.6],
-        automargin=True,
-        tickvals=places,
-        ticktext=names,
-        showgrid=False,
-    )
+    """Label rows on the y axis: y = i is row i from the top."""
+    ticks = dict(tickvals=list(range(len(names))), ticktext=names)
+    figure.update_yaxes(range=[len(names) - 0.3, -0.6], automargin=True, showgrid=False, **ticks)
 
 
 def difference_chart(
     tables: Mapping[str, pandas.DataFrame], against: str, title: str = ""
 ) -> go.Figure:
-    """Difference of each method from a baseline, with its interval.
-
-    Args:
-        tables: Results of `evaluation.compare_methods` by name of the text.
-        against: Name of the baseline, for the axis.
-        title: Title of the figure.
+    """Difference of each method from a baseline, by text (`evaluation.compare_methods`).
 
     Examples:
         >>> import pandas
@@ -251,10 +198,7 @@ def energy_chart(scores: pandas.DataFrame) -> go.Figure:
     """Mean energy of [CLS] and mean test average of each label, with their rank correlation.
 
     JTCSE (https://arxiv.org/abs/2505.02366) claims a positive correlation. One colour and symbol
-    per method.
-
-    Args:
-        scores: Rows of a sweep's store (`cselab.experiments.store.Store.scores`).
+    per method. `scores` are a sweep's (`cselab.experiments.store.Store.scores`).
 
     Examples:
         >>> import pandas
@@ -293,7 +237,7 @@ def energy_chart(scores: pandas.DataFrame) -> go.Figure:
         xaxis_title=f"energy of [CLS], mean over layers; {len(both)} labels, Spearman {rank:+.2f}",
         yaxis_title="test average, Spearman × 100",
         height=max(460, 160 + 27 * len(figure.data)),
-        legend=dict(orientation="v", x=1.02, xanchor="left", y=1, yanchor="top"),
+        legend=VERTICAL,
     )
 
 
@@ -305,12 +249,6 @@ def score_heatmap(
 ) -> go.Figure:
     """Heat map of `scores[row][column]`, with the numbers in the cells.
 
-    Args:
-        scores: Numbers by row and column.
-        title: Title of the figure.
-        x_title: Title of the columns.
-        score: What is measured.
-
     Examples:
         >>> from cselab.workbook.plots import score_heatmap
         >>> [cells] = score_heatmap({"simcse": {"antonym": 40.0, "topic": 55.0}}).data
@@ -319,31 +257,18 @@ def score_heatmap(
     """
     rows, columns = list(scores), list(next(iter(scores.values())))
     values = [[scores[row][column] for column in columns] for row in rows]
-    figure = go.Figure(
-        go.Heatmap(
-            x=columns,
-            y=rows,
-            z=values,
-            colorscale="Cividis",
-            texttemplate="%{z:.0f}",
-            colorbar=dict(title=score),
-        )
-    )
+    look = dict(colorscale="Cividis", texttemplate="%{z:.0f}", colorbar=dict(title=score))
+    figure = go.Figure(go.Heatmap(x=columns, y=rows, z=values, **look))
+    height, reversed_axis = 160 + 42 * len(rows), dict(autorange="reversed")
     return figure.update_layout(
-        title=title,
-        xaxis_title=x_title,
-        yaxis=dict(autorange="reversed"),
-        height=160 + 42 * len(rows),
+        title=title, xaxis_title=x_title, yaxis=reversed_axis, height=height
     )
 
 
 def modulus_surface_figure(points: Sequence[tuple[float, float]] = ()) -> go.Figure:
-    """Surface of l_TN over the norm ratio k and the cosine t, with its minimum 0 at (1, 1).
+    """Surface of l_TN over the norm ratio k and the cosine t, with its minimum and pairs (k, t).
 
     TNCSE, https://arxiv.org/abs/2503.12739.
-
-    Args:
-        points: Pairs (k, t) to draw on the surface.
 
     Examples:
         >>> from cselab.workbook.plots import modulus_surface_figure
@@ -377,13 +302,9 @@ def modulus_surface_figure(points: Sequence[tuple[float, float]] = ()) -> go.Fig
 
 
 def alignment_uniformity(points: Mapping[str, tuple[float, float]], title: str = "") -> go.Figure:
-    """Uniformity and alignment of each method; lower is better on both axes.
+    """(Uniformity, alignment) of each method; lower is better on both axes.
 
     Wang and Isola 2020, https://arxiv.org/abs/2005.10242.
-
-    Args:
-        points: (uniformity, alignment) by method.
-        title: Title of the figure.
 
     Examples:
         >>> from cselab.workbook.plots import alignment_uniformity
@@ -391,20 +312,12 @@ def alignment_uniformity(points: Mapping[str, tuple[float, float]], title: str =
         >>> [(point.name, point.x, point.y) for point in figure.data]
         [('untrained', (-1.0,), (0.2,)), ('simcse', (-2.5,), (0.3,))]
     """
-    figure = go.Figure(
-        layout=dict(
-            title=title,
-            xaxis_title="uniformity (lower: more spread out)",
-            yaxis_title="alignment (lower: closer)",
-        )
-    )
+    figure = go.Figure(layout=dict(title=title, **LOW_IS_GOOD))
     symbols = ("circle", "diamond", "square", "cross")  # the next one after all colours
     for i, (name, (uniformity, alignment)) in enumerate(points.items()):
         marker = dict(size=14, symbol=symbols[i // len(PALETTE) % len(symbols)])
         figure.add_scatter(x=[uniformity], y=[alignment], mode="markers", marker=marker, name=name)
-    return figure.update_layout(
-        legend=dict(orientation="v", x=1.02, y=1, xanchor="left", yanchor="top")
-    )
+    return figure.update_layout(legend=VERTICAL)
 
 
 def cosine_by_rating(cosines: torch.Tensor, ratings: torch.Tensor, title: str = "") -> go.Figure:
@@ -415,7 +328,6 @@ def cosine_by_rating(cosines: torch.Tensor, ratings: torch.Tensor, title: str = 
     Args:
         cosines: One a pair, (n,).
         ratings: Gold ratings from 0 to 5, or 0 to 1, (n,).
-        title: Title of the figure.
 
     Examples:
         >>> import torch
@@ -424,38 +336,19 @@ def cosine_by_rating(cosines: torch.Tensor, ratings: torch.Tensor, title: str = 
         >>> [group.name for group in figure.data]
         ['0–1 (n=1)', '1–2 (n=0)', '2–3 (n=0)', '3–4 (n=0)', '4–5 (n=2)']
     """
-    figure = go.Figure(
-        layout=dict(
-            title=title,
-            xaxis_title="gold rating",
-            yaxis_title="cosine of the pair",
-            showlegend=False,
-        )
-    )
     scale = rating_scale(ratings)
     group = (ratings * (5 / scale)).clamp(max=4.999).floor().long()
+    groups = {}
     for g in range(5):
         values = cosines[group == g]
-        figure.add_violin(
-            y=values,
-            name=f"{g * scale / 5:g}–{(g + 1) * scale / 5:g} (n={len(values)})",
-            line_color=PALETTE[0],
-            box_visible=True,
-            points=False,
-            spanmode="hard",
-        )
-    return figure
+        groups[f"{g * scale / 5:g}–{(g + 1) * scale / 5:g} (n={len(values)})"] = values
+    return violins(groups, title, "cosine of the pair").update_xaxes(title="gold rating")
 
 
 def violins(
     groups: Mapping[str, Sequence[float] | torch.Tensor], title: str, y_title: str
 ) -> go.Figure:
     """Distribution of each group's values, with a box of the quartiles and the median.
-
-    Args:
-        groups: Values by name.
-        title: Title of the figure.
-        y_title: Title of the values.
 
     Examples:
         >>> from cselab.workbook.plots import violins
@@ -480,22 +373,16 @@ def overlap_histogram(pairs: Mapping[str, Sequence[tuple[str, str]]]) -> go.Figu
 
     The share is the Jaccard index of the word sets, rounded down to a tenth.
 
-    Args:
-        pairs: (sentence, round trip) by pivot.
-
     Examples:
         >>> from cselab.workbook.plots import overlap_histogram
         >>> [bars] = overlap_histogram({"fr": [("a dog", "a dog"), ("a dog", "one cat")]}).data
         >>> bars.y[0], bars.y[10]  # % that keep none, and all
         (50.0, 50.0)
     """
-    figure = go.Figure(
-        layout=dict(
-            xaxis_title="token overlap with the original",
-            yaxis_title="share of sentences (%)",
-            barmode="group",
-        )
+    titles = dict(
+        xaxis_title="token overlap with the original", yaxis_title="share of sentences (%)"
     )
+    figure = go.Figure(layout=dict(**titles, barmode="group"))
     for pivot, sentences in pairs.items():
         texts = [as_sentences(pair, "a pair") for pair in sentences]
         tenths = Counter(int(10 * token_overlap(a, b) + 1e-9) for a, b in texts)
@@ -513,13 +400,6 @@ def line_chart(
 ) -> go.Figure:
     """Line chart of the (x, y) values of each name.
 
-    Args:
-        lines: x and y values by name.
-        title: Title of the figure.
-        x_title: Title of the x axis.
-        y_title: Title of the y axis.
-        log_y: Whether the y axis is logarithmic.
-
     Examples:
         >>> from cselab.workbook.plots import line_chart
         >>> figure = line_chart({"d = 1": ([5, 10], [0.40, 0.80])}, "Power", "seeds", "power")
@@ -530,8 +410,6 @@ def line_chart(
     for name, (x, y) in lines.items():
         figure.add_scatter(x=list(x), y=list(y), mode="lines", name=name)
     if len(lines) > 4:  # a legend of two lines would overlap the title
-        figure.update_layout(
-            legend=dict(orientation="v", x=1.02, y=1, xanchor="left", yanchor="top")
-        )
+        figure.update_layout(legend=VERTICAL)
     ticks = [digit * 10**power for power in range(-6, 7) for digit in (1, 2, 5)]
     return figure.update_yaxes(type="log", tickvals=ticks) if log_y else figure

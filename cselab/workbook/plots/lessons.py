@@ -10,6 +10,7 @@ from plotly.subplots import make_subplots
 from torch import Tensor
 
 from cselab.losses import modulus_surface
+from cselab.workbook.plots.figures import LOW_IS_GOOD
 from cselab.workbook.plots.theme import PALETTE
 
 
@@ -25,7 +26,6 @@ def batch_cosines(
     Args:
         batches: Two views, (N, d) each, by the name of a moment, such as "before" and "after".
         duplicates: Pairs (i, j) of one sentence, marked.
-        title: Title of the figure.
 
     Examples:
         >>> import torch
@@ -60,14 +60,10 @@ def batch_cosines(
 def paths(
     histories: Mapping[str, Sequence[Mapping[str, float | int]]], title: str = ""
 ) -> go.Figure:
-    """The way of each training through the plane of uniformity and alignment.
+    """Path of each training (`FitResult.history` by name) over uniformity and alignment.
 
     Both are of a fixed batch, from the start (open mark) to the end. Lower is better on both axes.
     Wang and Isola 2020, https://arxiv.org/abs/2005.10242.
-
-    Args:
-        histories: `FitResult.history` by name.
-        title: Title of the figure.
 
     Examples:
         >>> from cselab.workbook.plots import paths
@@ -79,13 +75,7 @@ def paths(
         >>> line.x, line.marker.symbol
         ((-1.0, -2.0), ('circle-open', 'circle'))
     """
-    figure = go.Figure(
-        layout=dict(
-            title=title,
-            xaxis_title="uniformity (lower: more spread out)",
-            yaxis_title="alignment (lower: closer)",
-        )
-    )
+    figure = go.Figure(layout=dict(title=title, **LOW_IS_GOOD))
     for colour, (name, history) in zip(itertools.cycle(PALETTE), histories.items(), strict=False):
         steps = [row["step"] for row in history]
         symbols = ["circle-open", *["circle"] * (len(steps) - 1)]
@@ -113,7 +103,6 @@ def moving_points(
     Args:
         snapshots: Vectors, (N, d), by step.
         groups: One name a sentence; at most seven different.
-        title: Title of the figure.
 
     Examples:
         >>> import torch
@@ -178,10 +167,6 @@ def negative_shares(temperatures: Sequence[float], cosines: Sequence[float]) -> 
     The gradient on the cosine of negative j is `exp(cos_j / τ) / Z / τ`: its share among the
     negatives is a softmax of their cosines.
 
-    Args:
-        temperatures: One line each.
-        cosines: Cosines of the negatives.
-
     Examples:
         >>> from cselab.workbook.plots import negative_shares
         >>> for line in negative_shares([0.05, 1.0], [0.2, 0.7]).data:
@@ -206,9 +191,6 @@ def modulus_field(size: int = 15) -> go.Figure:
 
     The contours of `-log(t) * ratio(k, t)` over the norms' ratio k and the cosine t, and downhill
     arrows of equal length. TNCSE, https://arxiv.org/abs/2503.12739.
-
-    Args:
-        size: Arrows on each side.
 
     Examples:
         >>> from cselab.workbook.plots import modulus_field

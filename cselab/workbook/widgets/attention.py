@@ -12,43 +12,38 @@ from cselab.errors import ModelError
 from cselab.models import SentenceEncoder, TwinEncoder
 from cselab.models.texts import as_sentences
 from cselab.workbook.analysis import cosine_by_token
-from cselab.workbook.widgets.attention_figure import attention_figure
+from cselab.workbook.widgets.figure import escape_label, plain_figure
 from cselab.workbook.widgets.reading import LONGEST, SHOWN, read_sentence
-from cselab.workbook.widgets.streams import streams
-from cselab.workbook.widgets.widget import Widget, one_of, rounded
+from cselab.workbook.widgets.streams import ModelPair
+from cselab.workbook.widgets.widget import rounded
 
-PAGE_BYTES = 600_000
-"""Of readings in a page without a kernel, before compression: pairs beyond are left out."""
+PAGE_BYTES = 600_000  # of readings in a page, before compression: pairs beyond are left out
 
 
-class AttentionInspector(Widget):
+class AttentionInspector(ModelPair):
     """Compare the attention of two models, on one sentence or on a pair of sentences.
 
-    Shows every layer and head as a thumbnail, the map of the chosen one for each model and their
-    difference, what each token receives, and the share of each token class and the energy of [CLS]
-    by layer. With two sentences also their cosine, and by how much it falls without each token
-    (`cselab.analysis.cosine_by_token`).
+    Shows the maps of all heads, the chosen one of each model enlarged, and by layer the share of
+    each token class and the energy of [CLS]; for two sentences also their cosine, and by how much
+    it falls without each token (`analysis.cosine_by_token`).
 
     Controls, which can be set as attributes:
 
-    - sentence, second; model_a, model_b.
-    - layer, from 1; head, from 1, or 0 for their mean.
+    - sentence, second; model_a, model_b; layer, from 1; head, from 1, or 0 for their mean.
     - show: "weights", "lengths" (weight × length of the value) or "other lengths" (of the other
       tower's value, which a cross-attention layer reads).
     - shown_sentence: "first", "second" or "both" (the second in model B).
-    - hide_special and hide_punctuation, which blank the rows and columns of [CLS] and [SEP], and of
-      the final punctuation, so that they do not stretch the colour scale.
+    - hide_special and hide_punctuation, which take [CLS] and [SEP], and the final punctuation, out
+      of the colour scale.
 
     Args:
-        encoders: Models by name, of equal depth and number of heads, on any device; a twin is shown
-            as its two towers, and its cosine is that of the whole twin.
+        encoders: Models of equal depth and number of heads; a twin is shown as its two towers.
         sentence: The first sentence. At most 64 tokens are read.
         pairs: Pairs of sentences to choose from.
 
     Raises:
         ModelError: For encoders without BERT-like towers, or of different shapes.
         SettingsError: For a model of another name.
-        DataError: For a sentence that is no string.
 
     Examples:
         >>> import cselab
@@ -61,22 +56,19 @@ class AttentionInspector(Widget):
     """
 
     script = "attention"
-    models = traitlets.List(traitlets.Dict()).tag(sync=True)
+    models = traitlets.Dict().tag(sync=True)  # by name: encoder, and cross-attention layers
     quantities = traitlets.List([[text, name] for name, text in SHOWN.items()]).tag(sync=True)
     special = traitlets.List(traitlets.Unicode()).tag(sync=True)
     pairs = traitlets.List(traitlets.List(traitlets.Unicode())).tag(sync=True)
     sentence = traitlets.Unicode().tag(sync=True)
     second = traitlets.Unicode().tag(sync=True)
-    model_a = traitlets.Unicode().tag(sync=True)
-    model_b = traitlets.Unicode().tag(sync=True)
     layer = traitlets.Int().tag(sync=True)
     head = traitlets.Int(0).tag(sync=True)
     show = traitlets.Enum(list(SHOWN), "weights").tag(sync=True)
     shown_sentence = traitlets.Enum(["first", "second", "both"], "first").tag(sync=True)
     hide_special = traitlets.Bool(False).tag(sync=True)
     hide_punctuation = traitlets.Bool(False).tag(sync=True)
-    readings = traitlets.List(traitlets.Dict()).tag(sync=True)
-    """What the browser has from the start; it asks for the rest."""
+    readings = traitlets.List(traitlets.Dict()).tag(sync=True)  # the browser asks for others
 
     def __init__(
         self,
@@ -85,37 +77,20 @@ class AttentionInspector(Widget):
         pairs: Sequence[tuple[str, str]] = (),
     ):
         (sentence,) = as_sentences((sentence,), "AttentionInspector")
-        self.streams, self.encoders = streams(encoders), dict(encoders)
-        names = list(self.streams)
-        config, tokenizer = self.streams[names[0]].tower.config, self.streams[names[0]].tokenizer
-        self.depth, self.heads = config.num_hidden_layers, config.num_attention_heads
+        self.encoders = dict(encoders)
         self.read = lru_cache(64)(lambda name, text: read_sentence(self.streams[name], text))
         self.compare = lru_cache(64)(self._compare_sentences)
-        super().__init__(
-            models=[
-                {
-                    "name": name,
-                    "encoder": stream.encoder,
-                    "layers": self.depth,
-                    "heads": self.heads,
-                    "cael": list(stream.cael),
-                }
-                for name, stream in self.streams.items()
-            ],
-            special=[str(tokenizer.cls_token), str(tokenizer.sep_token)],
-            pairs=[as_sentences(pair, "a pair") for pair in pairs],
-            sentence=sentence,
-            model_a=names[0],
-            model_b=names[-1],
-            layer=self.depth,
-        )
-        self.readings = [
-            self._found("read", name, sentence.strip()) for name in {names[0], names[-1]}
-        ]
-
-    @traitlets.validate("model_a", "model_b")
-    def _known_model(self, proposal: dict) -> str:
-        return one_of("model", proposal["value"], list(self.streams))
+        read_pairs = [as_sentences(pair, "a pair") for pair in pairs]
+        super().__init__(encoders, pairs=read_pairs, sentence=sentence)
+        self.layer = self.depth
+        self.models = {
+            name: {"encoder": stream.encoder, "cael": list(stream.cael)}
+            for name, stream in self.streams.items()
+        }
+        tokenizer = self.streams[self.model_a].tokenizer
+        self.special = [str(tokenizer.cls_token), str(tokenizer.sep_token)]
+        chosen = {self.model_a, self.model_b}
+        self.readings = [self._result("read", name, sentence.strip()) for name in chosen]
 
     @traitlets.validate("layer", "head")
     def _within(self, proposal: dict) -> int:
@@ -123,27 +98,26 @@ class AttentionInspector(Widget):
         return min(max(proposal["value"], lowest), highest)
 
     def static(self) -> go.Figure:
-        """The maps of both models, and their shares and energy by layer."""
-        second = self.second or self.sentence
-        texts = {
-            "first": (self.sentence, self.sentence),
-            "second": (second, second),
-            "both": (self.sentence, second),
-        }[self.shown_sentence]
-        sides = [
-            (name, self.streams[name].cael, self.read(name, text))
-            for name, text in zip((self.model_a, self.model_b), texts, strict=True)
-        ]
-        return attention_figure(sides, self.layer, self.head, self.show)
+        """The attention weights of both models, with numbered tokens."""
+        panels, head = {}, f"head {self.head}" if self.head else "mean of the heads"
+        for side, name in zip("AB", (self.model_a, self.model_b), strict=True):
+            reading = self.read(name, self.sentence)
+            heads = reading.trace.attention[self.layer - 1, 0]
+            cells = heads[self.head - 1] if self.head else heads.mean(0)
+            labels = [f"{n} {escape_label(token)}" for n, token in enumerate(reading.tokens, 1)]
+            panels[f"{side}: {name}, layer {self.layer}, {head}"] = go.Heatmap(
+                x=labels, y=labels, z=cells.tolist(), coloraxis="coloraxis"
+            )
+        return plain_figure(panels)
 
     def page_state(self) -> dict[str, Any]:
-        """The state with all models' readings of the sentence, and of as many pairs as fit."""
+        """Return the state with all readings of the sentence, and of as many pairs as fit."""
         readings: dict[tuple[str, ...], dict[str, Any]] = {}
         pairs: list[list[str]] = []
         for number, (first, second) in enumerate([(self.sentence, self.second), *self.pairs]):
             first, second = first.strip(), second.strip()
-            more = {tuple(found["key"]): found for found in self._needed(first, second)}
-            size = sum(len(json.dumps(found)) for found in {**readings, **more}.values())
+            more = {tuple(result["key"]): result for result in self._needed(first, second)}
+            size = sum(len(json.dumps(result)) for result in {**readings, **more}.values())
             if number and size > PAGE_BYTES:
                 break
             readings |= more
@@ -153,21 +127,17 @@ class AttentionInspector(Widget):
     def _needed(self, first: str, second: str) -> Iterator[dict]:
         for text in dict.fromkeys((first, second or first)):
             for name in self.streams:
-                yield self._found("read", name, text)
+                yield self._result("read", name, text)
         for name in self.encoders if second else ():
-            yield self._found("compare", name, first, second)
+            yield self._result("compare", name, first, second)
 
     def answer(self, question: dict[str, Any]) -> None:
-        """Send a reading or a comparison.
+        """Send a reading or a comparison: {"ask": [kind, model, sentence ...]}."""
+        self.send(self._result(*question["ask"]))
 
-        Args:
-            question: {"ask": [kind, model, sentence ...]}.
-        """
-        self.send(self._found(*question["ask"]))
-
-    def _found(self, kind: str, name: str, *texts: str) -> dict[str, Any]:
-        found = self.read(name, *texts).packed() if kind == "read" else self.compare(name, *texts)
-        return {"key": [kind, name, *texts], "found": found}
+    def _result(self, kind: str, name: str, *texts: str) -> dict[str, Any]:
+        result = self.read(name, *texts).packed() if kind == "read" else self.compare(name, *texts)
+        return {"key": [kind, name, *texts], "found": result}
 
     def _compare_sentences(self, name: str, first: str, second: str) -> dict[str, Any]:
         try:

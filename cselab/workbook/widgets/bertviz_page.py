@@ -16,18 +16,13 @@ def show_bertviz(inspector: AttentionInspector, kind: Literal["head", "model"] =
     """Show model A's attention on the inspector's sentence in bertviz.
 
     Vig 2019, https://arxiv.org/abs/1906.05714. Without a network, and in a headless run (whose page
-    must open offline), it prints the reason: the inspector shows the same maps. In a notebook:
-    `show_bertviz(inspector, "model")`.
+    must open offline), it prints the reason: the inspector shows the same maps.
 
     Args:
-        inspector: Whose sentence and model A are shown.
         kind: "head": one layer, lines between tokens; "model": all layers and heads.
     """
     if "CSELAB_RUN_DIR" in os.environ or not _online():
-        print(
-            "bertviz loads its scripts from the network, and this page or machine has none; the "
-            "attention inspector shows the same maps"
-        )
+        print("bertviz needs the network for its scripts; the inspector shows the same maps")
         return
     import bertviz
 

@@ -1,6 +1,7 @@
 """Loss playground: points in the plane or in space, moved by the gradient of a method's loss."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 import plotly.graph_objects as go
@@ -15,50 +16,38 @@ from cselab.workbook.plots.theme import PALETTE
 from cselab.workbook.widgets.descent import (
     Descent,
     Points,
-    Row,
-    as_json,
     as_lists,
     as_points,
     coins,
     random_points,
-    thinned,
 )
-from cselab.workbook.widgets.playground_static import before_and_after
-from cselab.workbook.widgets.playground_terms import changed_options, described
+from cselab.workbook.widgets.figure import Panel, plain_figure
+from cselab.workbook.widgets.playground_terms import described
 from cselab.workbook.widgets.widget import Widget
 
-SHAPES = {"plane": 2, "space": 3, "sphere": 3}
-"""Dimensions of each shape; on the sphere every length stays 1."""
-SHOWN_ROWS, SHOWN_TRAIL = 500, 60
-"""How many steps of Python's descent the browser gets."""
+SHAPES = {"plane": 2, "space": 3, "sphere": 3}  # dimensions
 
 
 class LossPlayground(Widget):
     """Sentences as points, one per view and tower, moved by gradient descent on a method's loss.
 
-    The browser descends by itself where it knows all terms with a weight; others it asks the
-    kernel for. Points can be dragged. They are the vectors of the method's spaces, and also the
-    poolers' outputs; a clean view (off-dropout) is the mean of the two views.
+    The browser computes the terms that it knows, and asks the kernel for others. Points can be
+    dragged. They are the vectors of the method's spaces, and also the poolers' outputs; a clean
+    view (off-dropout) is the mean of the two views.
 
-    Its controls are attributes, which can be set: `shape` ("plane", "space" or "sphere"), `terms`
-    or `weights` (of every offered term), `options` (the terms' hyperparameters), `temperature`,
-    `rate` (the step size), `speed` (steps a second), `arrows` ("sum", "each term" or "none"),
-    `trails`, `compare` (a second loss on the same points, with the weights `other_weights`).
-
-    `points` and `history` follow the browser, at the latest when it pauses. If Python and the
-    browser move the points at the same time, Python's points are kept. Points are float64, as in
-    the browser, or float32 if a term cannot compute in float64.
+    Controls, which can be set as attributes: `shape` ("plane", "space" or "sphere"), `terms` or
+    `weights` of every offered term, `options` (hyperparameters), `temperature`, `rate` (step size),
+    `speed` (steps a second), `arrows` ("sum", "each term" or "none"), `trails`, `compare` (a second
+    loss, with the weights `other_weights`). `points` and `history` follow the browser, at the
+    latest when it pauses. If both move the points at the same time, Python's are kept.
 
     Args:
-        method: Any method with two views, from `cselab.methods.create` or your own. The weights and
-            hyperparameters of its terms are its settings: `cselab.training.fit` can train
-            `playground.method`, and the setting `terms` takes `playground.terms`.
+        method: Any method with two views, none of whose terms needs text (`reads_text`). `fit` can
+            train `playground.method`, and the setting `terms` takes `playground.terms`.
         sentences: 2 to 7 (more are 7), one colour each.
-        seed: Seed of the random points.
 
     Raises:
-        SettingsError: For a method without two views, or with a term that needs text
-            (`reads_text`), and for fewer than 2 sentences.
+        SettingsError: For another method, and for fewer than 2 sentences.
 
     Examples:
         >>> from cselab.data.hub import model_folder
@@ -102,56 +91,51 @@ class LossPlayground(Widget):
         )
         if method.views != 2 or not method.terms.keys() <= set(self.offered):
             raise SettingsError(
-                f"the playground moves two views of sentences as points; {type(method).__name__} "
-                f"has {method.views} views and the terms {', '.join(method.terms)}; give a method "
-                f"of two views, with terms among {', '.join(self.offered)}"
+                f"{type(method).__name__} has {method.views} views and the terms "
+                f"{', '.join(method.terms)}; points need two views and {', '.join(self.offered)}"
             )
-        weights = {name: _config(method, name).weight for name in self.offered}
-        options = {
-            name: _config(method, name).model_dump(mode="json", exclude={"weight"})
-            for name in self.offered
-        }
+        terms = {name: self._config(name) for name in self.offered}
+        weights = {name: config.weight for name, config in terms.items()}
         self.dtype = torch.float64
-        if not self._computes(options):
-            self.dtype = torch.float32
+        if not self._computes(terms):
+            self.dtype = torch.float32  # what a term of your own may need
         self.descent = self._random(seed, "plane")
         super().__init__(
             weights=weights,
             other_weights=weights,
-            options=options,
+            options={name: _options(config) for name, config in terms.items()},
             temperature=method.settings.temperature,
             method_name=method.settings.method,
             spaces=list(method.space_names),
             coordinates=as_lists(self.points),
             catalogue=[described(method, name) for name in self.offered],
-            coins=self.descent.coins,
+            coins=coins(seed),
         )
         self._show()
 
     @property
     def terms(self) -> dict[str, Any]:
-        """Weights of the terms that are on, as the setting `terms` takes them.
+        """Weights and changed hyperparameters of the terms, as the setting `terms` takes them.
 
-        A term whose hyperparameters are not its defaults has them too. Setting it puts all others
-        to 0, and hyperparameters that are not given to their defaults.
+        Setting it puts all other weights to 0 and all other hyperparameters to their defaults.
         """
         return {
             name: {"weight": config.weight, **changed} if changed else config.weight
             for name, config in self.method.terms.items()
-            for changed in [changed_options(config)]
+            for changed in [config.model_dump(exclude_defaults=True, exclude={"weight"})]
         }
 
     @terms.setter
-    def terms(self, given: Mapping[str, Any] | list[str]) -> None:
-        if not isinstance(given, Mapping):
-            given = {name: {} for name in given}
-        _check_known(given, self.offered)
+    def terms(self, terms: Mapping[str, Any] | list[str]) -> None:
+        if not isinstance(terms, Mapping):
+            terms = {name: {} for name in terms}
+        self._check_known(terms)
         terms = {
             name: dict(value) if isinstance(value, Mapping) else {"weight": value}
-            for name, value in given.items()
+            for name, value in terms.items()
         }
-        default = {name: self.method.settings.offered[name]().weight for name in terms}
-        weights = {name: term.pop("weight", default[name]) for name, term in terms.items()}
+        kinds = self.method.settings.offered
+        weights = {name: x.pop("weight", kinds[name]().weight) for name, x in terms.items()}
         self.options = {**self.options, **terms}
         self.weights = weights
 
@@ -166,16 +150,12 @@ class LossPlayground(Widget):
         self._show()
 
     @property
-    def history(self) -> list[Row]:
+    def history(self) -> list[dict[str, float | int]]:
         """A row a step: alignment, uniformity, mean lengths ‖space‖, and the weighted terms."""
         return self.descent.history
 
     def draw(self, seed: int | None = None) -> None:
-        """Draw random points around a centre for each sentence.
-
-        Args:
-            seed: Seed of the points; None: the playground's.
-        """
+        """Draw random points around a centre for each sentence, of `seed` or the playground's."""
         self.descent = self._random(self.seed if seed is None else seed, self.shape)
         self._show()
 
@@ -186,28 +166,54 @@ class LossPlayground(Widget):
         self._show()
 
     def static(self) -> go.Figure:
-        """The points before and after the steps, or after 150 where there are none yet."""
-        self.descent.rate = self.rate
-        return before_and_after(self.descent)
+        """The points at the start and now, and the weighted terms and mean lengths by step."""
+        history, steps = self.history, [row["step"] for row in self.history]
+
+        def curves(*names: str) -> Panel:
+            lines = {name: (steps, [row.get(name) for row in history]) for name in names}
+            return Panel("step", "", lines, "lines")
+
+        panels = {
+            "before": _points_panel(self.descent.trail[0]),
+            f"after {steps[-1]} steps; a line joins the views": _points_panel(self.points),
+            "weighted terms": curves(*self.method.terms),
+            "mean length": curves(*(f"‖{space}‖" for space in self.points)),
+        }
+        return plain_figure(panels)
 
     def _random(self, seed: int, shape: str) -> Descent:
         points = random_points(self.method.space_names, self.sentences, SHAPES[shape], seed)
         points = {space: rows.to(self.dtype) for space, rows in points.items()}
-        sphere, known = shape == "sphere", coins(self.seed)
-        return Descent(self.method, points, 0.01, sphere, seed=self.seed, coins=known)
+        return Descent(self.method, points, 0.01, shape == "sphere", self.seed)
 
-    def _computes(self, options: Mapping[str, Any]) -> bool:
-        """Whether all offered terms take points of `dtype`."""
+    def _config(self, name: str) -> TermConfig:
+        default = self.method.settings.offered[name]().model_copy(update={"weight": 0})
+        return self.method.terms.get(name, default)
+
+    @contextmanager
+    def _using(self, settings: Any) -> Iterator[None]:
+        """Give the method other settings for a moment."""
         before = self.method.settings
-        terms = {name: before.offered[name](**options[name], weight=1) for name in self.offered}
         try:
-            self.method.settings = before.model_copy(update={"terms": terms})
-            self._random(self.seed, "plane").gradients()
-        except Exception:  # a researcher's own code, which may need anything
-            return False
+            self.method.settings = settings
+            yield
         finally:
             self.method.settings = before
+
+    def _computes(self, terms: Mapping[str, TermConfig]) -> bool:
+        """Tell whether all terms take points of `dtype`."""
+        on = {name: config.model_copy(update={"weight": 1}) for name, config in terms.items()}
+        try:
+            with self._using(self.method.settings.model_copy(update={"terms": on})):
+                self._random(self.seed, "plane").gradients()
+        except Exception:  # a researcher's own code
+            return False
         return True
+
+    def _check_known(self, names: Iterable[str]) -> None:
+        for name in names:
+            if name not in self.offered:
+                raise SettingsError(f"unknown term {name!r}; {suggest(name, self.offered)}")
 
     def _sent(self, lists: dict[str, list]) -> Points:
         return as_points(lists, self.method.space_names, self.dtype)
@@ -216,21 +222,11 @@ class LossPlayground(Widget):
         """Give the browser the points and the history."""
         with self.hold_sync():
             self.coordinates = as_lists(self.points)
-            self.past = {**self._past(), "version": self.past.get("version", 0) + 1}
-
-    def _past(self) -> dict[str, Any]:
-        trail = thinned(self.descent.trail, SHOWN_TRAIL)
-        return {
-            "version": self.past.get("version", 0),
-            "start": as_lists(self.descent.trail[0]),
-            "points": as_lists(self.points),
-            "rows": as_json(thinned(self.history, SHOWN_ROWS)),
-            "trail": [as_lists(points, digits=4) for points in trail],
-        }
+            self.past = {**self.descent.past(), "version": self.past.get("version", 0) + 1}
 
     @traitlets.validate("weights", "other_weights")
     def _all_weights(self, proposal: Any) -> dict[str, float]:
-        _check_known(proposal["value"], self.offered)
+        self._check_known(proposal["value"])
         weights = {name: float(proposal["value"].get(name, 0)) for name in self.offered}
         if low := [name for name, weight in weights.items() if not weight >= 0]:
             raise SettingsError(f"the weight of {low[0]!r} is {weights[low[0]]}; give 0 or more")
@@ -238,33 +234,24 @@ class LossPlayground(Widget):
 
     @traitlets.validate("options")
     def _all_options(self, proposal: Any) -> dict[str, dict[str, Any]]:
-        _check_known(proposal["value"], self.offered)
-        offered = self.method.settings.offered
+        self._check_known(proposal["value"])
+        offered, given = self.method.settings.offered, proposal["value"]
         try:
-            return {
-                name: offered[name](**proposal["value"].get(name, {})).model_dump(
-                    mode="json", exclude={"weight"}
-                )
-                for name in self.offered
-            }
+            return {name: _options(offered[name](**given.get(name, {}))) for name in self.offered}
         except ValidationError as error:
             raise SettingsError(f"hyperparameters of the terms: {error}") from None
 
     @traitlets.observe("weights", "options", "temperature")
     def _apply(self, _change: Any) -> None:
-        """Give the method the weights, hyperparameters and temperature."""
         self.method.settings = self._settings(self.weights)
 
     def _settings(self, weights: Mapping[str, float]) -> Any:
-        """The method's settings with these weights; a term of weight 0 is left out."""
         config = self.method.settings
         terms = {
             name: config.offered[name](**self.options.get(name, {}), weight=weights[name])
-            for name in self.offered
+            for name in dict.fromkeys((*config.terms, *self.offered))
             if weights.get(name, 0) > 0
         }
-        ordered = [*(name for name in config.terms if name in terms), *terms]
-        terms = {name: terms[name] for name in ordered}
         return config.model_copy(update={"terms": terms, "temperature": self.temperature})
 
     @traitlets.observe("shape")
@@ -272,8 +259,7 @@ class LossPlayground(Widget):
         """Draw points for the shape, unless the browser has sent some with it."""
         sent = self._sent(self.coordinates)
         if not self._fits(sent):
-            self.draw()
-            return
+            return self.draw()
         self.descent.sphere = self.shape == "sphere"
         if not self._fits(self.points):
             self.descent.restart(sent)
@@ -287,10 +273,7 @@ class LossPlayground(Widget):
 
     @traitlets.observe("news")
     def _follow(self, change: Any) -> None:
-        """Take over what the browser has done.
-
-        `from` is the step of its first row, `version` that of the `past` from which it went on.
-        """
+        """Take over rows of the browser from a step on, if it went on from the newest `past`."""
         news, descent = change["new"], self.descent
         if news["version"] != self.past["version"] or news["from"] > len(descent.history):
             self._show()  # Python has moved the points meanwhile, or steps are missing
@@ -298,9 +281,8 @@ class LossPlayground(Widget):
         descent.points, descent.sphere = self._sent(self.coordinates), self.shape == "sphere"
         if "start" in news:
             descent.trail = [self._sent(news["start"])]
-        rows = [
-            {key: float("nan") if x is None else x for key, x in r.items()} for r in news["rows"]
-        ]
+        nan = float("nan")
+        rows = [{key: nan if x is None else x for key, x in r.items()} for r in news["rows"]]
         descent.history[news["from"] :] = rows
         descent.trail = [descent.trail[0], descent.points]
         self.acknowledged = news["message"]
@@ -308,24 +290,21 @@ class LossPlayground(Widget):
     def answer(self, question: dict[str, Any]) -> None:
         """Send a view all steps, or terms that the browser does not know, at its points."""
         if question["do"] == "past":
-            self.send({"view": question["view"], "past": self._past()})
-            return
-        before = self.method.settings
-        try:
-            self.method.settings = self._settings(dict.fromkeys(question["terms"], 1.0))
+            past = {**self.descent.past(), "version": self.past["version"]}
+            return self.send({"view": question["view"], "past": past})
+        with self._using(self._settings(dict.fromkeys(question["terms"], 1.0))):
             terms = self.descent.slopes(self._sent(question["points"]), question["step"])
-        finally:
-            self.method.settings = before
         self.send({"id": question["id"], "terms": terms})
 
 
-def _config(method: Method, name: str) -> TermConfig:
-    return method.terms.get(name) or method.settings.offered[name]().model_copy(
-        update={"weight": 0}
-    )
+def _options(config: TermConfig) -> dict[str, Any]:
+    return config.model_dump(mode="json", exclude={"weight"})
 
 
-def _check_known(names: Any, offered: tuple[str, ...]) -> None:
-    for name in names:
-        if name not in offered:
-            raise SettingsError(f"unknown term {name!r}; {suggest(name, offered)}")
+def _points_panel(points: Points) -> Panel:
+    """The first two dimensions; a line joins the views of a sentence in each space."""
+    spaces, lines = list(points.values()), {}
+    for n in range(spaces[0].shape[1]):
+        rows = [row for views in spaces for row in [*views[:, n].tolist(), [None] * 2]]
+        lines[f"sentence {n + 1}"] = ([row[0] for row in rows], [row[1] for row in rows])
+    return Panel("dimension 1", "dimension 2", lines, square=True)

@@ -1,4 +1,4 @@
-"""What a tower does with a sentence, as the attention inspector draws it."""
+"""A tower's trace of a sentence, as the attention inspector draws it."""
 
 import base64
 from typing import Any, NamedTuple
@@ -16,52 +16,35 @@ SHOWN = {
     "other lengths": "weight × length of the other tower's value",
 }
 """Quantities that the attention maps can show."""
-LONGEST = 64
-"""Tokens of a sentence; more are cut."""
+LONGEST = 64  # tokens of a sentence; more are cut
 
 
 class Reading(NamedTuple):
-    """A tower's trace of a sentence, and the trace of the other tower of its twin.
-
-    Attributes:
-        tokens: Labels of the L tokens.
-        classes: Indices into `cselab.analysis.CLASSES`, (L,).
-        trace: Trace of the tower.
-        other_trace: Trace of the other tower; None for a single tower.
-    """
+    """A tower's trace of a sentence of L tokens, and the trace of the other tower of its twin."""
 
     tokens: list[str]
-    classes: Tensor
+    classes: Tensor  # indices into `cselab.analysis.CLASSES`, (L,)
     trace: Trace
     other_trace: Trace | None
 
     def packed(self) -> dict[str, Any]:
-        """What the browser draws, numbers as base64 of float16.
-
-        Attention (n, h, L, L), and lengths of the values (n, h, L), of the context and of the
-        states (n, L).
-        """
-        mine, other = self.trace, self.other_trace
+        """Pack what the browser draws as base64 of float16: attention (n, h, L, L), and lengths of
+        the values (n, h, L), of the context and of the states (n, L)."""
+        own, other = self.trace, self.other_trace
+        lengths = {"values": own.values, "context": own.context, "states": own.states[1:]}
+        lengths |= {} if other is None else {"others": other.values}
         return {
             "tokens": self.tokens,
             "classes": self.classes.tolist(),
-            "attention": _half(mine.attention[:, 0]),
-            "values": _half(mine.values[:, 0].norm(dim=-1)),
-            "others": None if other is None else _half(other.values[:, 0].norm(dim=-1)),
-            "context": _half(mine.context[:, 0].norm(dim=-1)),
-            "states": _half(mine.states[1:, 0].norm(dim=-1)),
+            "attention": _half(own.attention[:, 0]),
+            **{name: _half(rows[:, 0].norm(dim=-1)) for name, rows in lengths.items()},
         }
 
 
 def read_sentence(stream: Stream, sentence: str) -> Reading:
-    """The tower of `stream`, and the other one of its twin, on a sentence."""
-    batch = stream.tokenizer(
-        [sentence],
-        truncation=True,
-        max_length=LONGEST,
-        return_tensors="pt",
-        return_token_type_ids=False,
-    ).to(stream.tower.device)
+    """Trace a sentence through the tower of `stream`, and through the other one of its twin."""
+    cut = dict(truncation=True, max_length=LONGEST, return_token_type_ids=False)
+    batch = stream.tokenizer([sentence], return_tensors="pt", **cut).to(stream.tower.device)
     ids, mask = batch["input_ids"], batch["attention_mask"]
     towers = (tower for tower in (stream.tower, stream.other) if tower is not None)
     traces = [Trace(*(x.float().cpu() for x in trace(tower, ids, mask))) for tower in towers]

@@ -1,37 +1,33 @@
-"""The towers of encoders by name, for the attention inspector and the norm explorer."""
+"""The towers of encoders by name, and the widgets that compare two of them."""
 
 from collections.abc import Mapping
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+import traitlets
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from cselab.errors import ModelError
 from cselab.models import SentenceEncoder, TwinEncoder
+from cselab.workbook.widgets.widget import Widget, one_of
 
 
 class Stream(NamedTuple):
-    """A tower, and the other tower of its twin, whose values its cross-attention layers read.
-
-    Attributes:
-        tower: The tower.
-        tokenizer: Tokenizer of the tower.
-        encoder: Name of what the tower belongs to, which gives sentence vectors.
-        other: The other tower; None for a single tower.
-        cael: The cross-attention layers, from 1.
-    """
+    """A tower, and the other tower of its twin, whose values its cross-attention layers read."""
 
     tower: PreTrainedModel
     tokenizer: PreTrainedTokenizerBase
-    encoder: str
+    encoder: str  # its name
     other: PreTrainedModel | None = None
-    cael: tuple[int, ...] = ()
+    cael: tuple[int, ...] = ()  # from 1
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Numbers of layers and heads."""
+        return self.tower.config.num_hidden_layers, self.tower.config.num_attention_heads
 
 
 def streams(encoders: Mapping[str, SentenceEncoder | TwinEncoder]) -> dict[str, Stream]:
-    """Towers of encoders by name; those of a twin are "name, tower I" and "name, tower II".
-
-    Args:
-        encoders: Single towers and twins, by name.
+    """Name the towers of encoders; those of a twin are "name, tower I" and "name, tower II".
 
     Raises:
         ModelError: For encoders without BERT-like towers, such as a decoder or an ensemble, and for
@@ -42,21 +38,35 @@ def streams(encoders: Mapping[str, SentenceEncoder | TwinEncoder]) -> dict[str, 
         supported = isinstance(encoder, (SentenceEncoder, TwinEncoder))
         towers = encoder.backbones if supported else ()
         if not towers or not all(hasattr(tower, "encoder") for tower in towers):
-            raise ModelError(
-                f"{name!r} has no BERT-like tower to inspect; give encoders or twins, not decoders "
-                "or ensembles"
-            )
+            raise ModelError(f"{name!r} has no BERT-like tower to inspect; give encoders or twins")
         if isinstance(encoder, TwinEncoder):
             i, ii = encoder.backbones
             by_name[f"{name}, tower I"] = Stream(i, encoder.tokenizer, name, ii, encoder.cael)
             by_name[f"{name}, tower II"] = Stream(ii, encoder.tokenizer, name, i, encoder.cael)
         else:
             by_name[name] = Stream(encoder.backbone, encoder.tokenizer, name)
-    shapes = {
-        name: (stream.tower.config.num_hidden_layers, stream.tower.config.num_attention_heads)
-        for name, stream in by_name.items()
-    }
-    if len(set(shapes.values())) > 1:
-        listed = ", ".join(f"{name!r} {n} × {h}" for name, (n, h) in shapes.items())
+    if len({stream.shape for stream in by_name.values()}) > 1:
+        shapes = ((name, *stream.shape) for name, stream in by_name.items())
+        listed = ", ".join(f"{name!r} {n} × {h}" for name, n, h in shapes)
         raise ModelError(f"the models differ in layers × heads: {listed}; give models of one shape")
     return by_name
+
+
+class ModelPair(Widget):
+    """A widget of two models, the first and the last of `encoders` at the start."""
+
+    names = traitlets.List(traitlets.Unicode()).tag(sync=True)
+    depth = traitlets.Int().tag(sync=True)
+    heads = traitlets.Int().tag(sync=True)
+    model_a = traitlets.Unicode().tag(sync=True)
+    model_b = traitlets.Unicode().tag(sync=True)
+
+    def __init__(self, encoders: Mapping[str, SentenceEncoder | TwinEncoder], **traits: Any):
+        self.streams = streams(encoders)
+        names = list(self.streams)
+        traits["depth"], traits["heads"] = self.streams[names[0]].shape
+        super().__init__(names=names, model_a=names[0], model_b=names[-1], **traits)
+
+    @traitlets.validate("model_a", "model_b")
+    def _known_model(self, proposal: dict) -> str:
+        return one_of("model", proposal["value"], list(self.streams))

@@ -5,8 +5,10 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from desk import Desk
 
 from cselab.methods import create, registered
+from cselab.methods.simcse import SimCSE
 from cselab.models import SentenceEncoder, TwinEncoder
 from cselab.workbook.browser import bundle
 from cselab.workbook.widgets import LossPlayground
@@ -26,6 +28,22 @@ def playground(small_backbone):
     return LossPlayground(create(config, folders=[small_backbone] * 2))
 
 
+@pytest.fixture
+def own_playground(small_pretrained):
+    """`own_playground(["mine", "nce"], mine=term(function))`: of a SimCSE with own members."""
+
+    def build(terms, **members):
+        class Mine(SimCSE):
+            class Config(SimCSE.Config):
+                pass
+
+            vars().update(members)
+
+        return LossPlayground(Mine.build(Mine.Config(terms=terms), [small_pretrained]))
+
+    return build
+
+
 @pytest.fixture(scope="session")
 def run_js():
     """Run a script after one of the widgets' modules, in the Node of playwright's package:
@@ -33,15 +51,12 @@ def run_js():
     driver = pytest.importorskip("playwright._impl._driver", reason="its package has a Node")
 
     def run(module, script, given):
-        code = "\n".join(
-            [
-                'import { readFileSync } from "node:fs";',
-                bundle(module).replace("export default { render };", ""),
-                "const given = JSON.parse(readFileSync(0));",
-                script,
-                "process.stdout.write(JSON.stringify(result));",
-            ]
-        )
+        code = f"""
+            import {{ readFileSync }} from "node:fs";
+            {bundle(module).replace("export default { render };", "")}
+            const given = JSON.parse(readFileSync(0));
+            {script}
+            process.stdout.write(JSON.stringify(result));"""
         done = subprocess.run(
             [driver.compute_driver_executable()[0], "--input-type=module", "-e", code],
             input=json.dumps(given),
@@ -56,7 +71,7 @@ def run_js():
 
 @pytest.fixture
 def visit(browser):
-    """`visit(page, 900, "dark")`: a page of `write_widget_page` in the browser, its widget's root,
+    """`visit(page, 900, "dark")`: a page of `write_widget` in the browser, its widget's root,
     and all that the browser says or asks the network for."""
     opened = []
 
@@ -78,6 +93,22 @@ def visit(browser):
     yield go
     for page in opened:
         page.close()
+
+
+@pytest.fixture
+def make_desk(browser):
+    """`make_desk(widget)`: a `Desk`; the browser may not raise anything."""
+    desks = []
+
+    def build(widget, **options):
+        page = browser.new_page(viewport={"width": 900, "height": 1000}, reduced_motion="reduce")
+        desks.append(Desk(page, widget, **options))
+        return desks[-1]
+
+    yield build
+    for desk in desks:
+        desk.page.close()
+        assert desk.said == []
 
 
 def remote(url: str) -> bool:

@@ -9,13 +9,12 @@ import pytest
 import torch
 from torch.nn.functional import normalize
 
-from cselab.evaluation import alignment, uniformity
+from cselab.evaluation import uniformity
 from cselab.losses import modulus_ratio
 from cselab.methods import StepContext, create, registered
-from cselab.methods.simcse import SimCSE
 from cselab.methods.terms import term
 from cselab.workbook.widgets import LossPlayground
-from cselab.workbook.widgets.descent import Descent, as_lists, coins, random_points
+from cselab.workbook.widgets.descent import Descent, as_lists, random_points
 
 OWNERS = ("simcse", "consert", "iscse", "tncse_single", "tncse", "jtcse")
 """Methods that have all ported terms."""
@@ -53,15 +52,16 @@ def some_points(spaces, kind, seed):
 
 def variations(fields):
     """All choices of a term's hyperparameters, and two values of each number."""
-    values = [x["choices"] or {x["default"], OTHER_NUMBERS[x["name"]]} for x in fields]
+    values = [x.get("enum") or {x["default"], OTHER_NUMBERS[x["name"]]} for x in fields]
     names = [field["name"] for field in fields]
     return [dict(zip(names, row, strict=True)) for row in itertools.product(*values)]
 
 
-def as_cases(playground):
-    """A case for each term, variation, kind of points and temperature, with Python's answer."""
+def as_cases(playground, names=()):
+    """A case for each term (of `names`), variation, kind of points and temperature, with Python's
+    answer."""
     for entry in playground.catalogue:
-        if not entry["known"]:
+        if not entry["known"] or (names and entry["name"] not in names):
             continue
         for number, options in enumerate(variations(entry["fields"])):
             playground.terms = {entry["name"]: {"weight": 1, **options}}
@@ -106,45 +106,26 @@ const result = given.map((one) => {
 """
 
 
-def test_each_ported_term_is_pythons(playgrounds, run_js):
+@term(script="align")
+def align(self, outputs, step):
+    a, b = normalize(outputs.sentence, dim=-1)
+    return (a - b).square().sum(-1).mean() / (2 * self.settings.temperature)
+
+
+@term(script="uniform")
+def uniform(self, outputs, step):
+    squares = torch.stack([torch.pdist(normalize(x, dim=-1)) for x in outputs.sentence]).square()
+    return squares.mul(-0.5 / self.settings.temperature).exp().mean(-1).log().mean()
+
+
+def test_each_ported_term_is_pythons(playgrounds, own_playground, run_js):
     """Prevents a browser that shows another loss than the one that is trained: values and
     gradients, in every variant, at clamps and corners too."""
     cases = [case for playground in playgrounds.values() for case in as_cases(playground)]
+    names = ["align", "uniform"]
+    cases += as_cases(own_playground(names, align=align, uniform=uniform), names)
     assert_equal(run_js("losses", LOSSES, cases), cases)
-    named = {case["name"] for case in cases} | {"align", "uniform"}
-    assert named == set(run_js("losses", "const result = PORTED;", None))
-
-
-def own_uniform(view, t):
-    distances = torch.pdist(normalize(view, dim=1)).square()
-    return distances.mul(-t).exp().mean().log()
-
-
-def test_alignment_and_uniformity_are_their_definitions(run_js):
-    """Prevents a chapter on alignment and uniformity that descends on something else."""
-    cases = []
-    for kind, tau in itertools.product(("plane", "space"), (0.05, 0.5)):
-        points = some_points(("sentence",), kind, seed=3)["sentence"].requires_grad_()
-        factor = 1 / (2 * tau)
-        a, b = normalize(points, dim=-1)
-        values = {
-            "align": factor * (a - b).square().sum(-1).mean(),
-            "uniform": sum(own_uniform(view, factor) for view in points) / 2,
-        }
-        for name, value in values.items():
-            (gradient,) = torch.autograd.grad(value, points)
-            cases.append(
-                {
-                    "name": name,
-                    "points": [points.tolist()],
-                    "options": {},
-                    "context": {"temperature": tau, "step": 0, "coin": True},
-                    "title": f"{name} {kind} {tau}",
-                    "value": value.item(),
-                    "gradients": [gradient.tolist()],
-                }
-            )
-    assert_equal(run_js("losses", LOSSES, cases), cases)
+    assert {case["name"] for case in cases} == set(run_js("losses", "const result = PORTED;", None))
 
 
 DESCENT = """
@@ -194,7 +175,7 @@ def test_a_descent_is_pythons(playgrounds, run_js, sphere):
     playground.temperature = 0.1
     points = some_points(playground.method.space_names, "space" if sphere else "plane", seed=1)
     method = playground.method
-    descent = Descent(method, points, 0.01, sphere, seed=0, coins=coins(0))
+    descent = Descent(method, points, 0.01, sphere, seed=0)
     descent.descend(50)
     found = descend_js(run_js, playground, descent.trail[0], 0.01, sphere)
     assert not any(found["wrong"])
@@ -273,7 +254,7 @@ def test_a_step_that_is_too_long_is_stopped_with_one_that_would_do(playgrounds, 
     playground = playgrounds["jtcse"]
     playground.terms, playground.temperature = {"nce": 1, "rank": 1}, 0.1
     points = some_points(playground.method.space_names, "space", seed=1)
-    before = Descent(playground.method, points, 0.01, True, seed=0, coins=coins(0))
+    before = Descent(playground.method, points, 0.01, True, seed=0)
     before.descend(100)
     found = descend_js(run_js, playground, before.points, 3.0, sphere=True)
     assert "rising" in found["wrong"]
@@ -293,48 +274,36 @@ def test_the_pairs_on_the_modulus_surface_are_the_losss(run_js):
     assert found == pytest.approx(expected.tolist(), rel=1e-9)
 
 
-def test_a_term_of_your_own_names_its_script(small_pretrained):
+@term
+def spread(self, outputs, step):
+    """Views far apart,
+    on the sphere.
+
+    `log E exp(−2 d²)`, over
+    pairs
+
+    More."""
+    return sum(uniformity(view) for view in outputs.sentence) / 2
+
+
+@term
+def nce(self, outputs, step):
+    return outputs.sentence.square().mean()
+
+
+def test_a_term_of_your_own_names_its_script(own_playground):
     """Prevents a page whose chapter on alignment and uniformity does not move, and a script of the
     library for a term, or for vectors, of your own."""
 
-    class Mine(SimCSE):
-        class Config(SimCSE.Config):
-            pass
+    def catalogue(**more):
+        parts = {"align": align, "spread": spread, "nce": nce, **more}
+        playground = own_playground(["align", "spread"], **parts)
+        return {entry["name"]: entry for entry in playground.catalogue}
 
-        @term(script="align")
-        def align(self, outputs, step):
-            return alignment(*outputs.sentence) / (2 * self.settings.temperature)
-
-        @term
-        def spread(self, outputs, step):
-            """Views far apart,
-            on the sphere.
-
-            `log E exp(−2 d²)`, over
-            pairs
-
-            More."""
-            return sum(uniformity(view) for view in outputs.sentence) / 2
-
-        @term
-        def nce(self, outputs, step):
-            return outputs.sentence.square().mean()
-
-    class Turned(Mine):
-        def spaces(self, outputs, step):
-            return super().spaces(outputs.map(lambda x: x.flip(0)), step)
-
-    def catalogue(kind):
-        method = kind.build(kind.Config(terms=["align", "spread"]), [small_pretrained])
-        return {entry["name"]: entry for entry in LossPlayground(method).catalogue}
-
-    found = catalogue(Mine)
-    assert {name: found[name]["known"] for name in ("align", "spread", "nce", "dcl")} == {
-        "align": "align",
-        "spread": "",
-        "nce": "",
-        "dcl": "dcl",
-    }
-    assert found["spread"]["about"] == "Views far apart, on the sphere."
-    assert found["spread"]["formula"] == "log E exp(−2 d²), over pairs"
-    assert {entry["known"] for entry in catalogue(Turned).values()} == {""}
+    own = catalogue()
+    known = {name: own[name]["known"] for name in ("align", "spread", "nce", "dcl")}
+    assert known == {"align": "align", "spread": "", "nce": "", "dcl": "dcl"}
+    assert own["spread"]["about"] == "Views far apart, on the sphere."
+    assert own["spread"]["formula"] == "log E exp(−2 d²), over pairs"
+    turned = catalogue(spaces=lambda self, outputs, step: outputs.map(lambda x: x.flip(0)))
+    assert {entry["known"] for entry in turned.values()} == {""}

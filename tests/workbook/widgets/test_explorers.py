@@ -4,14 +4,12 @@ import copy
 import itertools
 
 import pytest
-import torch
-from connected import Connected
-from widget_page import write_widget_page
 
 from cselab.analysis import vector_norms
-from cselab.errors import ModelError, SettingsError
+from cselab.errors import SettingsError
 from cselab.evaluation import twin_training_cost
-from cselab.models import CROSS_STREAMS, SentenceEncoder, remove_layer_norms
+from cselab.models import CROSS_STREAMS, remove_layer_norms
+from cselab.workbook.headless.page import write_widget
 from cselab.workbook.widgets import CaelExplorer, NormExplorer
 
 SENTENCES = [
@@ -39,15 +37,13 @@ def test_norms_after_surgery_on_a_copy(encoders):
         tower = copy.deepcopy(encoders["one"].backbone)
         remove_layer_norms(tower, removed)
         expected = vector_norms(tower, encoders["one"].tokenizer, SENTENCES)
-        violins = [part for part in explorer.static().data if part.type == "violin"]
-        mine = [violin for violin in violins if "A: one" in violin.name]
-        for vector, violin, lengths in zip(("cls", "pooled"), mine, expected, strict=True):
+        lines = [line for line in explorer.static().data if line.name == "one"]
+        for vector, line, lengths in zip(("cls", "pooled"), lines, expected, strict=True):
             sent = explorer.norms["one"][vector]
-            torch.testing.assert_close(torch.tensor(violin.y[len(SENTENCES) :]), lengths)
-            assert violin.x[len(SENTENCES)] == str(removed)
             assert sent["lengths"][removed] == pytest.approx(lengths.tolist(), rel=1e-3)
             spread = (lengths.std() / lengths.mean()).item()
             assert sent["spread"][removed] == pytest.approx(spread, rel=1e-3)
+            assert line.y[removed] == sent["spread"][removed]
     assert encoders["one"].backbone.state_dict().keys() == untouched.keys()
 
 
@@ -62,7 +58,7 @@ def test_norms_are_measured_when_they_are_needed(encoders):
 
 
 def test_a_model_that_cannot_be_measured_is_reported_and_tried_again(
-    browser, monkeypatch, encoders
+    make_desk, monkeypatch, encoders
 ):
     """Prevents "measuring ..." for ever, where the kernel runs out of memory or is interrupted."""
     explorer = NormExplorer(encoders, SENTENCES)
@@ -74,42 +70,34 @@ def test_a_model_that_cannot_be_measured_is_reported_and_tried_again(
         return measure(name)
 
     monkeypatch.setattr(explorer, "measure", fail)
-    front = Connected(browser, monkeypatch, explorer)
+    front = make_desk(explorer, busy=True)
     notes = front.root.locator("p[role=status]")
     assert notes.all_inner_texts() == ["measuring one …", "measuring twin, tower II …"]
-    assert front.answer() == [{"model": "one"}, {"model": "twin, tower II"}]
+    assert front.release() == [{"model": "one"}, {"model": "twin, tower II"}]
     (note,) = notes.all_inner_texts()
     assert "twin, tower II could not be measured: KeyboardInterrupt: stopped" in note
-    assert front.answer() == []
     broken.clear()
+    front.page.evaluate("desk.busy = true")
     front.root.get_by_label("model A").select_option("twin, tower I")
     front.page.wait_for_timeout(100)
-    assert {one["model"] for one in front.answer()} == {"twin, tower I", "twin, tower II"}
+    assert {one["model"] for one in front.release()} == {"twin, tower I", "twin, tower II"}
     assert notes.count() == 0
-    assert front.said == []
 
 
-def test_models_of_other_depths_are_refused(encoders, make_bert, word_tokenizer):
-    """Prevents a slider to layers that one of the models does not have."""
-    shallow = SentenceEncoder(make_bert(0, num_hidden_layers=1), word_tokenizer)
-    with pytest.raises(ModelError, match="one shape"):
-        NormExplorer({**encoders, "shallow": shallow}, SENTENCES)
-
-
-def test_one_sentence_has_no_spread(browser, monkeypatch, encoders):
+def test_one_sentence_has_no_spread(make_desk, encoders):
     """Prevents a NaN, which a comm sends as the word "nan", and "0 %" in its place."""
     explorer = NormExplorer(encoders, SENTENCES[:1])
-    front = Connected(browser, monkeypatch, explorer)
-    front.answer()
+    front = make_desk(explorer, busy=True)
+    front.release()
     assert explorer.norms["one"]["cls"]["spread"] == [None] * 5
     assert "sd / mean –; B: mean" in front.root.locator(".panel .note").first.inner_text()
-    assert front.said == []
     explorer.static()
 
 
 def test_the_table_of_a_chart_stays_open_while_the_slider_moves(visit, encoders, tmp_path):
     """Prevents numbers that fold up because the chart's name has other numbers now."""
-    page, root, _ = visit(write_widget_page(tmp_path / "norms", NormExplorer(encoders, SENTENCES)))
+    explorer = NormExplorer(encoders, SENTENCES)
+    page, root, _ = visit(write_widget(tmp_path / "norms.html", "T", explorer.saved()))
     root.locator("summary").first.click()
     root.get_by_label("LayerNorms removed").fill("2")
     page.wait_for_timeout(100)
@@ -155,18 +143,15 @@ def test_the_browser_computes_the_same_costs(make_bert, run_js):
     assert found == pytest.approx(expected, rel=1e-12)
 
 
-def test_chosen_layers_are_drawn_and_costed(make_bert):
+def test_the_best_placement_is_chosen_and_the_plain_figure_has_its_cost(make_bert):
     """Prevents a picture, a cost or a score of another placement than the chosen one."""
-    config = make_bert(0).config
-    explorer = CaelExplorer(config, {((2, 4), "parallel"): 70.0, ((4,), "fused"): 60.0})
-    assert "CAELs at 2, 4" in explorer.static().to_json()  # what scored best
+    scores = {((2, 4), "parallel"): 70.0, ((4,), "fused"): 60.0}
+    explorer = CaelExplorer(make_bert(0).config, scores)
+    assert (explorer.cael, explorer.cross_stream) == ([2, 4], "parallel")
     explorer.cael, explorer.cross_stream = (4,), "fused"
-    figure = explorer.static()
-    assert "CAELs at 4 (fused)" in figure.to_json()
-    bars, scores = figure.data
-    expected = [explorer.cost(cael, "fused") for cael in ([4], [])]
-    assert list(bars.x) == expected
-    assert list(scores.y) == [70.0, 60.0]
-    assert scores.marker.size[1] > scores.marker.size[0]
-    explorer.cael = ()
-    assert "CAELs at no layer" in explorer.static().to_json()
+    cost, *scores = explorer.static().data
+    assert list(cost.x) == [explorer.cost(cael, "fused") for cael in ([], [4])]
+    assert {line.name: (line.x, line.y) for line in scores} == {
+        "parallel": ((2,), (70.0,)),
+        "fused": ((1,), (60.0,)),
+    }

@@ -1,10 +1,8 @@
 """The live view of a training."""
 
-import json
 from types import SimpleNamespace
 
 import pytest
-from connected import Connected
 from IPython.display import DisplayHandle
 
 from cselab.errors import Interrupted
@@ -22,18 +20,12 @@ class FakeLab(Lab):
 
 
 class Front(DisplayHandle):
-    """A front-end: what is displayed, and the data that it has.
+    """A front-end: the outputs that are displayed, and the last update of the figure."""
 
-    The kernel's `data` always reaches it, messages only from the `late`-th on.
-    """
-
-    def __init__(self, monkeypatch, live, late=0):
+    def __init__(self, monkeypatch):
         super().__init__()
-        self.shown, self.data, self.bytes, self.updates, self.final = [], {}, 0, 0, None
-        self.late = late
+        self.shown, self.final = [], None
         monkeypatch.setattr("cselab.workbook.widgets.widget.display", self.display)
-        monkeypatch.setattr(live, "send", self.hear)
-        live.observe(self.replace, "data")
 
     def display(self, *objects, **options):
         self.shown += objects
@@ -41,25 +33,6 @@ class Front(DisplayHandle):
 
     def update(self, output, **options):
         self.final = output["application/vnd.plotly.v1+json"]
-
-    def replace(self, change):
-        self._count(change.new)
-        self.data = {
-            name: {curve: list(parts[curve]["points"]) for curve in ("losses", "evaluations")}
-            for name, parts in change.new.items()
-        }
-
-    def hear(self, news):
-        self._count(news)
-        for name, parts in news.items() if self.updates > self.late else ():
-            curves = self.data.setdefault(name, {"losses": [], "evaluations": []})
-            for curve, points in curves.items():
-                if parts[curve]["start"] == len(points):
-                    points += parts[curve]["points"]
-
-    def _count(self, what):
-        self.bytes += len(json.dumps(what))
-        self.updates += 1
 
 
 def row(step, dev=60.0):
@@ -72,9 +45,9 @@ def live():
 
 
 @pytest.fixture
-def front(monkeypatch, live):
+def front(monkeypatch):
     monkeypatch.setattr("cselab.workbook.widgets.live.SECONDS_BETWEEN_UPDATES", 0.0)
-    return Front(monkeypatch, live)
+    return Front(monkeypatch)
 
 
 def train(live, steps, *, name="tower I", every=100):
@@ -99,85 +72,20 @@ def test_the_figure_has_each_step_and_each_evaluation(live, front):
     assert [(list(t.x), list(t.y)) for t in dev] == [([0, 2], [60.0, 62.0])]
 
 
-def test_the_browser_hears_what_is_new(live, front):
-    """Prevents curves with holes or of another training, and a long training that sends all of its
-    points again and again."""
+def test_the_browser_gets_each_new_point_and_a_sample_of_a_long_training(live, front):
+    """Prevents curves with holes or of a former training of the same name, updates that traitlets
+    takes for no change, and a page of thousands of points."""
+    heard = []
+    live.observe(lambda change: heard.append(change.new["tower I"]), "data")
     with live:
+        train(live, 4, every=4)
+        assert [len(one["losses"]) for one in heard] == [0, 1, 2, 3, 4, 4]
+        assert [len(one["evaluations"]) for one in heard] == [1, 1, 1, 1, 1, 2]
         train(live, 4000)
-    losses = front.data["tower I"]["losses"]
+    losses = live.data["tower I"]["losses"]
     assert [step for step, _ in losses] == list(range(8, 4001, 8))
-    assert losses == live.data["tower I"]["losses"]["points"]
-    assert front.data["tower I"]["evaluations"] == live.data["tower I"]["evaluations"]["points"]
     assert len(losses) <= MOST_POINTS
-    assert front.bytes / front.updates < 400
-
-
-def test_a_browser_that_is_late_gets_what_it_missed(live, monkeypatch):
-    """Prevents curves without their first steps until the training ends: messages that come before
-    the widget is drawn are lost, and a busy kernel cannot be asked."""
-    monkeypatch.setattr("cselab.workbook.widgets.live.SECONDS_BETWEEN_UPDATES", 0.0)
-    front = Front(monkeypatch, live, late=9)
-    with live:
-        live.evaluated("tower I", row(0))
-        assert front.data == {"tower I": {"losses": [], "evaluations": [[0, 60.0, -2.0, 0.1]]}}
-        for step in range(1, 31):
-            live.step("tower I", step, {"nce": 1.0 / step})
-            steps = [number for number, _ in front.data["tower I"]["losses"]]
-            assert steps == list(range(1, len(steps) + 1))
-            assert step <= 16 or len(steps) == step
-        assert front.data["tower I"]["evaluations"] == [[0, 60.0, -2.0, 0.1]]
-
-
-def test_a_training_anew_replaces_the_former_one_also_for_a_late_browser(live, monkeypatch):
-    """Prevents points of two trainings in one curve."""
-    monkeypatch.setattr("cselab.workbook.widgets.live.SECONDS_BETWEEN_UPDATES", 0.0)
-    front = Front(monkeypatch, live, late=24)
-    with live:
-        train(live, 20, every=20)
-        live.evaluated("tower I", row(0))
-        assert front.data["tower I"]["losses"] == []
-        for step in range(1, 5):
-            live.step("tower I", step, {"nce": 9.0})
-        assert front.data["tower I"]["losses"] == [[step, 9.0] for step in range(1, 5)]
-
-
-def test_the_browser_puts_the_news_together(live, monkeypatch, run_js):
-    """Prevents a script that loses points where Python has thinned them, or joins points between
-    which others are missing."""
-    monkeypatch.setattr("cselab.workbook.widgets.live.SECONDS_BETWEEN_UPDATES", 0.0)
-    monkeypatch.setattr("cselab.workbook.widgets.widget.display", lambda *_, **__: DisplayHandle())
-    sent = []
-    monkeypatch.setattr(live, "send", lambda news: sent.append({"news": news}))
-    live.observe(lambda change: sent.append({"data": change.new}), "data")
-    script = "const result = given.reduce((had, { data, news }) => data ?? merged(had, news), {});"
-    with live:
-        train(live, 1300)
-        found = run_js("live", script, sent)["tower I"]
-        late = run_js(
-            "live", script, [one for n, one in enumerate(sent) if n > 40 or "data" in one]
-        )
-    assert found["terms"] == ["nce"]
-    for curve in ("losses", "evaluations"):
-        assert found[curve]["points"] == live.data["tower I"][curve]["points"]
-        assert late["tower I"][curve]["points"] == live.data["tower I"][curve]["points"]
-    gap = [
-        {"data": sent[0]["data"]},
-        *({"news": one["news"]} for one in sent[3:9] if "news" in one),
-    ]
-    assert run_js("live", script, gap)["tower I"]["losses"]["points"] == []
-
-
-def test_the_lab_has_it_as_its_listener_only_inside_the_block(live):
-    """Prevents a later training from being drawn into an old figure."""
-
-    def fail():
-        with live:
-            assert live.lab.cache.listener is live
-            raise ZeroDivisionError
-
-    with pytest.raises(ZeroDivisionError):
-        fail()
-    assert live.lab.cache.listener is None
+    assert [step for step, *_ in live.data["tower I"]["evaluations"]] == list(range(0, 4001, 100))
 
 
 def test_it_appears_with_the_training_and_leaves_its_figure(live, front):
@@ -201,7 +109,7 @@ def test_a_headless_run_shows_the_final_state(live, front, monkeypatch):
         assert front.shown == []
     (bundle,) = front.shown
     state = bundle["application/vnd.cselab.widget+json"]["state"]
-    assert [step for step, *_ in state["data"]["tower I"]["evaluations"]["points"]] == [0, 1, 2]
+    assert [step for step, *_ in state["data"]["tower I"]["evaluations"]] == [0, 1, 2]
     assert not state["running"]
 
 
@@ -211,15 +119,17 @@ def test_progress_says_how_long_it_will_take(monkeypatch):
     monkeypatch.setattr("cselab.workbook.widgets.live.monotonic", lambda: next(clock))
     training = Training(400)
     assert training.progress(100) == "step 100 of 400"
-    assert training.progress(120) == "step 120 of 400, 2 steps/s, 2 min left"
+    assert training.progress(120) == "step 120 of 400, 2 steps/s, 2:20 left"
 
 
 def test_an_interrupt_says_where_and_how_it_goes_on(live, front):
-    """Prevents a view that calls an interrupted training finished."""
+    """Prevents a view that calls an interrupted training finished, and one that hears of trainings
+    after its block."""
     line = "tower I: interrupted at step 2 of 9; run it again to start again"
 
     def interrupted():
         with live:
+            assert live.lab.cache.listener is live
             train(live, 2)
             raise Interrupted(line)
 
@@ -227,59 +137,45 @@ def test_an_interrupt_says_where_and_how_it_goes_on(live, front):
         interrupted()
     assert live.status == "tower I: interrupted at step 2 of 9; run the cell again to go on"
     assert not live.running
+    assert live.lab.cache.listener is None
 
 
-def test_the_eighth_training_is_drawn_with_other_dashes(live, front):
+def test_the_eighth_training_is_drawn_with_other_dashes(live, front, run_js):
     """Prevents a training that is left out for want of a colour, and one that looks like the
-    first."""
+    first; and a name with a "<" that plotly reads as HTML."""
+    live.dev_name = "dev <b>"
     with live:
         for n in range(9):
             live.evaluated(f"tower {n}", row(0))
-            live.step(f"tower {n}", 1, {"nce": 1.0, "kl": 2.0})
-    looks = {
-        trace.name: (trace.line.color, trace.line.dash)
-        for trace in live.static().data
-        if trace.xaxis == "x"
-    }
-    assert len(looks) == len(set(looks.values())) == 18
-
-
-def test_names_are_shown_as_text(live, front):
-    """Prevents a term or a dev set with a "<" that plotly reads as HTML."""
-    live.dev_name = "dev <b>"
-    with live:
-        live.step("tower <i>", 1, {"term <u>": 1.0})
+            live.step(f"tower {n}", 1, {"nce": 1.0, "kl <i>": 2.0})
     figure = live.static()
-    assert figure.data[0].name == "tower &lt;i&gt;: term &lt;u&gt;"
+    looks = {t.name: (t.line.color, t.line.dash) for t in figure.data if t.xaxis == "x"}
+    assert len(looks) == len(set(looks.values())) == 18
+    assert "<i>" not in str(list(looks))
     assert "dev &lt;b&gt;" in [note.text for note in figure.layout.annotations]
+    script = "const result = listed(given).flatMap((t) => t.dashes.map((d) => [t.colour, d]));"
+    assert len(set(map(tuple, run_js("live", script, live.data)))) == 18
 
 
 @pytest.fixture
-def drawn(browser, monkeypatch, live):
+def drawn(make_desk, front, live):
     """A live view in a browser, of a training that has begun."""
-    monkeypatch.setattr("cselab.workbook.widgets.live.SECONDS_BETWEEN_UPDATES", 0.0)
-    monkeypatch.setattr("cselab.workbook.widgets.widget.display", lambda *_, **__: DisplayHandle())
     live.kernel_id = "some-kernel"
     live.__enter__()
     train(live, 3, every=2)
-    return Connected(browser, monkeypatch, live)
+    return make_desk(live)
 
 
 def test_only_charts_with_new_points_are_drawn_again(live, drawn):
     """Prevents a fold, a focus and a tooltip of the dev scores that are lost at every step."""
     mark = "n => document.querySelectorAll('svg[role=img]')[n].marked = true"
     marked = "n => document.querySelectorAll('svg[role=img]')[n].marked === true"
-    train(live, 10, name="tower II")  # so long that what the browser missed comes again
-    drawn.tell()
     for n in range(3):
         drawn.page.evaluate(mark, n)
-    live.step("tower I", 4, {"nce": 0.2})
-    drawn.tell()
+    drawn.python(lambda: live.step("tower I", 4, {"nce": 0.2}))
     assert [drawn.page.evaluate(marked, n) for n in range(3)] == [False, True, True]
-    live.evaluated("tower I", row(6))
-    drawn.tell()
+    drawn.python(lambda: live.evaluated("tower I", row(6)))
     assert [drawn.page.evaluate(marked, n) for n in range(3)] == [False, False, False]
-    assert drawn.said == []
 
 
 def test_only_begin_and_end_are_read_aloud(live, drawn):
@@ -287,8 +183,7 @@ def test_only_begin_and_end_are_read_aloud(live, drawn):
     spoken = drawn.root.get_by_role("status")
     assert spoken.all_inner_texts() == ["training"]
     assert "tower I: " in drawn.root.inner_text()
-    live.__exit__(None, None, None)
-    drawn.tell()
+    drawn.python(lambda: live.__exit__(None, None, None))
     assert spoken.all_inner_texts() == ["finished"]
     assert "tower I: " not in drawn.root.locator(".bar").inner_text()
 
@@ -298,7 +193,5 @@ def test_a_stop_that_nobody_hears_says_what_to_do(live, drawn):
     next step wipes away."""
     drawn.root.get_by_role("button", name="stop").click()
     drawn.page.wait_for_timeout(200)
-    live.step("tower I", 4, {"nce": 0.2})
-    drawn.tell()
+    drawn.python(lambda: live.step("tower I", 4, {"nce": 0.2}))
     assert "to stop, use the ■ of the toolbar" in drawn.root.inner_text()
-    assert drawn.said == []

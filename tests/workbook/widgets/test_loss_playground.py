@@ -8,7 +8,6 @@ import torch
 from cselab.errors import SettingsError
 from cselab.losses import info_nce
 from cselab.methods import Method, StepContext, create, method_names, registered
-from cselab.methods.simcse import SimCSE
 from cselab.methods.terms import term
 from cselab.workbook.widgets import LossPlayground
 from cselab.workbook.widgets.descent import as_lists
@@ -29,10 +28,12 @@ def test_gradient_descent_lowers_the_methods_own_loss(playground):
     before = playground.history[0]
     playground.descend(60)
     after = playground.history[-1]
-    assert sum(after[term] for term in playground.method.terms) < 0.5 * sum(
-        before[term] for term in playground.method.terms
-    )
+    first, last = (sum(row[term] for term in playground.method.terms) for row in (before, after))
+    assert last < 0.5 * first
     assert len(playground.history) == 61
+    playground.terms = {}
+    playground.descend()
+    assert len(playground.history) == 61  # without a term nothing moves
 
 
 def test_a_step_is_the_gradient_of_what_the_controls_say(playground):
@@ -48,19 +49,6 @@ def test_a_step_is_the_gradient_of_what_the_controls_say(playground):
             playground.points[space], rows.detach() - playground.rate * gradient
         )
     assert playground.terms == {"nce": 0.5}
-
-
-def test_every_offered_term_moves_points(playground):
-    """Prevents a slider without an effect, and a term that the playground's vectors do not feed."""
-    for name in playground.offered:
-        playground.terms = {name: 1}
-        playground.draw()
-        before = {space: rows.clone() for space, rows in playground.points.items()}
-        playground.descend()
-        assert any(
-            not torch.equal(before[space], rows) for space, rows in playground.points.items()
-        ), name
-        assert set(playground.method.terms) == {name}
 
 
 @pytest.mark.parametrize("name", SINGLE)
@@ -81,22 +69,20 @@ def test_any_method_of_two_views_is_played_with(small_pretrained, name):
 
 
 @pytest.mark.parametrize(
-    ("name", "message"),
-    [("diffcse", "2 views and the terms nce, rtd"), ("simcse_supervised", "has 3 views")],
+    ("name", "sentences", "message"),
+    [
+        ("diffcse", 5, "2 views and the terms nce, rtd"),
+        ("simcse_supervised", 5, "has 3 views"),
+        ("simcse", 1, "sentences is 1; .* 2 or more"),
+    ],
 )
-def test_a_method_that_points_cannot_stand_for_is_refused(small_pretrained, name, message):
-    """Prevents a playground whose points are not what the method's loss reads."""
+def test_points_that_cannot_stand_for_a_methods_loss_are_refused(
+    small_pretrained, name, sentences, message
+):
+    """Prevents a playground whose points are not what the method's loss reads, and one sentence
+    without another to compare it with."""
     with pytest.raises(SettingsError, match=message):
-        LossPlayground(create(name, folders=[small_pretrained]))
-
-
-def test_without_a_term_nothing_moves(playground):
-    """Prevents an error when all sliders are at 0."""
-    playground.terms = {}
-    before = {space: rows.clone() for space, rows in playground.points.items()}
-    playground.descend(3)
-    assert all(torch.equal(before[space], rows) for space, rows in playground.points.items())
-    playground.static()
+        LossPlayground(create(name, folders=[small_pretrained]), sentences=sentences)
 
 
 def test_on_the_sphere_lengths_stay(playground):
@@ -132,6 +118,9 @@ def test_hyperparameters_are_part_of_the_setting(playground):
     assert again.terms == playground.method.terms
     playground.terms = {"icnce": {"variant": "released"}}
     assert playground.terms == {"icnce": {"weight": 1, "variant": "released"}}
+    for terms in ({"nce": 1, "dcl": 1}, ["nce", "dcl"], {"dcl": {"temperature": 3}}):
+        playground.terms = terms
+        assert playground.method.terms == registered("jtcse").Config(terms=terms).terms
 
 
 @pytest.mark.parametrize(
@@ -227,42 +216,15 @@ def test_python_ignores_steps_that_do_not_follow_its_own(playground):
         assert playground.acknowledged == ""
 
 
-def test_a_view_is_told_all_steps_by_its_name(playground):
-    """Prevents an answer that moves the points of a view that has not asked."""
-    sent = []
-    playground.send = sent.append
-    playground.descend(3)
-    before = playground.past
-    playground._hear(playground, {"do": "past", "view": "one"}, [])
-    assert playground.past is before
-    assert sent == [{"view": "one", "past": before}]
-
-
-def test_points_stay_exact_in_python(playground):
-    """Prevents points that jump by a rounding to float32 when Python descends after the browser."""
-    point = [0.1, 2.4000000000000004]
-    lists = moved(playground, "tower I", 0, 0, point)
-    message = news(playground, 0, [playground.history[0]], start=lists)
-    playground.set_state({"coordinates": lists, "news": message})
-    assert playground.points["tower I"][0, 0].tolist() == point
-    playground.terms = {}
-    playground.descend()
-    assert playground.points["tower I"].dtype == torch.float64
-
-
-def test_a_term_that_needs_float32_gets_it(small_pretrained):
+def test_a_term_that_needs_float32_gets_it(own_playground):
     """Prevents a term with float32 parameters of its own that raises at the first point."""
 
-    class Mine(SimCSE):
-        class Config(SimCSE.Config):
-            pass
+    @term
+    def turned(self, outputs, step):
+        a, b = outputs.sentence
+        return (a @ torch.eye(a.shape[-1]) - b).square().mean()
 
-        @term
-        def turned(self, outputs, step):
-            a, b = outputs.sentence
-            return (a @ torch.eye(a.shape[-1]) - b).square().mean()
-
-    playground = LossPlayground(Mine.build(Mine.Config(terms=["turned"]), [small_pretrained]))
+    playground = own_playground(["turned"], turned=turned)
     playground.descend()
     assert playground.points["sentence"].dtype == torch.float32
 
@@ -294,31 +256,13 @@ def test_numbers_that_a_hyperparameter_excludes_are_excluded_in_the_browser(play
         for field in entry["fields"]
     }
     for name in ("negative_weight", "positive_scale"):
-        assert fields["off_info", name]["above"] == 0
+        assert fields["off_info", name]["exclusiveMinimum"] == 0
         with pytest.raises(SettingsError, match=name):
             playground.options = {"off_info": {name: 0}}
-    assert fields["dcl", "temperature"] == fields["dcl", "temperature"] | {
-        "least": 1e-4,
-        "most": 1e4,
-        "above": None,
-    }
-
-
-def test_terms_are_what_was_set(playground):
-    """Prevents a variant of before, or another weight than a training's, in terms that do not name
-    one."""
-    playground.options = {**playground.options, "dcl": {"variant": "paper"}}
-    for given in ({"nce": 1, "dcl": 1}, ["nce", "dcl"], {"dcl": {"temperature": 3}}):
-        playground.terms = given
-        trained = registered("jtcse").Config(terms=given).terms
-        assert playground.method.terms == trained
-
-
-@pytest.mark.parametrize("sentences", [-1, 0, 1])
-def test_one_sentence_is_refused(playground, sentences):
-    """Prevents an error of a loss in the place of one line that says what to give."""
-    with pytest.raises(SettingsError, match=f"sentences is {sentences}; .* 2 or more"):
-        LossPlayground(playground.method, sentences=sentences)
+    temperature = fields["dcl", "temperature"]
+    assert (temperature["minimum"], temperature["maximum"]) == (1e-4, 1e4)
+    assert fields["arc", "margin"]["maximum"] == 90
+    assert fields["dcl", "variant"]["enum"] == ["paper", "released"]
 
 
 def test_the_kernel_computes_what_the_browser_does_not_know(playground):
@@ -343,22 +287,16 @@ def test_the_kernel_computes_what_the_browser_does_not_know(playground):
     assert playground.method.settings is before
 
 
-def test_a_mistake_in_a_term_of_your_own_is_told(small_pretrained):
+def test_a_mistake_in_a_term_of_your_own_is_told(own_playground):
     """Prevents a widget that waits for ever for a term that raises."""
 
-    class Mine(SimCSE):
-        class Config(SimCSE.Config):
-            pass
+    @term
+    def broken(self, outputs, step):
+        if outputs.sentence.shape[-1] == 2:
+            return outputs.sentence.square().mean()
+        raise ValueError("nothing to divide by")
 
-        @term
-        def broken(self, outputs, step):
-            """Divide by what is not there."""
-            if outputs.sentence.shape[-1] == 2:
-                return outputs.sentence.square().mean()
-            raise ValueError("nothing to divide by")
-
-    playground = LossPlayground(Mine.build(Mine.Config(terms=["broken"]), [small_pretrained]))
-    sent = []
+    playground, sent = own_playground(["broken"], broken=broken), []
     playground.send = sent.append
     points = {"sentence": torch.ones(2, 3, 3).tolist()}
     asked = {"do": "terms", "id": 1, "terms": ["broken"], "step": 0, "points": points}
@@ -369,18 +307,17 @@ def test_a_mistake_in_a_term_of_your_own_is_told(small_pretrained):
     assert playground.method.settings is settings
 
 
-def test_the_static_figure_has_the_points_before_and_after(playground):
-    """Prevents a page on which nothing has moved, and points that static() moves."""
+def test_the_plain_figure_has_the_points_before_and_after(playground):
+    """Prevents a saved notebook of other points, and points that static() moves."""
     start = playground.points
-    tried = playground.static()
-    assert "150 steps" in str(tried.layout.annotations[1].text)
-    assert "copy" in tried.layout.title.text
-    assert playground.points is start
     playground.descend(4)
+    now = playground.points
     figure = playground.static()
-    marks = [part for part in figure.data if part.mode == "markers"]
-    assert list(marks[0].x) == pytest.approx(start["tower I"][0, :, 0].tolist())
-    assert list(marks[4].x) == pytest.approx(playground.points["tower I"][0, :, 0].tolist())
-    curves = {part.name: part for part in figure.data if part.showlegend is None}
+    assert playground.points is now
+    panels = {axis: [part for part in figure.data if part.xaxis == axis] for axis in ("x", "x2")}
+    for points, lines in zip((start, now), panels.values(), strict=True):
+        x, y = zip(*points["tower I"][:, 0].tolist(), strict=True)
+        assert (lines[0].x[:2], lines[0].y[:2]) == (x, y)
+    curves = {part.name: part for part in figure.data}
     assert list(curves["nce"].y) == [row["nce"] for row in playground.history]
     assert "‖tower II‖" in curves

@@ -1,18 +1,11 @@
 """The loss playground's points in a real browser, without a kernel and with one."""
 
-import json
-from pathlib import Path
-
 import pytest
-from widget_page import write_widget_page
 
-from cselab.methods.simcse import SimCSE
 from cselab.methods.terms import term
-from cselab.workbook.browser import STYLE, bundle
-from cselab.workbook.widgets import LossPlayground
+from cselab.workbook.headless.page import write_widget
 from cselab.workbook.widgets.descent import as_lists
 
-DESK = (Path(__file__).parent / "desk.js").read_text()
 pytestmark = pytest.mark.slow
 POINTS = """root => [...root.querySelectorAll('[data-point]')].map(mark => {
   const box = mark.firstChild.getBoundingClientRect();
@@ -26,7 +19,7 @@ def play(visit, tmp_path):
     heard = []
 
     def go(playground, width=1280):
-        page, root, said = visit(write_widget_page(tmp_path / "p", playground), width)
+        page, root, said = visit(write_widget(tmp_path / "p.html", "T", playground.saved()), width)
         heard.append(said)
         return page, root
 
@@ -117,20 +110,15 @@ def test_a_long_step_is_explained_with_one_that_would_do(play, playground):
     assert not hint.is_visible()
 
 
-def test_a_term_without_a_port_is_greyed_with_the_reason(play, small_pretrained):
+def test_a_term_without_a_port_is_greyed_with_the_reason(play, own_playground):
     """Prevents a page whose slider does nothing, and one whose other terms do not move either."""
 
-    class Mine(SimCSE):
-        class Config(SimCSE.Config):
-            pass
+    @term
+    def own(self, outputs, step):
+        """Views near, cubed."""
+        return (outputs.sentence[0] - outputs.sentence[1]).abs().pow(3).sum(-1).mean()
 
-        @term
-        def own(self, outputs, step):
-            """Views near, cubed."""
-            return (outputs.sentence[0] - outputs.sentence[1]).abs().pow(3).sum(-1).mean()
-
-    method = Mine.build(Mine.Config(terms=["own", "nce"]), [small_pretrained])
-    page, root = play(LossPlayground(method), 400)
+    page, root = play(own_playground(["own", "nce"], own=own), 400)
     assert root.get_by_label("weight of own", exact=True).is_disabled()
     root.get_by_role("button", name="what own is").first.click()
     shown = root.locator("[id^=cselab-term]").first
@@ -143,70 +131,27 @@ def test_a_term_without_a_port_is_greyed_with_the_reason(play, small_pretrained)
     assert moved(before, root.evaluate(POINTS))
 
 
-class Desk:
-    """Two views of a playground, in a page that stands in for JupyterLab, with Python's playground
-    as its kernel."""
-
-    def __init__(self, page, playground):
-        self.page, self.playground, self.said = page, playground, []
-        page.on("pageerror", lambda error: self.said.append(str(error)))
-        page.set_content('<body data-jp-theme-light="true"><div id="a"></div><div id="b"></div>')
-        page.add_style_tag(content=STYLE)
-        page.expose_function("kernel", self._answer)
-        page.add_script_tag(content=DESK)
-        script = bundle("playground").replace("export default { render };", "")
-        page.add_script_tag(content=f"{script}\nglobalThis.draw = render;", type="module")
-        state = playground.get_state([name for name in playground.keys if name[0] != "_"])
-        state = {name: value for name, value in state.items() if name not in ("layout", "tabbable")}
-        page.evaluate("state => { globalThis.desk = makeDesk(state); }", state)
-        self.open("a")
-
-    def open(self, name):
-        page = self.page
-        page.evaluate("id => draw({ model: desk.model, el: document.getElementById(id) })", name)
-        page.locator(f"#{name} svg[role=group]").first.wait_for()
-        page.wait_for_timeout(100)
-        return page.locator(f"#{name} .cselab")
-
-    def _answer(self, text):
-        asked, sent = json.loads(text), []
-        self.playground._send = lambda message, buffers=None: sent.append(message)
-        if "state" in asked:
-            self.playground.set_state(asked["state"])
-        else:
-            self.playground._hear(self.playground, asked["message"], [])
-        return [one for one in sent if one["method"] != "echo_update"]
-
-    def python(self, do):
-        """Run a cell, and give its messages to the browser."""
-        sent = []
-        self.playground._send = lambda message, buffers=None: sent.append(message)
-        do()
-        self.page.evaluate("sent => desk.hear(sent)", sent)
-
-    def press(self, name, view="a", times=1):
-        for _ in range(times):
-            self.page.locator(f"#{view}").get_by_role("button", name=name).first.click()
-            self.page.wait_for_timeout(80)
-
-    def step(self, view="a"):
-        return step_and_loss(self.page.locator(f"#{view}"))[0]
-
-    def is_shared(self):
-        """Whether Python has all steps and the points that the views have."""
-        self.page.wait_for_timeout(300)
-        points = self.page.evaluate("desk.model.get('coordinates')")
-        steps = [row["step"] for row in self.playground.history]
-        return as_lists(self.playground.points) == points and steps == list(range(len(steps)))
-
-
 @pytest.fixture
-def desk(browser, playground):
-    page = browser.new_page(viewport={"width": 900, "height": 1000}, reduced_motion="reduce")
-    made = Desk(page, playground)
-    yield made
-    page.close()
-    assert made.said == []
+def desk(make_desk, playground):
+    return make_desk(playground)
+
+
+def press(desk, name, view="a", times=1):
+    for _ in range(times):
+        desk.page.locator(f"#{view}").get_by_role("button", name=name).first.click()
+        desk.page.wait_for_timeout(80)
+
+
+def step_of(desk, view="a"):
+    return step_and_loss(desk.page.locator(f"#{view}"))[0]
+
+
+def is_shared(desk):
+    """Whether Python has all steps and the points that the views have."""
+    desk.page.wait_for_timeout(300)
+    points = desk.page.evaluate("desk.model.get('coordinates')")
+    steps = [row["step"] for row in desk.widget.history]
+    return as_lists(desk.widget.points) == points and steps == list(range(len(steps)))
 
 
 def test_a_busy_kernel_does_not_undo_what_was_played_meanwhile(desk):
@@ -214,51 +159,51 @@ def test_a_busy_kernel_does_not_undo_what_was_played_meanwhile(desk):
     since a busy kernel gets the newest message only."""
     desk.page.evaluate("desk.busy = true")
     desk.open("b")
-    desk.press("play", "b")
+    press(desk, "play", "b")
     desk.page.wait_for_timeout(1500)
-    desk.press("pause", "b")
-    desk.press("one step", "b", times=3)
-    step = desk.step("b")
+    press(desk, "pause", "b")
+    press(desk, "one step", "b", times=3)
+    step = step_of(desk, "b")
     assert step > 5
     desk.page.evaluate("desk.release()")
-    assert desk.is_shared()
-    assert desk.step("b") == desk.step() == step == len(desk.playground.history) - 1
-    desk.press("one step", "b")
-    assert desk.is_shared()
-    assert desk.step("b") == len(desk.playground.history) - 1 == step + 1
+    assert is_shared(desk)
+    assert step_of(desk, "b") == step_of(desk) == step == len(desk.widget.history) - 1
+    press(desk, "one step", "b")
+    assert is_shared(desk)
+    assert step_of(desk, "b") == len(desk.widget.history) - 1 == step + 1
 
 
 def test_a_descent_in_python_counts_more_than_one_that_has_not_heard_of_it(desk):
     """Prevents points of the browser with the history of Python."""
-    desk.press("one step", times=2)
+    press(desk, "one step", times=2)
     desk.page.evaluate("desk.busy = true")
-    desk.press("one step", times=3)
-    desk.python(lambda: desk.playground.descend(10))
+    press(desk, "one step", times=3)
+    desk.python(lambda: desk.widget.descend(10))
     desk.page.evaluate("desk.release()")
-    assert desk.is_shared()
-    assert desk.step() == 12
-    desk.press("one step")
-    assert desk.is_shared()
-    assert desk.step() == 13
+    assert is_shared(desk)
+    assert step_of(desk) == 12
+    press(desk, "one step")
+    assert is_shared(desk)
+    assert step_of(desk) == 13
 
 
 def test_two_views_of_a_playground_show_the_same_steps(desk):
     """Prevents a history 100, 101, 201: a view that goes on from points of before."""
-    desk.press("one step", times=4)
+    press(desk, "one step", times=4)
     desk.open("b")
-    assert desk.step("b") == 4
-    desk.press("one step", "b")
-    assert desk.step("a") == desk.step("b") == 5
-    desk.press("one step", "a", times=2)
-    assert desk.step("a") == desk.step("b") == 7
-    desk.press("hard negative", "b")
-    assert desk.step("a") == desk.step("b") == 0
-    desk.press("play", "a")
+    assert step_of(desk, "b") == 4
+    press(desk, "one step", "b")
+    assert step_of(desk, "a") == step_of(desk, "b") == 5
+    press(desk, "one step", "a", times=2)
+    assert step_of(desk, "a") == step_of(desk, "b") == 7
+    press(desk, "hard negative", "b")
+    assert step_of(desk, "a") == step_of(desk, "b") == 0
+    press(desk, "play", "a")
     desk.page.wait_for_timeout(700)
-    desk.press("one step", "b")
+    press(desk, "one step", "b")
     assert desk.page.locator("#a").get_by_role("button", name="play").is_visible()
-    assert desk.is_shared()
-    assert desk.step("a") == desk.step("b") == len(desk.playground.history) - 1 > 1
+    assert is_shared(desk)
+    assert step_of(desk, "a") == step_of(desk, "b") == len(desk.widget.history) - 1 > 1
 
 
 def drag(page, root, name, right, down):
@@ -276,82 +221,26 @@ def test_a_drag_before_the_first_step_is_where_it_starts(desk):
     """Prevents a reset that throws the drag away, and a figure whose "before" is without it."""
     root = desk.page.locator("#a .cselab")
     dragged = drag(desk.page, root, "0,0,1", 12, 9)
-    desk.press("one step", times=3)
-    desk.press("reset")
+    press(desk, "one step", times=3)
+    press(desk, "reset")
     assert moved(dragged, root.evaluate(POINTS)) == []
-    desk.press("one step", times=2)
-    assert desk.is_shared()
-    before = desk.playground.static().data[2]
-    start = desk.playground.past["start"]["tower I"][0]
-    assert before.x[1] != start[1][0]
-    assert before.x[0] == start[0][0]
-
-
-def test_the_second_loss_stays_what_was_set(desk):
-    """Prevents a second loss that `compare` overwrites with the first."""
-    second = {"nce": 1, "dcl": 0.5}
-    desk.python(lambda: setattr(desk.playground, "other_weights", second))
-    for _ in range(2):
-        desk.page.get_by_label("compare two losses").check()
-        desk.page.wait_for_timeout(150)
-        weight = desk.page.get_by_label("weight of dcl, second loss", exact=True)
-        assert float(weight.input_value()) == 0.5
-        desk.page.get_by_label("compare two losses").uncheck()
-        desk.page.wait_for_timeout(150)
-    assert {name for name, x in desk.playground.other_weights.items() if x} == set(second)
-
-
-COUNT_FRAMES = """() => {
-  const ask = requestAnimationFrame;
-  globalThis.frames = new Map(); // calls of the loop by time
-  globalThis.requestAnimationFrame = (draw) =>
-    ask((now) => {
-      if (draw.name === "frame") frames.set(now, (frames.get(now) ?? 0) + 1);
-      draw(now);
-    });
-}"""
-
-
-def test_pause_and_play_leave_one_loop(desk):
-    """Prevents a descent that runs twice as fast after a pause while the kernel computes."""
-    desk.python(lambda: setattr(desk.playground, "terms", {"whitened": 1}))
-    desk.page.wait_for_timeout(200)
-    desk.page.evaluate(COUNT_FRAMES)
-    desk.press("play")
-    desk.page.evaluate("desk.busy = true")
-    desk.page.wait_for_timeout(300)
-    for _ in range(4):
-        desk.press("pause")
-        desk.press("play")
-    desk.page.evaluate("desk.release()")
-    desk.python(lambda: setattr(desk.playground, "terms", {"nce": 1}))
-    desk.page.wait_for_timeout(300)
-    desk.page.evaluate("frames.clear()")
-    desk.page.wait_for_timeout(300)
-    assert set(desk.page.evaluate("[...frames.values()]")) == {1}
-    desk.press("pause")
+    press(desk, "one step", times=2)
+    assert is_shared(desk)
+    start = as_lists(desk.widget.descent.trail[0])["tower I"][0]
+    before = desk.widget.past["start"]["tower I"][0]
+    assert start[1] != before[1]
+    assert start[0] == before[0]
 
 
 def test_a_kernel_that_cannot_compute_a_term_is_quoted(desk):
     """Prevents a view that waits for ever, and one that shows another view's error."""
-    desk.playground.descent.slopes = lambda *_: 1 / 0
-    desk.python(lambda: setattr(desk.playground, "terms", {"whitened": 1}))
+    desk.widget.descent.slopes = lambda *_: 1 / 0
+    desk.python(lambda: setattr(desk.widget, "terms", {"whitened": 1}))
     note = desk.page.get_by_text("The kernel could not compute a term: ZeroDivisionError")
     note.wait_for(timeout=60_000)
-    desk.press("play")
+    press(desk, "play")
     desk.page.locator("#a").get_by_role("button", name="play").wait_for(timeout=60_000)
     assert note.is_visible()
-
-
-def test_points_that_are_not_finite_leave_the_numbers_readable(play, playground):
-    """Prevents a table that breaks after a descent in Python that diverged."""
-    playground.points = {name: rows * float("nan") for name, rows in playground.points.items()}
-    page, root = play(playground)
-    root.get_by_text("numbers", exact=True).last.click()
-    page.wait_for_timeout(100)
-    cells = root.locator("details[open] td").all_inner_texts()
-    assert cells[0] == "0"
-    assert "–" in cells
 
 
 def test_a_hyperparameter_that_python_refuses_is_refused_here(play, playground):
@@ -370,7 +259,7 @@ def test_a_hyperparameter_that_python_refuses_is_refused_here(play, playground):
 def test_a_finger_scrolls_the_page_from_the_plane(browser, playground, tmp_path):
     """Prevents a phone on which the page cannot be scrolled beyond the picture; a point, and the
     picture in space, follow the finger."""
-    path = write_widget_page(tmp_path / "p", playground)
+    path = write_widget(tmp_path / "p.html", "T", playground.saved())
     size = {"width": 400, "height": 700}
     page = browser.new_context(has_touch=True, viewport=size).new_page()
     page.goto(path.as_uri())
