@@ -60,7 +60,7 @@ class RoundTrip:
         self.pivot = pivot
         self.translate: Translator = LexicalPivot(pivot) if translator is None else translator
         self.cache = cache
-        self.batch_size: int = batch_size or getattr(self.translate, "batch_size", 64)
+        self.batch_size: int = batch_size or int(getattr(self.translate, "batch_size", 64))
 
     def __call__(self, sentences: Iterable[str]) -> Iterator[str]:
         """Yield round trips lazily, with a progress bar."""
