@@ -51,7 +51,7 @@ TURNS = {"a.tsv": HEADER + 9 * "a\tb\t0\nc\td\t5\n" + "a\tb\t0\n"}
 CSV = HEADER.replace("\t", ",")
 UTF_16 = "two words\n".encode("utf-16")
 LFS = b"version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 12345\n"
-CUT_OFF = gzip.compress("".join(f"{number**7:x}\n" for number in range(999)).encode())[:500]
+CUT_OFF = gzip.compress("".join(f"{number**7:x}\n" for number in range(999)).encode(), mtime=0)[:500]
 ONE = 'methods = ["sif"]\n'
 IN_PLACE = (".lock", ".dirlock", "sweep.log", ".sqlite")
 """Endings of files that a refused command may leave: locks, the log of a sweep and its store."""
@@ -490,7 +490,7 @@ BAD = [
     ("score nan", user.sts(HEADER + "a\tb\tnan\n"), r"line 2: score 'nan' .* from 0 to 5; correct"),
     ("pairs", user.sts(HEADER + "a\tb\t1\n"), r"has 1 pairs, .* has 1500; get the official file"),
     ("quoted tab", user.sts(HEADER + '"a\tm"\tb\t1\n'), r"line 2: 4 cells, .* must become a space"),
-    ("pairs in Latin", user.sts(gzip.compress(b"caf\xe9\n")), r"line 1: not UTF-8 .*; convert"),
+    ("pairs in Latin", user.sts(gzip.compress(b"caf\xe9\n", mtime=0)), r"line 1: not UTF-8 .*; convert"),
     # Files that are no text, and tables of other forms.
     ("UTF-16", user.opens(load_corpus, "a.txt", UTF_16), r"line 1: a NUL byte, .*; convert UTF"),
     ("no mark", user.opens(load_corpus, "a.txt", UTF_16[2:]), r"line 1: a NUL byte, .*; convert"),
