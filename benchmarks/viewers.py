@@ -18,7 +18,7 @@ from playwright.sync_api import Browser, sync_playwright
 from timing import TINY
 from transformers import BertConfig, BertModel
 
-from cselab.experiments import doctor
+from cselab.cli import doctor
 from cselab.experiments.environment import environment_stamp
 from cselab.models import SentenceEncoder, load_tokenizer
 from cselab.paths import project_path

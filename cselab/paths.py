@@ -23,16 +23,7 @@ TRANSLATORS = ("lexical", "opus-mt", "multilingual")
 
 
 def shipped(name: str) -> Path:
-    """A folder that ships with the project: "data", "notebooks" or "reference".
-
-    Raises:
-        DataError: If it is missing.
-
-    Examples:
-        >>> from cselab.paths import shipped
-        >>> (shipped("data") / "backbones" / "tiny-bert").is_dir()
-        True
-    """
+    """A folder that ships with the project: "data", "notebooks" or "reference"."""
     for path in (PACKAGE / f"_{name}", PACKAGE.parent / IN_CHECKOUT[name]):
         if path.is_dir():
             return path
@@ -41,16 +32,7 @@ def shipped(name: str) -> Path:
 
 def project_path(path: str | Path) -> Path:
     """An absolute path: a relative one is relative to the checkout, or, of an installed package, to
-    the working folder; for a notebook that was opened in `notebooks/`, to the folder above.
-
-    Args:
-        path: Such as "outputs"; "~" is the home.
-
-    Examples:
-        >>> from cselab.paths import project_path
-        >>> project_path("outputs").name
-        'outputs'
-    """
+    the working folder; for a notebook that was opened in `notebooks/`, to the folder above."""
     here = Path.cwd()
     root = here.parent if here.name == "notebooks" else here
     if (PACKAGE.parent / "pyproject.toml").is_file():
@@ -59,11 +41,7 @@ def project_path(path: str | Path) -> Path:
 
 
 def expanded(path: str | Path) -> Path:
-    """The path with "~" replaced by the home folder.
-
-    Raises:
-        SettingsError: If the user has no home folder.
-    """
+    """The path with "~" replaced by the home folder; SettingsError if the user has none."""
     try:
         return Path(path).expanduser()
     except RuntimeError:
@@ -74,15 +52,6 @@ def absolute(path: str | Path) -> Path:
     """The path from the root: "~" is the home, a relative path is relative to the working folder.
 
     A link stays a link, for its name may be that of a task.
-
-    Raises:
-        SettingsError: As `expanded`.
-
-    Examples:
-        >>> from pathlib import Path
-        >>> from cselab.paths import absolute
-        >>> absolute("pairs.tsv") == Path.cwd() / "pairs.tsv"
-        True
     """
     return expanded(path).absolute()
 
@@ -96,9 +65,6 @@ def located(text: str, *, folders: bool = False) -> str:
         text: A path, or a name: of data, of a model that ships or is on the hub, of a translator.
         folders: Whether it may be a folder; a folder does not hide a name that ships.
 
-    Raises:
-        SettingsError: As `expanded`.
-
     Examples:
         >>> from pathlib import Path
         >>> from cselab.paths import located
@@ -109,14 +75,11 @@ def located(text: str, *, folders: bool = False) -> str:
     """
     is_path = text.startswith(("~", ".", os.sep)) or text.lower().endswith(ENDINGS)
     if folders:
-        is_path |= "{pivot}" in text or (os.path.isdir(text) and not _is_name_of_model(text))
+        ships = text in TRANSLATORS or (shipped("data") / "backbones" / text).is_dir()
+        is_path |= "{pivot}" in text or (os.path.isdir(text) and not ships)
     else:
         is_path |= ("." in text or os.sep in text) and os.path.isfile(text)
     return str(absolute(text)) if is_path else text
-
-
-def _is_name_of_model(text: str) -> bool:
-    return text in TRANSLATORS or (shipped("data") / "backbones" / text).is_dir()
 
 
 @contextmanager
@@ -125,9 +88,6 @@ def replacing(target: Path) -> Iterator[Path]:
 
     Readers see the old file or the new one, never half of one. If the block raises, the old file
     stays, and nothing is left beside it.
-
-    Args:
-        target: The file; its folder exists.
 
     Examples:
         >>> from pathlib import Path

@@ -50,7 +50,7 @@ def browser():
     CSELAB_BROWSER=required they fail."""
     from playwright.sync_api import sync_playwright
 
-    from cselab.experiments import doctor
+    from cselab.cli import doctor
 
     path = doctor.browser()
     if path is None:

@@ -72,7 +72,7 @@ def train(
     accelerate launch --num_processes 4 -m cselab train jtcse -p profile=paper
     """
     from cselab.experiments.grid import one_run
-    from cselab.experiments.sweep import train_and_measure
+    from cselab.experiments.single_run import train_and_measure
 
     given = given_settings(parameter, taken=("methods", "notebooks", *OF_OUTPUTS))
     run = one_run(method, parsed(given), modules or ())

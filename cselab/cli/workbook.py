@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from cselab.cli.doctor import examine
 from cselab.cli.options import KEPT, OF_OUTPUTS, OUTPUTS, given_settings, notebooks_folder
 from cselab.errors import SettingsError
 from cselab.paths import shipped
@@ -121,15 +122,14 @@ def doctor(
     cselab doctor                                     exit code 1 if something is broken
     CSELAB_DATA=~/data cselab doctor                  with a data folder
     """
-    from cselab.experiments.doctor import examine
-
-    marks, broken = {"ok": "ok     ", "missing": "missing", "broken": "BROKEN "}, False
+    healthy = True
     for finding in examine(outputs):
-        print(f"{marks[finding.state]}  {finding.subject:14} {finding.found}", flush=True)
+        mark = "BROKEN" if finding.broken else "missing" if finding.fix else "ok"
+        print(f"{mark:7}  {finding.subject:14} {finding.found}", flush=True)
         if finding.fix:
             print(f"         {'':14} → {finding.fix}")
-        broken |= finding.state == "broken"
-    if broken:
+        healthy &= not finding.broken
+    if not healthy:
         raise typer.Exit(1)
 
 
@@ -141,7 +141,4 @@ def list_notebooks() -> None:
     for notebook in find_notebooks(notebooks_folder()):
         print(title_of(notebook))
         parameters = read_parameters(notebook).values()
-        print(
-            "    "
-            + ", ".join(f"{parameter.name}={parameter.default!r}" for parameter in parameters)
-        )
+        print("   ", ", ".join(f"{one.name}={one.default!r}" for one in parameters))

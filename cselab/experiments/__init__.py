@@ -6,11 +6,11 @@
 
 from cselab.experiments.cache import Cache
 from cselab.experiments.check import check
-from cselab.experiments.data import RunData
 from cselab.experiments.lab import Lab, open_lab
 from cselab.experiments.measures import comparison
 from cselab.experiments.profiles import PROFILES
 from cselab.experiments.run import Machine, RunConfig, Setup, configure, set_up
+from cselab.experiments.run_data import RunData
 from cselab.experiments.train import Trained, evaluate, train
 
 __all__ = [

@@ -4,7 +4,6 @@ import statistics
 import sys
 import time
 from collections.abc import Sequence
-from typing import TextIO
 
 from rich.console import Console, Group
 from rich.live import Live
@@ -24,13 +23,11 @@ class Board:
     Args:
         labels: Labels of all runs, one each.
         workers: Number of runs at a time.
-        stream: None: standard output.
     """
 
-    def __init__(self, labels: Sequence[str], workers: int, stream: TextIO | None = None):
+    def __init__(self, labels: Sequence[str], workers: int):
         self.labels, self.workers = list(labels), workers
-        stream = stream or sys.stdout
-        self.console = Console(file=stream, width=None if stream.isatty() else 140)
+        self.console = Console(width=None if sys.stdout.isatty() else 140)
         self.results: list[Result] = []
         self.reused = 0
         self.started = time.monotonic()

@@ -18,14 +18,8 @@ START = 60
 
 @contextmanager
 def connected(scheduler: str | None, workers: int, threads: int) -> Iterator[Client]:
-    """A client of a scheduler, or of a local cluster.
-
-    A worker does one run at a time, for torch's random state is its process's own.
-
-    Args:
-        scheduler: "tcp://host:8786"; None: a local cluster.
-        workers: Processes of the local cluster.
-        threads: Threads of each process, for torch.
+    """A client of a scheduler ("tcp://host:8786"), or of a local cluster of so many processes with
+    so many threads of torch each.
 
     Raises:
         CselabError: For a scheduler that does not answer, has no worker, or whose workers run other
