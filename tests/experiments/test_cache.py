@@ -106,7 +106,7 @@ def test_another_users_outputs_are_read_or_one_line(shared):
     assert not as_another_user(lambda: cache.is_computing("name", {"a": 1}) or "", answer)
     refused = "DataError: cannot read or write {} (Permission denied); ask its owner for access, or"
     for inputs, place, mode in [
-        ({"a": 2}, f"{cache._place('name', {'a': 2})}.lock", 0o755),
+        ({"a": 2}, f"{cache._folder('name', {'a': 2})}.lock", 0o755),
         ({"a": 1}, final / SEAL, 0o700),
     ]:
         final.chmod(mode)

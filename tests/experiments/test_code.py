@@ -63,6 +63,7 @@ def test_an_edited_docstring_or_comment_retrains_nothing(edited, module):
         ("cselab.training.trainer", "return ", "return None or "),
         ("cselab.data.batching", "return ", "return None or "),
         ("cselab.evaluation.sts", "return ", "return None or "),
+        ("cselab.losses.info_nce", "temperature", "tau"),
     ],
 )
 def test_whatever_a_training_runs_is_in_its_code(edited, module, old, new):
@@ -182,8 +183,6 @@ CELLS = (
     "class Mine(SimCSE):\n    def lengths(self, x):\n        return scaled(x)",
     "other = 1",
 )
-
-
 EDITS = (
     (("", ""), False),
     (("0.5", "0.6"), True),

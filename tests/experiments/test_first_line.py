@@ -20,7 +20,9 @@ NOT_FOR_WORDS = LATER - {"sklearn", "scipy.stats", "ipywidgets"}
 def test_the_first_line_waits_for_nothing_that_it_does_not_need(tmp_path, names, later):
     """Prevents an import at the top of a module that makes every notebook start later."""
     program = (
-        "import sys, os, transformers\n"
+        "import sys, os, cselab, cselab.cli\n"
+        "assert 'torch' not in sys.modules, 'cselab --help takes seconds'\n"
+        "import transformers\n"
         "transformers.AutoModel  # what it imports itself, older versions much, is not ours\n"
         "before = set(sys.modules)\n"
         f"os.environ['CSELAB_OUTPUTS'] = {str(tmp_path)!r}\n"
