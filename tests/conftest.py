@@ -65,7 +65,10 @@ def browser():
         chromium.close()
 
 
-WORDS = ["a", "the", "man", "woman", "dog", "cat", "boy", "girl", "is", "are", "was", "not", "playing", "eating", "running", "sleeping", "guitar", "ball", "fish", "bread", "quickly", "big", "small", "red", "in", "on", "under", "park", "house", "table", ".", ",", "?", "of", "and"]
+WORDS = (
+    "a the man woman dog cat boy girl is are was not playing eating running sleeping guitar ball "
+    "fish bread quickly big small red in on under park house table . , ? of and"
+)
 
 
 @pytest.fixture(scope="session")
@@ -77,7 +80,7 @@ def word_tokenizer():
     special = {
         f"{name}_token": f"[{name.upper()}]" for name in ("pad", "unk", "cls", "sep", "mask")
     }
-    vocabulary = {word: i for i, word in enumerate([*special.values(), *WORDS])}
+    vocabulary = {word: i for i, word in enumerate([*special.values(), *WORDS.split()])}
     tokenizer = Tokenizer(models.WordLevel(vocabulary, unk_token="[UNK]"))
     tokenizer.normalizer = normalizers.Lowercase()
     tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()

@@ -51,7 +51,8 @@ def test_the_wheel_encodes_trains_sweeps_and_runs_notebooks(cselab):
     assert str(ROOT) not in where
     assert shape == "torch.Size([1, 192])"
     assert "17 notebooks" in cselab("init", "study")
-    quick = ["-p", "steps=2", "-p", "sentences=200", "-p", "dev_pairs=12", "-p", "synthetic_pairs=40"]
+    settings = ("steps=2", "sentences=200", "dev_pairs=12", "synthetic_pairs=40")
+    quick = [word for setting in settings for word in ("-p", setting)]
     cselab("train", "simcse", *quick)
     cselab("sweep", "-m", "simcse", "--seeds", "1-2", "--workers", "1", *quick)
     cselab("report")

@@ -72,11 +72,10 @@ def train(
     accelerate launch --num_processes 4 -m cselab train jtcse -p profile=paper
     """
     from cselab.experiments.grid import one_run
-    from cselab.experiments.single_run import train_and_measure
+    from cselab.experiments.tasks import train_and_measure
 
-    given = given_settings(parameter, taken=("methods", "notebooks", *OF_OUTPUTS))
-    run = one_run(method, parsed(given), modules or ())
-    train_and_measure(run, outputs, store)
+    settings = given_settings(parameter, taken=("methods", "notebooks", *OF_OUTPUTS))
+    train_and_measure(one_run(method, parsed(settings), modules or ()), outputs, store)
 
 
 def sweep(

@@ -48,12 +48,8 @@ class Cache:
     translations; `listener` follows each training, such as `widgets.LiveTraining`.
 
     Args:
-        setup: A run, or the `Setup` of several.
         outputs: Folder of a sweep; by default CSELAB_OUTPUTS and CSELAB_RUN_DIR, which the headless
             runner sets, come before the setup's.
-
-    Raises:
-        SettingsError: For a missing device, and outputs that cannot be written.
 
     Examples:
         >>> from cselab.experiments import Cache, set_up
@@ -108,9 +104,6 @@ class Cache:
             compute: Fills an empty folder.
             resumable: Whether the work folder of an interrupted `compute` is kept, and the next
                 call finds it as it was left (for trainings).
-
-        Raises:
-            DataError: For a full disk, and files that this user cannot read or write.
         """
         final, first = self._folder(name, inputs), rank_and_world()[0] == 0
         with clear_access(self.steps_dir.parent):
@@ -121,7 +114,8 @@ class Cache:
                     reused = from_first_process(first and is_whole(final))
                     if not reused:
                         if first or resumable:
-                            self._compute(final, name, inputs, compute, resumable=resumable)
+                            record = {"name": name, "inputs": inputs}
+                            self._compute(final, record, compute, resumable)
                         wait_for_all()
         if reused and first and final not in self._mentioned:
             print(f"{name}: reused {final.name}")
@@ -129,16 +123,10 @@ class Cache:
         return final
 
     def _compute(
-        self,
-        final: Path,
-        name: str,
-        inputs: dict[str, Any],
-        compute: Callable[[Path], None],
-        *,
-        resumable: bool,
+        self, final: Path, record: dict[str, Any], compute: Callable[[Path], None], resumable: bool
     ) -> None:
         """Compute into a hidden folder; the first process gives it its name."""
-        started = time.perf_counter()
+        started, name = time.perf_counter(), record["name"]
         work = final.name if resumable else f"{name}-{uuid.uuid4().hex[:8]}"
         folder = self.steps_dir / f".{work}"
         folder.mkdir(exist_ok=resumable)  # as the umask says: others may read what is finished
@@ -146,8 +134,7 @@ class Cache:
             compute(folder)
             if rank_and_world()[0] == 0:
                 seconds = round(time.perf_counter() - started, 1)
-                record = {"name": name, "inputs": inputs, "seconds": seconds}
-                record["environment"] = self.environment
+                record |= {"seconds": seconds, "environment": self.environment}
                 (folder / "step.json").write_text(json.dumps(record, indent=1, default=str))
                 seal(folder)
                 os.replace(folder, final)
@@ -187,7 +174,7 @@ class Cache:
         return run.changed({"bf16": False})
 
     def translator(self, trips: RoundTrips) -> LexicalPivot | RoundTripTranslator | PreparedTrips:
-        """English to the pivot and back."""
+        """The translator of round trips, on the device."""
         return open_translator(
             trips.translator,
             trips.pivot,

@@ -42,9 +42,8 @@ def connected(scheduler: str | None, workers: int, threads: int) -> Iterator[Cli
         yield client
 
 
-async def _greeted(address: str) -> None:
-    """Wait for a scheduler's answer; of another server, such as its dashboard, a client would wait
-    for ever."""
+async def _greet(address: str) -> None:
+    """Wait for a scheduler's answer; for another server's, a client would wait for ever."""
     if not address.startswith("inproc:"):
         options = Security().get_connection_args("client")
         async with asyncio.timeout(START):
@@ -54,7 +53,7 @@ async def _greeted(address: str) -> None:
 @contextmanager
 def _attached(scheduler: str) -> Iterator[Client]:
     try:
-        asyncio.run(_greeted(scheduler))
+        asyncio.run(_greet(scheduler))
         client = Client(scheduler, timeout=START)
     except Exception as error:  # what another server answers is read as anything
         raise CselabError(

@@ -135,6 +135,7 @@ def _sts(data: RunData, encoder: Encoder) -> Iterable[Row]:
 
 
 def _scores(measure: str, report: StsReport) -> Iterable[Row]:
+    """Rows of each task, and of their mean."""
     pairs = {task: len(score.data) for task, score in report.tasks.items()}
     for task, value in report.scores.items():
         yield Row(measure, task, value, pairs[task])

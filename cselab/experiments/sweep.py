@@ -12,9 +12,18 @@ from cselab.experiments.cache import digest
 from cselab.experiments.grid import Run
 from cselab.experiments.keys import node_key, run_key, trained_parts
 from cselab.experiments.run import Setup
-from cselab.experiments.single_run import check_run, for_this_machine, new_result, open_cache
 from cselab.experiments.store import Store
-from cselab.experiments.tasks import SweepFiles, fingerprint, logged, run_task, train_task
+from cselab.experiments.tasks import (
+    SweepFiles,
+    check_run,
+    fingerprint,
+    for_this_machine,
+    logged,
+    new_result,
+    open_cache,
+    run_task,
+    train_task,
+)
 from cselab.methods import MethodConfig
 from cselab.methods.registry import method_sources
 

@@ -10,16 +10,16 @@ from distributed import Client, LocalCluster, get_worker
 
 from cselab.cli import methods
 from cselab.errors import CselabError, DivergenceError
-from cselab.experiments import run_data, single_run, tasks
+from cselab.experiments import run_data, tasks
 from cselab.experiments import sweep as sweep_module
 from cselab.experiments.grid import Run, expand, one_run
 from cselab.experiments.keys import run_key
 from cselab.experiments.measures import MEASURES, Row, measure
 from cselab.experiments.run import Setup, configure
 from cselab.experiments.run_data import RunData
-from cselab.experiments.single_run import for_this_machine, open_cache, train_and_measure
 from cselab.experiments.store import Store
 from cselab.experiments.sweep import sweep
+from cselab.experiments.tasks import for_this_machine, open_cache, train_and_measure
 from cselab.experiments.train import train
 from cselab.workbook.headless.runner import find_parameters
 
@@ -306,7 +306,7 @@ def test_a_worker_in_another_folder_reads_what_the_user_named(tmp_path, monkeypa
     before = list(map(key, given))
     monkeypatch.chdir(workers)
     monkeypatch.setenv("CSELAB_DATA", str(workers / "data"))
-    single_run._cache_of.cache_clear()
+    tasks._cache_of.cache_clear()
     assert list(map(key, given)) == before
     assert all(str(users / "data") in run.config.model_dump_json() for run in given)
     assert given[1].method == str(users / "notebooks" / "01_t.ipynb")
