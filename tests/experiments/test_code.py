@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from cselab.experiments import code
-from cselab.experiments.code import code_of, imported, library_hash, own_sources
+from cselab.experiments.code import code_of, imported, own_sources
 from cselab.methods import method_names, registered
 
 # ------------------------------------------------------------------------------------- the library
@@ -212,21 +212,3 @@ def test_of_a_notebook_the_cells_that_a_class_needs_are_its_code():
     first, *others = [line for line in done.stdout.splitlines() if line.startswith("SOURCES")]
     assert "scaled" in first
     assert [first != other for other in others] == [changes for _, changes in EDITS[1:]]
-
-
-PRINT = """
-import sys
-sys.path.insert(0, {tests!r})
-from test_code import *
-print(code_of(registered("jtcse")), code_of(mine(Path({folder!r}))), library_hash())
-"""
-
-
-def test_the_code_is_the_same_in_every_process(tmp_path):
-    """Prevents a hash of what differs from process to process (addresses, orders of sets), so that
-    nothing would ever be found again."""
-    kind, folder = mine(tmp_path / "here"), tmp_path / "there"
-    here = [code_of(registered("jtcse")), code_of(kind), library_hash()]
-    program = PRINT.format(tests=str(Path(__file__).parent), folder=str(folder))
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
-    assert done.stdout.split() == here, done.stderr[-2000:]
