@@ -115,8 +115,7 @@ def sweep(
         str | None, typer.Option(help="Address of a dask scheduler, instead of a local one.")
     ] = None,
     retries: Annotated[
-        int,
-        typer.Option(help="Retries of a failed run; none after bad input or divergence."),
+        int, typer.Option(help="Retries of a failed run; none after bad input or divergence.")
     ] = 1,
     dry: Annotated[bool, typer.Option("--dry-run", help="Print the runs and stop.")] = False,
 ) -> None:

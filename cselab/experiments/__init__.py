@@ -2,6 +2,10 @@
 
 `configure(method, profile, ...)` gives a run, `train(run)` its encoder, `evaluate(run)` its scores;
 `open_lab` is the same for a notebook.
+
+To read: run.py, with profiles.py and presets.py; train.py, with training_rows.py; cache.py, with
+run_data.py, keys.py and code.py; check.py, measures.py, lab.py. Sweeps: grid.py, sweep.py, tasks.py,
+store.py, board.py, cluster.py.
 """
 
 from cselab.experiments.cache import Cache

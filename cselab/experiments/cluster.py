@@ -9,7 +9,7 @@ from distributed import Client, LocalCluster, Security
 from distributed.comm import connect
 
 from cselab.errors import CselabError
-from cselab.experiments.environment import library_hash
+from cselab.experiments.code import library_hash
 from cselab.machine import MALLOC
 
 START = 60
