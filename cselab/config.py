@@ -96,18 +96,6 @@ class Config(BaseModel):
         Raises:
             SettingsError: With the nearest valid path, for one that is unknown or that fits several
                 fields equally well, and for a bad value.
-
-        Examples:
-            >>> from cselab.config import Config
-            >>> class Optimiser(Config):
-            ...     learning_rate: float = 1e-3
-            >>> class Run(Config):
-            ...     steps: int = 10
-            ...     optimiser: Optimiser = Optimiser()
-            >>> Run().changed({"learning_rate": 0.1}).optimiser.learning_rate
-            0.1
-            >>> Run().changed({"optimiser": {"learning_rate": 0.2}, "steps": 5})
-            Run(steps=5, optimiser=Optimiser(learning_rate=0.2))
         """
         tree = self
         flat = self.flattened(changes)
@@ -211,13 +199,7 @@ def shared(default: Any, **options: Any) -> Any:
 
 
 def read_value(text: str) -> Any:
-    """Read a value typed on a command line: as JSON where it is JSON, else the text itself.
-
-    Examples:
-        >>> from cselab.config import read_value
-        >>> read_value("0.1"), read_value("parallel"), read_value('["nce", "icnce"]')
-        (0.1, 'parallel', ['nce', 'icnce'])
-    """
+    """Read a value typed on a command line: as JSON where it is JSON, else the text itself."""
     try:
         return json.loads(text)
     except ValueError:

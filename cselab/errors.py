@@ -78,12 +78,6 @@ def nearest(name: str, valid: Iterable[str]) -> str:
 
 
 def suggest(name: str, valid: Iterable[str]) -> str:
-    """`did you mean 'x'? ` if a valid name is close to `name`, then the valid names.
-
-    Examples:
-        >>> from cselab.errors import suggest
-        >>> suggest("jtsce", ["jtcse", "tncse"])
-        "did you mean 'jtcse'? valid: jtcse, tncse"
-    """
+    """`did you mean 'x'? ` if a valid name is close to `name`, then the valid names."""
     hint = nearest(name, valid)
     return f"{hint} valid: {', '.join(sorted(set(valid)))}".lstrip()

@@ -64,14 +64,6 @@ def located(text: str, *, folders: bool = False) -> str:
     Args:
         text: A path, or a name: of data, of a model that ships or is on the hub, of a translator.
         folders: Whether it may be a folder; a folder does not hide a name that ships.
-
-    Examples:
-        >>> from pathlib import Path
-        >>> from cselab.paths import located
-        >>> located("STS12"), located("tiny-bert", folders=True)
-        ('STS12', 'tiny-bert')
-        >>> located("pairs.tsv") == str(Path.cwd() / "pairs.tsv")
-        True
     """
     is_path = text.startswith(("~", ".", os.sep)) or text.lower().endswith(ENDINGS)
     if folders:
@@ -88,14 +80,6 @@ def replacing(target: Path) -> Iterator[Path]:
 
     Readers see the old file or the new one, never half of one. If the block raises, the old file
     stays, and nothing is left beside it.
-
-    Examples:
-        >>> from pathlib import Path
-        >>> from cselab.paths import replacing
-        >>> with replacing(Path("scores.txt")) as work:
-        ...     _ = work.write_text("72.5")
-        >>> Path("scores.txt").read_text()
-        '72.5'
     """
     target = target.resolve()  # a link stays a link
     work = target.with_name(f".{target.name}.{uuid.uuid4().hex[:8]}.tmp")

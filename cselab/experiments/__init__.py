@@ -4,8 +4,8 @@
 `open_lab` is the same for a notebook.
 
 To read: run.py, with profiles.py and presets.py; train.py, with training_rows.py; cache.py, with
-run_data.py, keys.py and code.py; check.py, measures.py, lab.py. Sweeps: grid.py, sweep.py, tasks.py,
-store.py, board.py, cluster.py.
+run_data.py, keys.py and code.py; check.py, measures.py, lab.py. Sweeps: grid.py, sweep.py,
+tasks.py, store.py, board.py, cluster.py.
 """
 
 from cselab.experiments.cache import Cache

@@ -50,12 +50,6 @@ class Cache:
     Args:
         outputs: Folder of a sweep; by default CSELAB_OUTPUTS and CSELAB_RUN_DIR, which the headless
             runner sets, come before the setup's.
-
-    Examples:
-        >>> from cselab.experiments import Cache, set_up
-        >>> cache = Cache(set_up(settings={"device": "cpu"}))
-        >>> cache.device, cache.steps_dir.name
-        (device(type='cpu'), 'steps')
     """
 
     def __init__(self, setup: Setup, outputs: Path | None = None):

@@ -105,12 +105,6 @@ def expand(
         SettingsError: For an unknown key, method, setting or measure (with the nearest), for bad
             values, for two different runs under one label and seed, and for one under two labels,
             of which a store would keep one.
-
-    Examples:
-        >>> from cselab.experiments.grid import expand
-        >>> grid = {"seeds": "1-2", "runs": [{"methods": ["jtcse"], "caels": [1, 3]}]}
-        >>> [(run.label, run.seed) for run in expand(grid)]
-        [('jtcse, caels=1', 1), ('jtcse, caels=1', 2), ('jtcse, caels=3', 1), ('jtcse, caels=3', 2)]
     """
     for module in modules:
         load_method_file(module)

@@ -20,13 +20,7 @@ PRESETS = ("paper", "released")
 
 
 class Machine(Config):
-    """Device and outputs: nothing here changes a number.
-
-    Examples:
-        >>> from cselab.experiments import configure
-        >>> configure("simcse", changes={"device": "cpu"}).machine.device
-        'cpu'
-    """
+    """Device and outputs: nothing here changes a number."""
 
     device: Literal["auto", "cpu", "cuda", "mps"] = "auto"
     outputs: Path = Path("outputs")
@@ -44,14 +38,7 @@ class Setup(Config):
 
 
 class RunConfig(Setup):
-    """Everything a run depends on; `configure` makes one. The method is a tree of nodes.
-
-    Examples:
-        >>> from cselab.experiments import configure
-        >>> run = configure("jtcse", "tiny", changes={"caels": 2, "towers.temperature": 0.05})
-        >>> run.method.caels, run.method.temperature, run.method.towers[0].temperature
-        (2, 0.1, 0.05)
-    """
+    """Everything a run depends on; `configure` makes one. The method is a tree of nodes."""
 
     method: AnyMethod
 

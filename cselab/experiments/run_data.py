@@ -20,14 +20,7 @@ from cselab.errors import CselabError, DataError
 
 
 class RunData:
-    """Text, tests, triplets and models of a `DataConfig`, each read when it is first asked for.
-
-    Examples:
-        >>> from cselab.experiments import RunData, set_up
-        >>> data = RunData(set_up(settings={"sentences": 100, "dev_pairs": 20}).data)
-        >>> data.test_tasks, len(data.text), len(data.dev_pairs)
-        (('Synthetic',), 100, 20)
-    """
+    """Text, tests, triplets and models of a `DataConfig`, each read when it is first asked for."""
 
     def __init__(self, config: DataConfig):
         self.config = config
