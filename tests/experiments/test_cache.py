@@ -131,12 +131,6 @@ def test_a_full_disk_is_one_line(cache):
     assert not unfinished(cache)
 
 
-def test_outputs_that_cannot_be_written_are_one_line(tmp_path):
-    (tmp_path / "file").write_text("")
-    with pytest.raises(SettingsError, match=r"outputs: cannot write to .*choose another folder"):
-        Cache(set_up(settings={"device": "cpu", "outputs": tmp_path / "file"}))
-
-
 @pytest.mark.skipif(torch.cuda.is_available(), reason="this machine has the missing device")
 def test_a_missing_device_lists_those_that_are_there(tmp_path):
     message = r"device 'cuda' is not on this machine; use device='auto' or one of \['cpu'"

@@ -124,23 +124,6 @@ def test_a_backbone_by_path_is_where_all_towers_start(open_lab, small_backbone, 
     assert same_weights(lab.train("sum"), open_lab().train("sum"))
 
 
-@pytest.mark.parametrize(
-    ("name", "text", "message"),
-    [
-        ("pairs.tsv", "a\tb\tscore\n", "pairs.tsv: no column 'sentence1'"),
-        ("pairs.tsv", "sentence1\tsentence2\tscore\na\tb\t9\n", "line 2: score '9'"),
-        ("pairs.tsv", "sentence1\tsentence2\tscore\na\tb\t1\n", "has 1 pairs; a correlation needs"),
-    ],
-)
-def test_bad_pairs_are_found_before_any_training(open_lab, tmp_path, name, text, message):
-    (tmp_path / name).write_text(text)
-    for setting in ("tasks", "dev_task"):
-        lab = open_lab(**{setting: str(tmp_path / name)})
-        with pytest.raises(DataError, match=message):
-            lab.check("simcse")
-        assert not list(lab.cache.steps_dir.iterdir())
-
-
 def test_the_command_line_takes_all_three(
     open_lab, corpus, pairs, small_backbone, tmp_path, monkeypatch, capsys
 ):
