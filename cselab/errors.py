@@ -12,7 +12,7 @@ FULL = (
     "PytorchStreamWriter: file write failed",
     "] . unexpected pos ",
 )
-"""What the system, SQLite and torch say of a full disk."""
+"""Messages of the system, SQLite and torch for a full disk."""
 
 
 class CselabError(ValueError):

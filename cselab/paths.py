@@ -1,4 +1,4 @@
-"""Where the project's files are, in a checkout and in an installed package; the paths that users
+"""Folders of the project, in a checkout and in an installed package; the paths that users
 type; and how a file is replaced."""
 
 import os
@@ -13,12 +13,12 @@ PACKAGE = Path(__file__).resolve().parent
 MODEL_SUFFIXES = (".json", ".txt", ".model", ".spm", ".safetensors", ".bin")
 """Suffixes of a model's configuration, tokenizer and weights."""
 POINTER = b"version https://git-lfs.github.com/spec/"
-"""What Git LFS leaves in a file's place where it is not installed, or did not pull."""
+"""Start of the file that Git LFS leaves where it is not installed, or did not pull."""
 IN_CHECKOUT = {"data": "data", "notebooks": "notebooks", "reference": "outputs/reference"}
 VARIABLES = ("CSELAB_DATA", "CSELAB_OUTPUTS")
 """Environment variables that hold a folder."""
 ENDINGS = (".txt", ".tsv", ".csv", ".gz")
-"""What is never the end of a name of data."""
+"""Endings of files; no name of data has one."""
 TRANSLATORS = ("lexical", "opus-mt", "multilingual")
 
 
@@ -90,28 +90,28 @@ def replacing(target: Path) -> Iterator[Path]:
         work.unlink(missing_ok=True)
 
 
-def check_readable(place: str | Path) -> None:
+def check_readable(path: str | Path) -> None:
     """Check that a file, or each file of a model in a folder, can be read; a missing one is passed.
 
     Raises:
         DataError: For a file without permission, and for a pointer that Git LFS left in its place.
     """
-    place = Path(place)
+    target = Path(path)
     try:
-        files = sorted(place.iterdir()) if place.is_dir() else [place]
+        files = sorted(target.iterdir()) if target.is_dir() else [target]
         read = set(MODEL_SUFFIXES)
-        if any(path.suffix == ".safetensors" for path in files):
+        if any(member.suffix == ".safetensors" for member in files):
             read.remove(".bin")  # the same weights
-        for path in files:
-            if path.is_file() and (path == place or path.suffix in read):
-                with path.open("rb") as file:
+        for member in files:
+            if member.is_file() and (member == target or member.suffix in read):
+                with member.open("rb") as file:
                     start = file.read(len(POINTER))
                 if start == POINTER:
                     raise DataError(
-                        f"{path} is a pointer of Git LFS, not the file itself; run `git lfs pull` "
+                        f"{member} is a pointer of Git LFS, not the file itself; run `git lfs pull` "
                         "in its repository"
                     )
     except OSError as error:
         raise DataError(
-            f"{error.filename or place} cannot be read ({error.strerror}); check its permissions"
+            f"{error.filename or target} cannot be read ({error.strerror}); check its permissions"
         ) from None

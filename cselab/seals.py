@@ -47,7 +47,7 @@ def share(folder: Path) -> None:
 
 
 def damage(path: Path) -> str:
-    """What is wrong with a sealed file or folder; "" for a whole one.
+    """The damage of a sealed file or folder, in words; "" for a whole one.
 
     Every byte is read: a gigabyte takes about a second.
 

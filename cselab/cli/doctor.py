@@ -22,7 +22,7 @@ BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chrome")
 
 
 class Finding(NamedTuple):
-    """What a check found; with a fix it is broken, or missing if it is optional."""
+    """Finding of a check; with a fix it is broken, or missing if it is optional."""
 
     subject: str
     found: str

@@ -140,13 +140,13 @@ def sweep(
     if grid and (named or notebook):
         raise SettingsError("give a grid, or --method and --notebook, not both")
     taken = ("methods", "modules", "notebooks", *OF_OUTPUTS, *(("seeds", "seed") if seeds else ()))
-    given = given_settings(parameter, taken=taken)
-    axes = {path: axis(value) for path, value in given.items()}
+    settings = given_settings(parameter, taken=taken)
+    axes = {path: axis(value) for path, value in settings.items()}
     if grid:
         declared = read_grid(grid)
         modules += module_files(declared, grid.parent)
     else:
-        mentioned = {*named, *re.findall(r"\w+", " ".join(given.values()))}
+        mentioned = {*named, *re.findall(r"\w+", " ".join(settings.values()))}
         for own in map(registered_by, modules):  # of which nobody names a method, all are run
             named += own if mentioned.isdisjoint(own) else []
         declared = {"methods": named, "notebooks": notebook or []}

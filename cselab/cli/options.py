@@ -1,4 +1,4 @@
-"""What several commands share: folders, and the values of `-p`."""
+"""Options that several commands share: folders, and the values of `-p`."""
 
 from pathlib import Path
 from typing import Annotated

@@ -56,22 +56,22 @@ def run(
     from cselab.workbook.headless.runner import find_notebooks
     from cselab.workbook.headless.runner import run as run_notebooks
 
-    given = given_settings(parameter, taken=(*OF_OUTPUTS, *(("profile",) if profile else ())))
-    given = {key: absolute_paths(key, value) for key, value in given.items()}
+    settings = given_settings(parameter, taken=(*OF_OUTPUTS, *(("profile",) if profile else ())))
+    settings = {key: absolute_paths(key, value) for key, value in settings.items()}
     if profile:
-        given["profile"] = profile
+        settings["profile"] = profile
     if resume is not None:
-        if notebooks or given or name:
+        if notebooks or settings or name:
             raise SettingsError(
                 "--resume takes notebooks, parameters and name from the run it goes on with; "
                 "give none"
             )
         asked = read_record(outputs / "runs" / resume / "run.json")
-        notebooks, given = asked["notebooks"], asked["given"]
+        notebooks, settings = asked["notebooks"], asked["given"]
     chosen = find_notebooks(notebooks_folder(), notebooks or ())
     if not run_notebooks(
         chosen,
-        given,
+        settings,
         outputs,
         name=resume or name,
         timeout=timeout,

@@ -1,4 +1,4 @@
-"""Where runs are computed: a local cluster of processes, or any dask scheduler."""
+"""Clusters that compute runs: a local cluster of processes, or any dask scheduler."""
 
 import asyncio
 from collections.abc import Iterator

@@ -50,17 +50,17 @@ def code_of_notebook(notebook: Path) -> str:
         lines = "".join(cell["source"]).splitlines()
         magics = [line for line in lines if line.lstrip().startswith(("%", "!"))]
         try:
-            code, found = _parsed("\n".join(line for line in lines if line not in magics))
+            code, imports = _parsed("\n".join(line for line in lines if line not in magics))
         except SyntaxError:  # the run will show it
             own += lines
         else:
             own += [*magics, code]
-            modules.update(_resolved(found))
+            modules.update(_resolved(imports))
     return _digest(*modules, own="\n".join(own))
 
 
 def own_sources(kind: type) -> tuple[list[str], set[str]]:
-    """What a user wrote of a class, without comments, and the modules of the library it imports.
+    """A user's own sources of a class, without comments, and the modules of the library it imports.
 
     That is the file of the class and of its bases, with the files that they import from their own
     folders; of a class of a notebook, the cells that define it and the names that they read. At a
@@ -76,7 +76,7 @@ def own_sources(kind: type) -> tuple[list[str], set[str]]:
         elif module is not None and module.__name__ == "__main__":
             trees += _cells_defining(base.__name__)
     parsed = [_parsed(ast.unparse(tree)) for tree in trees]
-    modules = {name for _, found in parsed for name in _resolved(found)}
+    modules = {name for _, imports in parsed for name in _resolved(imports)}
     return sorted({source for source, _ in parsed}), modules
 
 
@@ -152,8 +152,8 @@ def _read(module: str) -> tuple[str, tuple[str, ...]]:
 
 @functools.lru_cache(maxsize=512)
 def _read_version(path: Path, _changed: int) -> tuple[str, tuple[str, ...]]:
-    code, found = _parsed(path.read_text(encoding="utf-8"))
-    return code, tuple(_resolved(found))
+    code, imports = _parsed(path.read_text(encoding="utf-8"))
+    return code, tuple(_resolved(imports))
 
 
 @functools.lru_cache(maxsize=1024)

@@ -1,4 +1,4 @@
-"""What a result was made with: versions, hardware, git commit, a hash of the library's code."""
+"""The stamp of a result: versions, hardware, git commit, a hash of the library's code."""
 
 import functools
 import platform

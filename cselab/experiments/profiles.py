@@ -16,7 +16,7 @@ from cselab.methods import MethodConfig
 
 
 class Profile(NamedTuple):
-    """How a method's paper configuration becomes a run of one size.
+    """Changes that make a method's paper configuration a run of one size.
 
     Attributes:
         data: Data settings of the run.

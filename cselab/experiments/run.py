@@ -31,7 +31,7 @@ class Setup(Config):
 
     profile: str
     seed: int = Field(42, ge=0, lt=2**31)
-    """Of the root; `MethodConfig.seeded` gives every node its own."""
+    """The root's; `MethodConfig.seeded` gives every node its own."""
     preset: Literal["paper", "released"] = "paper"
     data: DataConfig
     machine: Machine = Machine()

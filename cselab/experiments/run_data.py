@@ -117,7 +117,7 @@ class RunData:
 
     @cached_property
     def triplets(self) -> list[Triplet]:
-        """What supervised methods learn from, not drawn by the seed.
+        """Triplets for supervised methods, not drawn by the seed.
 
         The files named `nli`; with `hub`, SimCSE's triplets; the folder's NLI; or synthetic
         triplets.

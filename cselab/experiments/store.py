@@ -20,7 +20,7 @@ import pandas
 from cselab.errors import CselabError, DataError, no_space
 
 VERSION = 2
-"""Of the tables; kept in the file as `PRAGMA user_version`."""
+"""The tables' version, kept in the file as `PRAGMA user_version`."""
 JSON = ("settings", "environment")
 """Columns of the runs that hold JSON."""
 PATIENCE = 120

@@ -114,16 +114,16 @@ def _check_same_data(client: Client, runs: Iterable[Run], files: SweepFiles) -> 
         setup = Setup(**{name: getattr(run.config, name) for name in Setup.model_fields})
         text = setup.model_dump_json()
         options = {"pure": False, "allow_other_workers": True}
-        there = client.gather(
+        on_workers = client.gather(
             {
                 worker: client.submit(fingerprint, text, files, workers=[worker], **options)
                 for worker in client.nthreads()
             }
         )
-        if set(there.values()) != {here}:
+        if set(on_workers.values()) != {here}:
             raise CselabError(
-                f"workers see different data ({there}; here {here}); give all the same data_dir, "
-                "or one folder that they share"
+                f"workers see different data ({on_workers}; here {here}); give all the same "
+                "data_dir, or one folder that they share"
             )
 
 

@@ -1,4 +1,4 @@
-"""What is done of a run: in this process, or as tasks of a sweep on a worker."""
+"""One run, in this process or as tasks of a sweep on a worker."""
 
 import contextlib
 import functools
@@ -63,11 +63,11 @@ def train_and_measure(run: Run, outputs: Path, store: Path | None = None) -> Non
 
 def open_cache(setup: Setup, outputs: Path) -> Cache:
     """A run's cache, whose steps are the sweep's; one for all seeds on the same data."""
-    return _cache_of(setup.data, setup.machine.device, outputs)
+    return _keep_cache(setup.data, setup.machine.device, outputs)
 
 
 @functools.lru_cache(maxsize=4)
-def _cache_of(data: DataConfig, device: str, outputs: Path) -> Cache:
+def _keep_cache(data: DataConfig, device: str, outputs: Path) -> Cache:
     quiet_libraries()
     return Cache(Setup(profile="tiny", data=data, machine=Machine(device=device)), outputs)
 

@@ -298,7 +298,7 @@ def test_a_worker_in_another_folder_reads_what_the_user_named(tmp_path, monkeypa
     before = list(map(key, given))
     monkeypatch.chdir(workers)
     monkeypatch.setenv("CSELAB_DATA", str(workers / "data"))
-    tasks._cache_of.cache_clear()
+    tasks._keep_cache.cache_clear()
     assert list(map(key, given)) == before
     assert all(str(users / "data") in run.config.model_dump_json() for run in given)
     assert given[1].method == str(users / "notebooks" / "01_t.ipynb")
