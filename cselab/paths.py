@@ -108,8 +108,8 @@ def check_readable(path: str | Path) -> None:
                     start = file.read(len(POINTER))
                 if start == POINTER:
                     raise DataError(
-                        f"{member} is a pointer of Git LFS, not the file itself; run `git lfs pull` "
-                        "in its repository"
+                        f"{member} is a pointer of Git LFS, not the file itself; run `git lfs "
+                        "pull` in its repository"
                     )
     except OSError as error:
         raise DataError(
