@@ -1,6 +1,5 @@
 """A run: the tree of its method, its data and its machine, at the size of a profile."""
 
-import contextlib
 import functools
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -209,13 +208,13 @@ class _RunsOfAll:
 
     def __iter__(self) -> Iterator[RunConfig]:
         for name in sorted(method_names(), key=lambda name: name != "jtcse"):
-            # an own method with an invalid default is refused when it is used
-            with contextlib.suppress(SettingsError):
-                if name not in self.made:
+            if name not in self.made:
+                try:
                     run = _default_run(registered(name), self.profile)
-                    self.made[name] = run.changed(_methods(run, run.fitting(self.settings)))
-            if name in self.made:
-                yield self.made[name]
+                except SettingsError:  # an own method's invalid default is refused when it is used
+                    continue
+                self.made[name] = run.changed(_methods(run, run.fitting(self.settings)))
+            yield self.made[name]
 
 
 @functools.lru_cache(maxsize=256)
