@@ -1,9 +1,5 @@
 """The store of a sweep: one SQLite file, a row a run and a row a number.
 
-    runs(key, label, method, seed, profile, settings, source, data, state, error, seconds, attempts,
-         worker, finished, environment)
-    scores(key, measure, task, value, n)
-
 Every change is one transaction and a run has one row, so that neither a crash nor two sweeps with
 the same run can leave half a result or two.
 """
