@@ -119,12 +119,11 @@ def _untrained_start(cache: Cache, node: TrainedConfig) -> tuple[TrainedConfig, 
 def _check_rows(cache: Cache, method: Method) -> None:
     """Check the method's training rows: their number, its schedule and its round trips."""
     node = method.settings
-    kind, rows = "sentences", cache.data.text
-    if method.reads == "triplets":
-        kind, rows = "triplets", cache.data.triplets
-    if len(rows) < node.schedule.batch_size:
+    triplets = method.reads == "triplets"
+    count = len(cache.data.triplets if triplets else cache.data.text)
+    if count < node.schedule.batch_size:
         raise DataError(
-            f"{len(rows)} {kind} are fewer than one batch of {node.schedule.batch_size}; give "
+            f"{count} {method.reads if triplets else 'sentences'} are fewer than one batch of {node.schedule.batch_size}; give "
             "more, or a smaller batch"
         )
     check_trainable(method, node.schedule, cache.device)

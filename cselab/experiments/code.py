@@ -161,7 +161,7 @@ def _parsed(source: str) -> tuple[str, tuple[tuple[str, str, str], ...]]:
     """Code without docstrings, comments and layout; its imports of the library, as (module, name,
     name here)."""
     tree = ast.parse(source)
-    imports = []
+    imports: list[tuple[str, str, str]] = []
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             imports += [(a.name, "", "") for a in node.names if a.name.startswith("cselab.")]

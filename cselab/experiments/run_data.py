@@ -106,9 +106,11 @@ class RunData:
     def nli_text(self, limit: int) -> Corpus:
         """Premises and hypotheses without their labels, from the files named `nli`, else from where
         `triplets` come from; at most `limit` sentences."""
-        config, options = self.config, {"folder": self.config.data_dir, "hub": self.config.hub}
+        config = self.config
         if limit not in self._nli_texts:  # keys and checks ask for it again and again
-            self._nli_texts[limit] = load_nli_text(config.nli, limit=limit, **options)
+            self._nli_texts[limit] = load_nli_text(
+                config.nli, folder=config.data_dir, hub=config.hub, limit=limit
+            )
         return self._nli_texts[limit]
 
     def sentences(self, count: int | None = None) -> list[str]:
