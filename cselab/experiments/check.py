@@ -123,8 +123,8 @@ def _check_rows(cache: Cache, method: Method) -> None:
     count = len(cache.data.triplets if triplets else cache.data.text)
     if count < node.schedule.batch_size:
         raise DataError(
-            f"{count} {method.reads if triplets else 'sentences'} are fewer than one batch of {node.schedule.batch_size}; give "
-            "more, or a smaller batch"
+            f"{count} {'triplets' if triplets else 'sentences'} are fewer than one batch of "
+            f"{node.schedule.batch_size}; give more, or a smaller batch"
         )
     check_trainable(method, node.schedule, cache.device)
     if node.trips:
