@@ -54,8 +54,8 @@ def train_and_measure(run: Run, outputs: Path, store: Path | None = None) -> Non
     for row in rows:
         print(f"{row.measure:11} {row.task:14} {row.value:8.3f}")
     if scores:
-        outcome = {"rows": [(*row,) for row in rows], "environment": cache.environment}
-        outcome |= {"seconds": time.perf_counter() - started, "worker": process_name()}
+        outcome: dict[str, Any] = {"rows": [(*row,) for row in rows], "worker": process_name()}
+        outcome |= {"seconds": time.perf_counter() - started, "environment": cache.environment}
         result = new_result(run, run_key(run, cache), cache, outcome)
         if not scores.add(result):
             scores.mention_other_labels({result.key: run.label})
