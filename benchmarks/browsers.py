@@ -5,7 +5,7 @@ from contextlib import contextmanager
 
 from playwright.sync_api import Browser, sync_playwright
 
-from cselab.experiments import doctor
+from cselab.cli import doctor
 
 
 @contextmanager

@@ -23,6 +23,8 @@ def open_lab(notebook: str, **parameters: Any):
 def load(model: Any, *, pooling: str | None = None, hub: bool = False) -> Any:
     """Load an encoder, in evaluation mode: a shipped backbone by its name, or a folder.
 
+    `encoder.encode(sentences)` is a tensor, (n, d).
+
     Args:
         model: "tiny-bert", "plain-bert", "tiny-llama"; a folder that was saved or exported here, of
             sentence-transformers, or with a stock model of transformers; or a name on the hub.
@@ -30,13 +32,8 @@ def load(model: Any, *, pooling: str | None = None, hub: bool = False) -> Any:
         hub: Whether to fetch the model from the hub, or offline from its cache, where it is neither
             shipped nor a folder.
 
-    Returns:
-        An encoder: `encoder.encode(sentences)` is a tensor, (n, d).
-
     Raises:
-        SettingsError: For a name that is none of these, with the nearest shipped one.
-        DataError: For a model that the hub does not have.
-        ModelError: As `cselab.models.load`.
+        CselabError: For a name that is none of these, and a model that does not load.
 
     Examples:
         >>> import cselab

@@ -42,14 +42,19 @@ class Config(BaseModel):
     """
 
     model_config = ConfigDict(
-        frozen=True,
-        extra="forbid",
-        allow_inf_nan=False,
-        validate_default=True,
+        frozen=True, extra="forbid", allow_inf_nan=False, validate_default=True
     )
     main: ClassVar[str] = ""
     """The field that a bare value in the place of this configuration sets: a term's weight, a
     node's method."""
+
+    @classmethod
+    def checked(cls: type[Tree], **values: Any) -> Tree:
+        """Make one; a value that is refused is a SettingsError of one line."""
+        try:
+            return cls(**values)
+        except ValidationError as error:
+            raise SettingsError(_explained(error)) from None
 
     @field_validator("*", mode="before")
     @classmethod
@@ -86,26 +91,11 @@ class Config(BaseModel):
                     yield (name, *key, *path)
 
     def changed(self: Tree, changes: Mapping[str, Any]) -> Tree:
-        """Return a copy with `changes`.
-
-        Args:
-            changes: Values by dotted path (see the module); a nested mapping is several paths.
+        """Return a copy with values by dotted path (see the module); a nested mapping is several.
 
         Raises:
             SettingsError: With the nearest valid path, for one that is unknown or that fits several
                 fields equally well, and for a bad value.
-
-        Examples:
-            >>> from cselab.config import Config
-            >>> class Optimiser(Config):
-            ...     learning_rate: float = 1e-3
-            >>> class Run(Config):
-            ...     steps: int = 10
-            ...     optimiser: Optimiser = Optimiser()
-            >>> Run().changed({"learning_rate": 0.1}).optimiser.learning_rate
-            0.1
-            >>> Run().changed({"optimiser": {"learning_rate": 0.2}, "steps": 5})
-            Run(steps=5, optimiser=Optimiser(learning_rate=0.2))
         """
         tree = self
         flat = self.flattened(changes)
@@ -115,7 +105,7 @@ class Config(BaseModel):
         return tree
 
     def flattened(self, changes: Mapping[str, Any], before: Path = ()) -> dict[str, Any]:
-        """Return nested changes by dotted path, where a mapping goes into configurations."""
+        """Nested changes by dotted path, where a mapping goes into configurations."""
         flat: dict[str, Any] = {}
         for name, value in changes.items():
             path = (*before, *name.split("."))
@@ -128,7 +118,7 @@ class Config(BaseModel):
         return flat
 
     def fitting(self, changes: Mapping[str, Any]) -> dict[str, Any]:
-        """Return those of `changes` that fit, by full path.
+        """Those of `changes` that fit, by full path.
 
         A change that fits several settings equally well (the steps of both members of "uc") goes to
         each of them. Where two changes mean the same setting, the longer path counts:
@@ -159,11 +149,7 @@ class Config(BaseModel):
         return bool(self.matches(path))
 
     def resolve(self, path: str) -> list[Path]:
-        """Return the full paths of the settings that a dotted path means.
-
-        Raises:
-            SettingsError: As `changed`.
-        """
+        """Full paths of the settings that a dotted path means, or the errors of `changed`."""
         matches = self.matches(path)
         if not matches:
             hint = nearest(path, self.names())
@@ -174,23 +160,23 @@ class Config(BaseModel):
         return list(matches)
 
     def matches(self, path: str) -> dict[Path, FieldInfo | None]:
-        """Return the shallowest fields that a dotted path fits, by full path; of shared ones, all.
+        """The shallowest fields that a dotted path fits, by full path; of shared ones, all.
 
         The fields' names may differ. An absent value (`optional_paths`) has no field.
         """
         wanted = tuple(path.split("."))
-        found = {
+        fields = {
             place: field
             for place, _, field in self.walk()
             if place[-1] == wanted[-1] and _fits(wanted, place)  # the first is quick
         }
-        if not found and len(wanted) > 1:
+        if not fields and len(wanted) > 1:
             absent = (place for place in self.optional_paths() if place[-len(wanted) :] == wanted)
-            found = dict.fromkeys(absent)
-        if all(map(_is_shared, found.values())):
-            return found
-        least = min(len(_named(place)) for place in found)
-        return {place: field for place, field in found.items() if len(_named(place)) == least}
+            fields = dict.fromkeys(absent)
+        if all(map(_is_shared, fields.values())):
+            return fields
+        least = min(len(_named(place)) for place in fields)
+        return {place: field for place, field in fields.items() if len(_named(place)) == least}
 
     def names(self) -> set[str]:
         """Short and dotted names of all fields, for messages."""
@@ -198,54 +184,38 @@ class Config(BaseModel):
         return {".".join(place[start:]) for place in full for start in range(len(place))}
 
     def with_value(self: Tree, place: Path, value: Any) -> Tree:
-        """Return a copy with one value, every configuration on the way validated again.
-
-        Args:
-            place: Full path of the value.
-            value: The value; a bare one in the place of a configuration sets its `main` field.
-
-        Raises:
-            SettingsError: For a bad value.
-        """
+        """Return a copy with the value at a full path, every configuration on the way validated
+        again. A bare value in the place of a configuration sets its `main` field."""
         name, *rest = place
         fields = {key: getattr(self, key) for key in type(self).model_fields}
         fields[name] = _replaced(fields[name], tuple(rest), value)
-        try:
-            return type(self)(**fields)
-        except ValidationError as error:
-            raise SettingsError(explained(error)) from None
+        return type(self).checked(**fields)
 
 
 def shared(default: Any, **options: Any) -> Any:
-    """A field that belongs to a whole run: a short path sets it in every node that has it.
-
-    Args:
-        default: Default of the field.
-        **options: Options of pydantic's `Field`.
-
-    Examples:
-        >>> from cselab.config import Config, shared
-        >>> class Tower(Config):
-        ...     backbone: str = shared("tiny-bert")
-        >>> class Twin(Config):
-        ...     one: Tower = Tower()
-        ...     two: Tower = Tower()
-        >>> Twin().changed({"backbone": "plain-bert"})
-        Twin(one=Tower(backbone='plain-bert'), two=Tower(backbone='plain-bert'))
-    """
+    """A field (with pydantic's options) that belongs to a whole run: a short path sets it in every
+    node that has it."""
     return Field(default, json_schema_extra={"shared": True}, **options)
 
 
-def explained(error: ValidationError) -> str:
-    """Return pydantic's first complaint in one line: the field, the expected value, the value."""
+def read_value(text: str) -> Any:
+    """Read a value typed on a command line: as JSON where it is JSON, else the text itself."""
+    try:
+        return json.loads(text)
+    except ValueError:
+        return {"True": True, "False": False, "None": None}.get(text, text)
+
+
+def _explained(error: ValidationError) -> str:
+    """pydantic's first complaint in one line: the field, the expected value, the value."""
     first = error.errors()[0]
-    where = ".".join(str(part) for part in first["loc"]) or "settings"
     message = first["msg"].removeprefix("Value error, ")
     if not first["loc"]:
         return message
+    text = f"{'.'.join(map(str, first['loc']))}: {message}"
     if first["type"] == "value_error":  # ours, which name the value
-        return f"{where}: {message}"
-    text = f"{where}: {message} (got {first['input']!r})"
+        return text
+    text += f" (got {first['input']!r})"
     if first["type"] == "literal_error":
         valid = first["ctx"]["expected"].replace(" or ", ", ").replace("'", "").split(", ")
         hint = nearest(str(first["input"]), valid)
@@ -253,33 +223,18 @@ def explained(error: ValidationError) -> str:
     return text
 
 
-def read_value(text: str) -> Any:
-    """Read a value typed on a command line: as JSON where it is JSON, else the text itself.
-
-    Examples:
-        >>> from cselab.config import read_value
-        >>> read_value("0.1"), read_value("parallel"), read_value('["nce", "icnce"]')
-        (0.1, 'parallel', ['nce', 'icnce'])
-    """
-    try:
-        return json.loads(text)
-    except ValueError:
-        return {"True": True, "False": False, "None": None}.get(text, text)
-
-
 @functools.lru_cache(maxsize=256)
 def _docstrings(kind: type[Config]) -> dict[str, str]:
-    """Texts below the fields of a class and its bases. (pydantic's own reading of them takes a
-    second of every start.)"""
-    found: dict[str, str] = {}
+    """Texts below the fields of a class and its bases; pydantic would read them at every start."""
+    texts: dict[str, str] = {}
     for base in reversed(kind.__mro__[: kind.__mro__.index(Config)]):
         with contextlib.suppress(OSError, TypeError):  # a class without source
             body = ast.parse(textwrap.dedent(inspect.getsource(base))).body[0].body  # type: ignore[attr-defined]
             for field, text in itertools.pairwise([*body, None]):
                 if isinstance(field, ast.AnnAssign):  # another default has another source
                     words = ast.literal_eval(text.value) if isinstance(text, ast.Expr) else ""
-                    found[ast.unparse(field.target)] = " ".join(words.split())
-    return found
+                    texts[ast.unparse(field.target)] = " ".join(words.split())
+    return texts
 
 
 def _methods_first(path: str) -> tuple[bool, int]:

@@ -12,7 +12,7 @@ FULL = (
     "PytorchStreamWriter: file write failed",
     "] . unexpected pos ",
 )
-"""What the system, SQLite and torch say of a full disk."""
+"""Messages of the system, SQLite and torch for a full disk."""
 
 
 class CselabError(ValueError):
@@ -62,11 +62,6 @@ def no_space(error: BaseException | None) -> bool:
     """Whether an error, or one that it comes from, is that of a full disk, or of a quota.
 
     Libraries have types of their own for it, and say it in words alone.
-
-    Examples:
-        >>> from cselab.errors import no_space
-        >>> no_space(RuntimeError("No space left on device")), no_space(ValueError("x"))
-        (True, False)
     """
     while error is not None:
         is_errno = isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT)
@@ -77,24 +72,12 @@ def no_space(error: BaseException | None) -> bool:
 
 
 def nearest(name: str, valid: Iterable[str]) -> str:
-    """Return `did you mean 'x'?` if a valid name is close to `name`, else an empty string.
-
-    Examples:
-        >>> from cselab.errors import nearest
-        >>> nearest("jtsce", ["jtcse", "tncse"])
-        "did you mean 'jtcse'?"
-    """
+    """`did you mean 'x'?` if a valid name is close to `name`, else an empty string."""
     near = difflib.get_close_matches(name, sorted(set(valid)), n=1, cutoff=0.5)
     return f"did you mean {near[0]!r}?" if near else ""
 
 
 def suggest(name: str, valid: Iterable[str]) -> str:
-    """Return `did you mean 'x'? ` if a valid name is close to `name`, then the valid names.
-
-    Examples:
-        >>> from cselab.errors import suggest
-        >>> suggest("jtsce", ["jtcse", "tncse"])
-        "did you mean 'jtcse'? valid: jtcse, tncse"
-    """
+    """`did you mean 'x'? ` if a valid name is close to `name`, then the valid names."""
     hint = nearest(name, valid)
     return f"{hint} valid: {', '.join(sorted(set(valid)))}".lstrip()

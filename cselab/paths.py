@@ -1,4 +1,4 @@
-"""Where the project's files are, in a checkout and in an installed package; the paths that users
+"""Folders of the project, in a checkout and in an installed package; the paths that users
 type; and how a file is replaced."""
 
 import os
@@ -13,26 +13,17 @@ PACKAGE = Path(__file__).resolve().parent
 MODEL_SUFFIXES = (".json", ".txt", ".model", ".spm", ".safetensors", ".bin")
 """Suffixes of a model's configuration, tokenizer and weights."""
 POINTER = b"version https://git-lfs.github.com/spec/"
-"""What Git LFS leaves in a file's place where it is not installed, or did not pull."""
+"""Start of the file that Git LFS leaves where it is not installed, or did not pull."""
 IN_CHECKOUT = {"data": "data", "notebooks": "notebooks", "reference": "outputs/reference"}
 VARIABLES = ("CSELAB_DATA", "CSELAB_OUTPUTS")
 """Environment variables that hold a folder."""
 ENDINGS = (".txt", ".tsv", ".csv", ".gz")
-"""What is never the end of a name of data."""
+"""Endings of files; no name of data has one."""
 TRANSLATORS = ("lexical", "opus-mt", "multilingual")
 
 
 def shipped(name: str) -> Path:
-    """A folder that ships with the project: "data", "notebooks" or "reference".
-
-    Raises:
-        DataError: If it is missing.
-
-    Examples:
-        >>> from cselab.paths import shipped
-        >>> (shipped("data") / "backbones" / "tiny-bert").is_dir()
-        True
-    """
+    """A folder that ships with the project: "data", "notebooks" or "reference"."""
     for path in (PACKAGE / f"_{name}", PACKAGE.parent / IN_CHECKOUT[name]):
         if path.is_dir():
             return path
@@ -41,16 +32,7 @@ def shipped(name: str) -> Path:
 
 def project_path(path: str | Path) -> Path:
     """An absolute path: a relative one is relative to the checkout, or, of an installed package, to
-    the working folder; for a notebook that was opened in `notebooks/`, to the folder above.
-
-    Args:
-        path: Such as "outputs"; "~" is the home.
-
-    Examples:
-        >>> from cselab.paths import project_path
-        >>> project_path("outputs").name
-        'outputs'
-    """
+    the working folder; for a notebook that was opened in `notebooks/`, to the folder above."""
     here = Path.cwd()
     root = here.parent if here.name == "notebooks" else here
     if (PACKAGE.parent / "pyproject.toml").is_file():
@@ -59,11 +41,7 @@ def project_path(path: str | Path) -> Path:
 
 
 def expanded(path: str | Path) -> Path:
-    """The path with "~" replaced by the home folder.
-
-    Raises:
-        SettingsError: If the user has no home folder.
-    """
+    """The path with "~" replaced by the home folder; SettingsError if the user has none."""
     try:
         return Path(path).expanduser()
     except RuntimeError:
@@ -74,15 +52,6 @@ def absolute(path: str | Path) -> Path:
     """The path from the root: "~" is the home, a relative path is relative to the working folder.
 
     A link stays a link, for its name may be that of a task.
-
-    Raises:
-        SettingsError: As `expanded`.
-
-    Examples:
-        >>> from pathlib import Path
-        >>> from cselab.paths import absolute
-        >>> absolute("pairs.tsv") == Path.cwd() / "pairs.tsv"
-        True
     """
     return expanded(path).absolute()
 
@@ -95,28 +64,14 @@ def located(text: str, *, folders: bool = False) -> str:
     Args:
         text: A path, or a name: of data, of a model that ships or is on the hub, of a translator.
         folders: Whether it may be a folder; a folder does not hide a name that ships.
-
-    Raises:
-        SettingsError: As `expanded`.
-
-    Examples:
-        >>> from pathlib import Path
-        >>> from cselab.paths import located
-        >>> located("STS12"), located("tiny-bert", folders=True)
-        ('STS12', 'tiny-bert')
-        >>> located("pairs.tsv") == str(Path.cwd() / "pairs.tsv")
-        True
     """
     is_path = text.startswith(("~", ".", os.sep)) or text.lower().endswith(ENDINGS)
     if folders:
-        is_path |= "{pivot}" in text or (os.path.isdir(text) and not _is_name_of_model(text))
+        ships = text in TRANSLATORS or (shipped("data") / "backbones" / text).is_dir()
+        is_path |= "{pivot}" in text or (os.path.isdir(text) and not ships)
     else:
         is_path |= ("." in text or os.sep in text) and os.path.isfile(text)
     return str(absolute(text)) if is_path else text
-
-
-def _is_name_of_model(text: str) -> bool:
-    return text in TRANSLATORS or (shipped("data") / "backbones" / text).is_dir()
 
 
 @contextmanager
@@ -125,17 +80,6 @@ def replacing(target: Path) -> Iterator[Path]:
 
     Readers see the old file or the new one, never half of one. If the block raises, the old file
     stays, and nothing is left beside it.
-
-    Args:
-        target: The file; its folder exists.
-
-    Examples:
-        >>> from pathlib import Path
-        >>> from cselab.paths import replacing
-        >>> with replacing(Path("scores.txt")) as work:
-        ...     _ = work.write_text("72.5")
-        >>> Path("scores.txt").read_text()
-        '72.5'
     """
     target = target.resolve()  # a link stays a link
     work = target.with_name(f".{target.name}.{uuid.uuid4().hex[:8]}.tmp")
@@ -146,28 +90,28 @@ def replacing(target: Path) -> Iterator[Path]:
         work.unlink(missing_ok=True)
 
 
-def check_readable(place: str | Path) -> None:
+def check_readable(path: str | Path) -> None:
     """Check that a file, or each file of a model in a folder, can be read; a missing one is passed.
 
     Raises:
         DataError: For a file without permission, and for a pointer that Git LFS left in its place.
     """
-    place = Path(place)
+    target = Path(path)
     try:
-        files = sorted(place.iterdir()) if place.is_dir() else [place]
+        files = sorted(target.iterdir()) if target.is_dir() else [target]
         read = set(MODEL_SUFFIXES)
-        if any(path.suffix == ".safetensors" for path in files):
+        if any(member.suffix == ".safetensors" for member in files):
             read.remove(".bin")  # the same weights
-        for path in files:
-            if path.is_file() and (path == place or path.suffix in read):
-                with path.open("rb") as file:
+        for member in files:
+            if member.is_file() and (member == target or member.suffix in read):
+                with member.open("rb") as file:
                     start = file.read(len(POINTER))
                 if start == POINTER:
                     raise DataError(
-                        f"{path} is a pointer of Git LFS, not the file itself; run `git lfs pull` "
-                        "in its repository"
+                        f"{member} is a pointer of Git LFS, not the file itself; run `git lfs "
+                        "pull` in its repository"
                     )
     except OSError as error:
         raise DataError(
-            f"{error.filename or place} cannot be read ({error.strerror}); check its permissions"
+            f"{error.filename or target} cannot be read ({error.strerror}); check its permissions"
         ) from None

@@ -23,13 +23,13 @@ _BYTES = hashlib.sha256().digest_size
 def seal(path: Path) -> None:
     """Seal a whole file or folder, before it gets its final name; files of a folder are shared."""
     if path.is_file():
-        digest = _hash(path, path.stat().st_size)
+        digest = _hash(path)
         with path.open("ab") as file:
             file.write(digest)
         return
     share(path)
     files = [file for file in sorted(path.rglob("*")) if file.is_file() and file != path / SEAL]
-    hashes = {file.relative_to(path).as_posix(): _hex(file) for file in files}
+    hashes = {file.relative_to(path).as_posix(): _hash(file).hex() for file in files}
     with replacing(path / SEAL) as work:
         work.write_text(json.dumps(hashes, indent=1))
 
@@ -47,7 +47,7 @@ def share(folder: Path) -> None:
 
 
 def damage(path: Path) -> str:
-    """What is wrong with a sealed file or folder; "" for a whole one.
+    """The damage of a sealed file or folder, in words; "" for a whole one.
 
     Every byte is read: a gigabyte takes about a second.
 
@@ -61,7 +61,7 @@ def damage(path: Path) -> str:
                 file.seek(size)
                 return "" if file.read() == _hash(path, size) else f"{path.name} is damaged"
         for name, expected in json.loads((path / SEAL).read_text(encoding="utf-8")).items():
-            if _hex(path / name) != expected:
+            if _hash(path / name).hex() != expected:
                 return f"{name} is damaged"
     except (FileNotFoundError, IsADirectoryError, NotADirectoryError) as error:
         return f"{Path(error.filename).name} is missing"
@@ -80,20 +80,17 @@ def is_whole(path: Path) -> bool:
 
 
 def remove(path: Path) -> None:
-    """Remove a file or a folder with all that is in it."""
+    """Remove a file, or a folder with its files."""
     if path.is_dir() and not path.is_symlink():
         shutil.rmtree(path)
     else:
         path.unlink()
 
 
-def _hex(path: Path) -> str:
-    return _hash(path, path.stat().st_size).hex()
-
-
-def _hash(path: Path, size: int) -> bytes:
-    """SHA-256 of the first `size` bytes of a file."""
+def _hash(path: Path, size: int | None = None) -> bytes:
+    """SHA-256 of a file, or of its first `size` bytes."""
     digest = hashlib.sha256()
+    size = path.stat().st_size if size is None else size
     with path.open("rb") as file:
         while block := file.read(min(size, 1 << 20)):
             digest.update(block)
@@ -103,22 +100,18 @@ def _hash(path: Path, size: int) -> bytes:
 
 @contextmanager
 def clear_access(folder: Path) -> Iterator[None]:
-    """Turn an error of access to the files in `folder`, or of a full disk, into one line.
-
-    Raises:
-        DataError: With the place, the reason, and what to do.
-    """
+    """Turn an error of access to the files in `folder`, or of a full disk, into one line."""
     try:
         yield
     except CselabError:
         raise
     except Exception as error:
-        name = getattr(error, "filename", None)
-        place = Path(str(name or folder))
+        name = error.filename if isinstance(error, OSError) else None
+        path = Path(str(name or folder))
         if no_space(error):
-            problem = f"no space left on the disk of {place}: free some"
-        elif isinstance(error, OSError) and name and place.is_relative_to(folder):
-            problem = f"cannot read or write {place} ({error.strerror}); ask its owner for access"
+            problem = f"no space left on the disk of {path}: free some"
+        elif isinstance(error, OSError) and name and path.is_relative_to(folder):
+            problem = f"cannot read or write {path} ({error.strerror}); ask its owner for access"
         else:
             raise
         raise DataError(f"{problem}, or set --outputs (in a notebook `outputs`)") from None

@@ -22,8 +22,7 @@ def data_dir() -> Path:
 
 
 @pytest.fixture(autouse=True)
-def _no_output_folders_of_other_tests(monkeypatch):
-    """A sweep's worker sets these for its process, which under test is that of all tests."""
+def _no_output_folders_of_a_user(monkeypatch):
     for variable in ("CSELAB_RUN_DIR", "CSELAB_OUTPUTS"):
         monkeypatch.delenv(variable, raising=False)
 
@@ -50,14 +49,11 @@ def browser():
     CSELAB_BROWSER=required they fail."""
     from playwright.sync_api import sync_playwright
 
-    from cselab.experiments import doctor
+    from cselab.cli import doctor
 
     path = doctor.browser()
     if path is None:
-        reason = (
-            f"no browser on the PATH ({', '.join(doctor.BROWSERS)}): apt install chromium, or "
-            "your system's equivalent"
-        )
+        reason = f"no browser on the PATH ({', '.join(doctor.BROWSERS)}): apt install chromium"
         if os.environ.get("CSELAB_BROWSER") == "required":
             pytest.fail(reason)
         pytest.skip(reason)
@@ -69,43 +65,10 @@ def browser():
         chromium.close()
 
 
-WORDS = [
-    "a",
-    "the",
-    "man",
-    "woman",
-    "dog",
-    "cat",
-    "boy",
-    "girl",
-    "is",
-    "are",
-    "was",
-    "not",
-    "playing",
-    "eating",
-    "running",
-    "sleeping",
-    "guitar",
-    "ball",
-    "fish",
-    "bread",
-    "quickly",
-    "big",
-    "small",
-    "red",
-    "in",
-    "on",
-    "under",
-    "park",
-    "house",
-    "table",
-    ".",
-    ",",
-    "?",
-    "of",
-    "and",
-]
+WORDS = (
+    "a the man woman dog cat boy girl is are was not playing eating running sleeping guitar ball "
+    "fish bread quickly big small red in on under park house table . , ? of and"
+)
 
 
 @pytest.fixture(scope="session")
@@ -115,13 +78,9 @@ def word_tokenizer():
     from transformers import PreTrainedTokenizerFast
 
     special = {
-        "pad_token": "[PAD]",
-        "unk_token": "[UNK]",
-        "cls_token": "[CLS]",
-        "sep_token": "[SEP]",
-        "mask_token": "[MASK]",
+        f"{name}_token": f"[{name.upper()}]" for name in ("pad", "unk", "cls", "sep", "mask")
     }
-    vocabulary = {word: i for i, word in enumerate([*special.values(), *WORDS])}
+    vocabulary = {word: i for i, word in enumerate([*special.values(), *WORDS.split()])}
     tokenizer = Tokenizer(models.WordLevel(vocabulary, unk_token="[UNK]"))
     tokenizer.normalizer = normalizers.Lowercase()
     tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()

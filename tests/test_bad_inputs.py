@@ -12,7 +12,6 @@ import os
 import re
 import shutil
 import socket
-import subprocess
 import sys
 import tempfile
 from collections.abc import Sequence
@@ -21,7 +20,6 @@ from pathlib import Path
 
 import httpx
 import huggingface_hub
-import jaxtyping
 import nbformat
 import pytest
 from distributed import LocalCluster
@@ -51,14 +49,12 @@ TURNS = {"a.tsv": HEADER + 9 * "a\tb\t0\nc\td\t5\n" + "a\tb\t0\n"}
 CSV = HEADER.replace("\t", ",")
 UTF_16 = "two words\n".encode("utf-16")
 LFS = b"version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 12345\n"
-CUT_OFF = gzip.compress("".join(f"{number**7:x}\n" for number in range(999)).encode(), mtime=0)[:500]
+NUMBERS = "".join(f"{number**7:x}\n" for number in range(999))
+CUT_OFF = gzip.compress(NUMBERS.encode(), mtime=0)[:500]
+LATIN = gzip.compress(b"caf\xe9\n", mtime=0)
 ONE = 'methods = ["sif"]\n'
 IN_PLACE = (".lock", ".dirlock", "sweep.log", ".sqlite")
 """Endings of files that a refused command may leave: locks, the log of a sweep and its store."""
-
-
-def _filled(value, **places):
-    return value.format(**places) if isinstance(value, str) else value
 
 
 class User:
@@ -73,8 +69,9 @@ class User:
 
     def check(self, method, **settings):
         """`Lab.check`; {folder} in a setting stands for the user's folder."""
-        given = {key: _filled(value, folder=self.folder) for key, value in settings.items()}
-        self.lab(**given).check(method)
+        for name, value in settings.items():
+            settings[name] = value.format(folder=self.folder) if isinstance(value, str) else value
+        self.lab(**settings).check(method)
 
     def file(self, name: str, content: str | bytes = "") -> Path:
         """A file; text for a name that ends in .gz is compressed, bytes are written as they are."""
@@ -154,14 +151,6 @@ class User:
         Store(self.folder / "s.sqlite").add(RESULT)
         self.cselab("report", "--store", "{folder}/s.sqlite", *arguments)
 
-    def outside(self, *arguments: str):
-        """The command line in a process of its own, without a keyboard."""
-        words = [word.format(outputs=self.outputs, folder=self.folder) for word in arguments]
-        command = [sys.executable, "-m", "cselab", *words]
-        done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True)
-        print(done.stderr, end="", file=sys.stderr)
-        sys.exit(done.returncode)
-
     def copy(self, shipped: str, change) -> str:
         """A copy of a shipped backbone, as a saved encoder, after `change(folder)`."""
         folder = self.folder / "backbone"
@@ -179,18 +168,12 @@ class User:
     def own_code(self):
         """A model that brings code along, for which transformers asks "[y/N]"."""
         self.copy(BERT, config(model_type="mine", auto_map={"AutoConfig": "mine.Config"}))
-        self.outside("export", "{folder}/backbone", "{folder}/out")
+        self.cselab("export", "{folder}/backbone", "{folder}/out")
 
     def model(self, fixture: str, **changes) -> SentenceEncoder:
         """A small random encoder of `conftest`."""
         make, tokenizer = map(self.request.getfixturevalue, (fixture, "word_tokenizer"))
         return SentenceEncoder(make(**changes), tokenizer)
-
-    def poolerless(self, method: str):
-        """A RoBERTa without a pooler, as the hub's is."""
-        self.model("make_roberta").save_pretrained(self.folder / "roberta")
-        weights("pooler.", lambda values: None)(self.folder / "roberta")
-        self.check(method, backbone="{folder}/roberta", caels=2)
 
     def twin(self, **options) -> TwinEncoder:
         one, two = (self.model("make_bert", seed=seed) for seed in (1, 2))
@@ -209,10 +192,6 @@ class User:
     def norms(self, sentences):
         NormExplorer({"bert": self.model("make_bert")}, sentences)
 
-    def pairs(self, pairs):
-        self.monkeypatch.setattr(jaxtyping.config, "jaxtyping_disable", True)  # as users have it
-        AttentionInspector({"bert": self.model("make_bert")}, "a dog", pairs)
-
     def two_widths(self):
         Ensemble([self.model("make_bert"), self.model("make_bert", hidden_size=16)])
 
@@ -222,9 +201,6 @@ class User:
 
     def method(self, name: str, **overrides):
         self.lab().train(name, **overrides)
-
-    def joint(self, **overrides):
-        self.lab().train("jtcse", **overrides)
 
     def with_data(self, folder: str):
         self.monkeypatch.setenv("CSELAB_DATA", folder)
@@ -280,7 +256,7 @@ def without(name: str):
 
 def pointer(name: str):
     """What Git LFS leaves of a file where it did not pull."""
-    return lambda folder: (folder / name).write_text(POINTER)
+    return lambda folder: (folder / name).write_text(LFS.decode())
 
 
 def pickled(content: str):
@@ -307,172 +283,72 @@ def more_words(folder: Path):
     path.write_text(json.dumps(state))
 
 
-POINTER = "version https://git-lfs.github.com/spec/v1\noid sha256:4d7a2146\nsize 12345\n"
 NOT_CACHED = errors.LocalEntryNotFoundError("nothing in the cache")
 NOT_THERE = errors.RepositoryNotFoundError(
     "404", response=httpx.Response(404, request=httpx.Request("GET", "https://hub"))
 )
 TRIPLET = "sent0,sent1,hard_neg\na,b,c\n"
 LONE_QUOTE = 'sent0,sent1,hard_neg\n"' + "a" * 2**18
-MR = "text\tlabel\na\t1\n"
 user = Later()
 BAD = [
     # Settings.
     ("temperature inf", user.lab(temperature=inf), r"^temperature: .* finite .*\(got inf\)"),
-    ("temperature nan", user.lab(temperature=nan), r"^temperature: .* finite .*\(got nan\)"),
     ("temperature 1e-30", user.lab(temperature=1e-30), r"^temperature: .* 0\.0001 \(got 1e-30\)"),
-    ("temperature=inf", user.run("-p", "temperature=inf"), r"finite number \(got 'inf'\)"),
     ("seed -1", user.lab(seed=-1), r"^seed: .* or equal to 0 \(got -1\)"),
     ("seed 2**31", user.lab(seed=2**31), r"^seed: .* than 2147483648 \(got 2147483648\)"),
-    ("seed 2**32", user.lab(seed=2**32), r"^seed: .* than 2147483648 \(got 4294967296\)"),
     ("setting", user.lab(temprature=0.1), r"'temprature'; did you mean 'temperature'\?"),
     ("profile", lambda u: configure("sif", "papers"), r"'papers'; did you mean 'paper'\?"),
-    ("preset", user.lab(preset="relesed"), r"unknown preset 'relesed'; did you mean 'released'\?"),
     ("ambiguous path", user.method("uc", steps=5), r"'steps' fits several .*; write outsider\."),
     ("pooling", user.lab(pooling="clss"), r"pooling: .*'clss'\); did you mean 'cls'\?"),
     ("CAELs -1", user.lab(caels=-1), r"^caels: .* or equal to 0 \(got -1\)"),
-    ("LayerNorms -1", user.lab(layer_norms_removed=-1), r"^layer_norms_removed: .*\(got -1\)"),
-    (
-        "outputs in a file",
-        user.lab(outputs=__file__),
-        r"outputs: cannot write to .*; choose another",
-    ),
+    ("outputs in a file", user.lab(outputs=__file__), r"outputs: cannot write to .*; choose"),
     # The command line.
-    ("command", user.outside("trian"), r"command 'trian'.*'train'.*; see `.* --help`"),
+    ("command", user.cselab("trian"), r"command 'trian'.*'train'.*; see `.* --help`"),
     ("option", user.run("--job", "2"), r"option: --job .*--jobs.*; see `.* --help`"),
     ("argument missing", user.cselab("export", "x"), r"argument 'folder'; see `.* --help`"),
     ("-p without =", user.run("-p", "seed"), r"-p 'seed': expected name=value, e\.g\. -p seed=1"),
     ("-p of a wrong type", user.run("-p", "seed=x"), r"'seed' takes int.*, got 'x'"),
-    ("-p unknown", user.outside("run", "-p", "sead=1"), r"'sead'; did you mean 'seed'\?"),
+    ("-p unknown", user.run("-p", "sead=1"), r"'sead'; did you mean 'seed'\?"),
     ("--jobs 0", user.run("--jobs", "0"), r"--jobs 0: expected 1 or more"),
-    (
-        "--jobs many",
-        user.run("--jobs", "many"),
-        r"'--jobs': .* valid int(eger, .* integer)?; see `.* --help`",
-    ),
     ("notebook", user.run("03_jtsce"), r"notebook '03_jtsce'; did you mean '03_jtcse_tr"),
     # Notebooks of one's own.
     ("empty notebook", user.run("{folder}/a.ipynb", **{"a.ipynb": ""}), r"not a notebook \(.*JSON"),
-    (
-        "no notebook",
-        user.run("{folder}/a.ipynb", **{"a.ipynb": "[]"}),
-        r"a\.ipynb is not a notebook",
-    ),
+    ("no notebook", user.run("{folder}/a.ipynb", **{"a.ipynb": "[]"}), r"a\.ipynb is not a"),
     ("untagged", user.notebook(tags=[]), r"has no cell tagged 'parameters'; tag the cell with"),
     ("a magic", user.notebook("%run b.py"), r"parameters cell: not plain Python .*; move what is"),
-    ("own parameter", user.notebook("head: int = 5", "-p", "head=x"), r"'head' takes int, got 'x'"),
-    (
-        "page's name",
-        user.run("{folder}/index.ipynb", **{"index.ipynb": ""}),
-        r"index\.html; rename",
-    ),
-    (
-        "run taken",
-        user.run("--name", "one", **{"outputs/runs/one/a.lock": ""}),
-        r"exists; choose another --name",
-    ),
-    (
-        "--resume",
-        user.run("--resume", "one"),
-        r"no run to resume in .*/one; expected its run\.json",
-    ),
-    (
-        "damaged run",
-        user.damaged_run(),
-        r"no run to resume in",
-    ),
-    (
-        "outputs of a run",
-        user.run(outputs=__file__),
-        r"cannot write to .*; choose another --outputs",
-    ),
+    ("page's name", user.run("{folder}/index.ipynb", **{"index.ipynb": ""}), r"index\.html;"),
+    ("run taken", user.run("--name", "one", **{"outputs/runs/one/a.lock": ""}), r"exists; choose"),
+    ("--resume", user.run("--resume", "one"), r"no run to resume in .*/one; expected its"),
+    ("damaged run", user.damaged_run(), r"no run to resume in"),
+    ("outputs of a run", user.run(outputs=__file__), r"cannot write to .*; choose another"),
     (
         "seed and seeds",
         user.sweep("-m", "sif", "--seeds", "1-2", "-p", "seed=7"),
         r"-p seed=7: seed is given by the command's own option or argument; give it there alone",
     ),
-    (
-        "another method",
-        user.train("sif", "-p", "methods=simcse"),
-        r"-p methods=simcse: methods is given by .* own option or argument; give it there alone",
-    ),
     ("-p outputs, run", user.run("00", "-p", "outputs=x"), r"-p outputs=x: .* give it there alone"),
-    ("-p outputs, train", user.train("sif", "-p", "outputs=x"), r"outputs=x: .* give it there"),
-    (
-        "-p modules, sweep",
-        user.sweep("-m", "sif", "-p", "modules=my.py"),
-        r"-p modules=my.py: .* give it there alone",
-    ),
-    (
-        "-p outputs, sweep",
-        user.sweep("-m", "sif", "-p", "machine.outputs=x"),
-        r"-p machine.outputs=x: .* give it there alone",
-    ),
-    (
-        "a setting twice",
-        user.train("sif", "-p", "seed=1", "-p", "seed=2"),
-        r"-p seed=2: seed is given by -p too; give it once",
-    ),
+    ("a setting twice", user.train("sif", "-p", "seed=1", "-p", "seed=2"), r"-p seed=2: seed is"),
     ("method", user.train("jtsce"), r"unknown method 'jtsce'; did you mean 'jtcse'\?"),
     ("two seeds", user.train("sif", "-p", "seeds=1-2"), r"does one run, .* are 2; `cselab sweep`"),
     ("store", user.train("sif", "--store", __file__), r"is no store .*; choose another --store"),
     ("report", user.cselab("report", "--store", "/no/s"), r"no store /no/s; `cselab sweep` makes"),
     ("--device", user.cselab("pretrain", "x", "--device", "gpu"), r"'gpu': expected cpu, cuda"),
-    ("--steps 0", user.cselab("pretrain", "x", "--steps", "0"), r"'--steps': .*1; see `.* --help`"),
-    (
-        "card",
-        user.cselab("card", "{folder}", **{"card.json": "{"}),
-        r"is damaged .*; make the backbone",
-    ),
+    ("card", user.cselab("card", "{folder}", **{"card.json": "{"}), r"is damaged .*; make the"),
     # Files and folders that cannot be read or written, and a server that is no scheduler.
     ("report in a file", user.report("--folder", f"{__file__}/x"), r"write .*/x\S* \(Not a dir.*;"),
     ("store in a file", user.cluster("seed=1", f"{__file__}/s"), r"no store .*; choose another"),
-    ("train's store", user.train("sif", "--store", f"{__file__}/s"), r"no store.*; choose another"),
     ("~ of nobody", user.report("--folder", "~no-one/x"), r"~no-one/x: no home .*; write the path"),
-    (
-        "-m in Latin-1",
-        lambda u: u.sweep("-m", str(u.file("m.py", b"# caf\xe9"))),
-        r"m\.py is not UTF-8 text; save it as UTF-8",
-    ),
-    (
-        "dashboard",
-        user.silent_scheduler(),
-        r"no scheduler answers at .* \(TimeoutError\); start one",
-    ),
+    ("-m in Latin-1", lambda u: u.sweep("-m", str(u.file("m.py", b"# caf\xe9"))), r"m\.py is not"),
+    ("dashboard", user.silent_scheduler(), r"no scheduler answers at .* \(TimeoutError\); start"),
     # Sweeps and grids.
     ("--seeds 5-1", user.sweep("-m", "sif", "--seeds", "5-1"), r"'5-1' runs backwards; .* \"1-5\""),
-    ("--seeds far", user.sweep("-m", "sif", "--seeds", "1-4294967296"), r"1-4294967296 is out of"),
-    ("--seeds one", user.sweep("-m", "sif", "--seeds", "one"), r"expected numbers .*, got 'one'"),
-    (
-        "--workers 0",
-        user.cselab("sweep", "-m", "sif", "--workers", "0"),
-        r"0 .*: expected 1 or more",
-    ),
-    ("--threads 0", user.sweep("-m", "sif", "--threads", "0"), r"'--threads': .*1; see `.* --help"),
-    (
-        "--only nothing",
-        user.sweep("-m", "sif", "--only", "jt*"),
-        r"--only jt\*: no run of the grid",
-    ),
+    ("--workers 0", user.cselab("sweep", "-m", "sif", "--workers", "0"), r"0 .*: expected 1 or"),
+    ("--only nothing", user.sweep("-m", "sif", "--only", "jt*"), r"--only jt\*: no run of the"),
     ("grid not there", user.sweep("/no/g.toml"), r"no grid /no/g\.toml .*; expected a TOML file"),
     ("grid no TOML", user.grid("methods = [sif]"), r"is no TOML: .*line 1, column 12"),
     ("grid's key", user.grid(ONE + "seed_s = 1"), r"'seed_s'; did you mean 'seeds'\?"),
-    ("measure", user.grid(ONE + "measures = 'stss'"), r"'stss'; did you mean 'sts'\?"),
-    ("grid's notebook", user.grid("notebooks = [33]"), r"no notebook '33'; valid: 00_"),
-    ("grid without runs", user.grid("seeds = '1-2'"), r"no run: give methods = .* or notebooks"),
-    ("label's setting", user.grid(ONE + "label = '{cael}'"), r"'cael' is neither .*; use one of"),
-    ("label 3", user.grid(ONE + "label = 3"), r"label takes one text, got 3; write it in quotes"),
-    (
-        "two runs of one label",
-        user.grid(f"label = 'a'\n[[runs]]\n{ONE}[[runs]]\n{ONE}max_length = 9"),
-        r"two runs are called 'a' and differ; give one block a label of its own",
-    ),
     ("sweep's data", user.cluster("data_dir=/no/data"), r"no folder /no/data; a data folder holds"),
-    (
-        "sweep's backbone",
-        user.cluster("backbone=tiny-brt"),
-        r"no 'tiny-brt' here; did you mean 'tiny-bert'",
-    ),
+    ("sweep's backbone", user.cluster("backbone=tiny-brt"), r"no 'tiny-brt' here; did you mean"),
     # Test pairs.
     ("task", lambda u: load_sts("STSBenchmrk"), r"'STSBenchmrk'; did you mean 'STSBenchmark'\?"),
     ("split", lambda u: load_sts("STS12", "dev"), r"STS12 has no split 'dev'; valid: test"),
@@ -482,44 +358,27 @@ BAD = [
     ("doubled column", user.sts(HEADER[:-1] + "\tscore\n"), r"'score' is named twice; name each"),
     ("missing column", user.sts("sentence1\tscore\n"), r"'sentence2'; its first line must name"),
     ("score 7", user.sts(HEADER + "a\tb\t7\n"), r"line 2: score '7' .* from 0 to 5; correct"),
-    (
-        "score high",
-        user.sts(HEADER + "a\tb\thigh\n"),
-        r"line 2: score 'high' .* from 0 to 5; correct",
-    ),
-    ("score nan", user.sts(HEADER + "a\tb\tnan\n"), r"line 2: score 'nan' .* from 0 to 5; correct"),
+    ("score high", user.sts(HEADER + "a\tb\thigh\n"), r"line 2: score 'high' .* from 0 to 5;"),
     ("pairs", user.sts(HEADER + "a\tb\t1\n"), r"has 1 pairs, .* has 1500; get the official file"),
     ("quoted tab", user.sts(HEADER + '"a\tm"\tb\t1\n'), r"line 2: 4 cells, .* must become a space"),
-    ("pairs in Latin", user.sts(gzip.compress(b"caf\xe9\n", mtime=0)), r"line 1: not UTF-8 .*; convert"),
+    ("pairs in Latin", user.sts(LATIN), r"line 1: not UTF-8 .*; convert"),
     # Files that are no text, and tables of other forms.
     ("UTF-16", user.opens(load_corpus, "a.txt", UTF_16), r"line 1: a NUL byte, .*; convert UTF"),
-    ("no mark", user.opens(load_corpus, "a.txt", UTF_16[2:]), r"line 1: a NUL byte, .*; convert"),
-    ("NUL", user.opens(load_corpus, "a.txt.gz", "one\ntwo\0"), r"line 2: a NUL byte, .*; convert"),
     ("NUL in pairs", user.sts(HEADER + "a\0\tb\t1\n"), r"line 2: a NUL byte, .*; convert UTF"),
     ("zip", user.opens(load_corpus, "a.txt", b"PK\x03\x04\x14\0"), r"a zip archive .*; save its"),
     ("PDF", user.opens(load_sts, "a.pdf", "%PDF-1.4\n"), r"a PDF, not a text; save its sent"),
     ("page", user.opens(load_captions, "a.tsv", "<!DOCTYPE html>"), r"a web page, not a text; sav"),
     ("JSON", user.opens(load_sts, "a.JSONL", "{}"), r"a \.jsonl file.*\(pandas\.read_json"),
     ("LFS", user.opens(load_corpus, "a.txt", LFS), r"a pointer of Git LFS, .*; run `git lfs"),
-    ("LFS of pairs", user.sts(LFS), r"stsb-dev\.tsv\.gz is a pointer of Git LFS, .*; run `git lfs"),
-    ("LFS of NLI", user.reads(nli, "a", "nli/a.tsv.gz", LFS), r"of Git LFS, .*; run `git lfs"),
     ("LFS of trips", user.trips(LFS.decode()), r"trips\.tsv is a pointer of Git LFS, .*; run"),
     ("old Mac", user.opens(load_sts, "a.tsv", "a\tb\rc"), r"a carriage return alone; save it"),
     ("few cells", user.sts(HEADER + "a\tb\n"), r"line 2: 2 cells, expected 3 .*; write all"),
     ("comma", user.opens(load_sts, "a.csv", CSV + "a,b,c,1\n"), r"4 cells, .* quote marks"),
-    (
-        "quote",
-        user.opens(load_sts, "a.csv", CSV + '"a,b,1\n'),
-        r"unexpected .* quote marks",
-    ),
-    ("no header", user.opens(load_sts, "a.csv", "a,b,1\n"), r"'sentence1'; its first line must"),
+    ("quote", user.opens(load_sts, "a.csv", CSV + '"a,b,1\n'), r"unexpected .* quote marks"),
     ("a folder of pairs", lambda u: load_sts(u.folder), r"is a folder; give the path of a file in"),
     ("file of C-STS", lambda u: load_csts(u.folder), r"C-STS has no split '.*'; valid: dev, test"),
-    ("file of MR", lambda u: load_transfer(u.folder), r"unknown transfer task '.*'; valid: CR"),
     ("tasks 2024", user.train("sif", "-p", "tasks=2024"), r"unknown task '2024'; valid: SICK-R"),
-    ("corpus 2024", user.train("sif", "-p", "corpus=2024"), r"'2024' is looked for in the data"),
     ("corpus true", user.train("sif", "-p", "corpus=true"), r"corpus: expected .*, got True"),
-    ("corpus .jsonl", user.train("sif", "-p", "corpus=a.jsonl"), r"no file a\.jsonl; a data"),
     (
         "one score",
         user.train("sif", "-p", "dev_pairs=10", "-p", "dev_task={folder}/a.tsv", **TURNS),
@@ -527,222 +386,88 @@ BAD = [
     ),
     # Text.
     ("corpus", user.reads(load_corpus, "bok", "corpus/book.txt.gz", "a"), r"'bok' .*mean 'book'\?"),
-    (
-        ".csv",
-        user.opens(load_corpus, "text.csv", "a,b"),
-        r"text\.csv is not a text .*; save .* a \.txt",
-    ),
+    (".csv", user.opens(load_corpus, "text.csv", "a,b"), r"text\.csv is not a text .*; save .* a"),
     ("folder", lambda u: load_corpus(str(u.folder)), r"is a folder; give the path of a file"),
     ("empty", user.opens(load_corpus, "a.txt", " \n"), r"no sentence in .*a\.txt; expected one"),
-    (
-        "document",
-        user.opens(load_corpus, "a.txt", "a b " * 999),
-        r"line 1: 1,998 words; .* split the",
-    ),
+    ("document", user.opens(load_corpus, "a.txt", "a b " * 999), r"line 1: 1,998 words; .* split"),
     ("Latin-1", user.opens(load_corpus, "a.txt", b"caf\xe9"), r"not UTF-8 \(byte 0xe9\); convert"),
     ("cut off", user.opens(load_corpus, "a.txt.gz", CUT_OFF), r"truncated or damaged .*; copy it"),
-    (
-        "batch",
-        user.check("simcse", sentences=5),
-        r"^simcse: 5 sentences are fewer than one batch of 8; give more",
-    ),
     # Triplets, classification, captions, parallel text.
     ("NLI", user.reads(nli, "snl", "nli/snli.tsv.gz", ""), r"'snl' .*did you mean 'snli'\?"),
-    (
-        "NLI's columns",
-        user.opens(load_simcse_triplets, "a.csv", "a,b"),
-        r"a, b; expected sent0, .*; get",
-    ),
-    (
-        "NLI's rows",
-        user.opens(load_simcse_triplets, "a.csv", TRIPLET),
-        r"has 1 .* 275,601; get the",
-    ),
+    ("NLI's columns", user.opens(load_simcse_triplets, "a.csv", "a,b"), r"a, b; expected sent0, "),
+    ("NLI's rows", user.opens(load_simcse_triplets, "a.csv", TRIPLET), r"has 1 .* 275,601; get"),
     ("NLI's quote", user.opens(load_simcse_triplets, "a.csv", LONE_QUOTE), r"line 2: .*; get the"),
     ("transfer", lambda u: load_transfer("SST"), r"task 'SST'; did you mean 'SST2'\?"),
-    (
-        "transfer's rows",
-        user.reads(load_transfer, "MR", "transfer/mr.tsv.gz", MR),
-        r"1 rows, .*; get",
-    ),
     ("captions", user.opens(load_captions, "a.tsv", "a dog"), r"expected a scene, a tab .*'a dog'"),
-    (
-        "scenes",
-        user.opens(load_captions, "a.tsv", "1\ta"),
-        r"the most is 1; give a smaller of_each",
-    ),
     ("parallel", user.reads(load_parallel, "fr", "parallel/en-fr.tsv.gz", ""), r"'fr' .*'en-fr'\?"),
     # Translators.
     ("translator", user.check("simcse", translator="opus"), r"'opus'; did you mean 'opus-mt'\?"),
     ("pivot", user.check("sum", pivot="xx"), r"unknown pivot 'xx'; valid: de, es, fr"),
-    (
-        "an encoder",
-        user.check("simcse", translator=BERT),
-        r"'bert' .*, .* not translate; give a folder",
-    ),
-    (
-        "beam",
-        lambda u: open_translator(BERT, "fr", beams=2, temperature=1.0),
-        r"beams=2, .*: expected",
-    ),
-    (
-        "no trip",
-        user.trips("sentence\tround_trip\na\tb\n"),
-        r"has no round trip of .*; prepare it from",
-    ),
-    ("trips' header", user.trips("a\tb\n"), r"'sentence'; its first line must name sentence, r"),
+    ("an encoder", user.check("simcse", translator=BERT), r"'bert' .*, .* not translate; give a"),
+    ("beam", lambda u: open_translator(BERT, "fr", beams=2, temperature=1.0), r"beams=2, .*:"),
+    ("no trip", user.trips("sentence\tround_trip\na\tb\n"), r"has no round trip of .*; prepare it"),
     # The hub.
-    (
-        "no hub",
-        user.check("simcse", backbone="bert/x"),
-        r"no 'bert/x' here; .* set hub=True to fetch",
-    ),
+    ("no hub", user.check("simcse", backbone="bert/x"), r"no 'bert/x' here; .* set hub=True to"),
     ("opus-mt", user.check("simcse", translator="opus-mt"), r"'opus-mt' .*; set hub=True, or use"),
-    (
-        "offline",
-        user.hub(NOT_CACHED, offline="1"),
-        r"HF_HUB_OFFLINE is set; .*: hf download bert/x",
-    ),
+    ("offline", user.hub(NOT_CACHED, offline="1"), r"HF_HUB_OFFLINE is set; .*: hf download"),
     ("no network", user.hub(NOT_CACHED), r"the hub does not answer; .*: hf download bert/x"),
     ("no repository", user.hub(NOT_THERE), r"no model 'bert/x' on the hub; check the name"),
     # Backbones.
     ("NaN", user.backbone(weights("layer.2", lambda x: x * nan)), r"not finite \(.*; get the file"),
     ("cut-off weights", user.backbone(cut_off), r"do not load: expected a model\.safetensors that"),
-    (
-        "too few weights",
-        user.backbone(weights("layer.2", lambda x: None)),
-        r"lacks weights of its own",
-    ),
-    (
-        "fewer layers than weights",
-        user.backbone(config(num_hidden_layers=4)),
-        r"weights that its config\.json does not ask for .*; correct num_hidden_layers",
-    ),
+    ("too few weights", user.backbone(weights("layer.2", lambda x: None)), r"lacks weights of its"),
+    ("fewer layers than weights", user.backbone(config(num_hidden_layers=4)), r"weights that its"),
     ("other shapes", user.backbone(config(intermediate_size=9)), r"expected .* \(tensors of other"),
-    (
-        "no config",
-        user.backbone(without("config.json")),
-        r"no backbone at .*: expected a folder with",
-    ),
-    (
-        "no tokenizer",
-        user.backbone(without("tokenizer.json")),
-        r"expected a tokenizer\.json beside",
-    ),
+    ("no config", user.backbone(without("config.json")), r"no backbone at .*: expected a folder"),
+    ("no tokenizer", user.backbone(without("tokenizer.json")), r"expected a tokenizer\.json"),
     ("other tokenizer", user.backbone(more_words), r"has 17000 tokens, .* 8000 .*; load both"),
-    (
-        "own code",
-        user.own_code(),
-        r"no model in .*custom code.*; expected a folder that save_pretr",
-    ),
-    (
-        "decoder for encoder",
-        user.check("simcse", backbone=LLAMA),
-        r"'llama' .*; expected an encoder",
-    ),
-    ("encoder for decoder", user.check("bellm", decoder=BERT), r"'bert' .*; expected a Llama-like"),
-    ("cut-off decoder", user.decoder(cut_off), r"no decoder at .*: expected .* model\.safetensors"),
-    ("tncse", user.poolerless("tncse"), r"^tncse: .*pooler='fresh'.* ictm.measured_on='cls'"),
-    ("jtcse", user.poolerless("jtcse"), r"^jtcse: .*pooler='fresh'.* ictm.measured_on='cls'"),
-    (
-        "tower",
-        user.poolerless("tncse_single"),
-        r"^tncse_single: .*pooler='fresh'.* ictm.measured_on='cls'",
-    ),
+    ("own code", user.own_code(), r"no model in .*custom code.*; expected a folder that"),
+    ("decoder for encoder", user.check("simcse", backbone=LLAMA), r"'llama' .*; expected an"),
     # Methods.
-    ("check", user.check("jtsce"), r"'jtsce'; did you mean 'jtcse'\?"),
-    ("4 CAELs", user.check("jtcse", caels=4), r"caels=4 does not divide the 6 .*; use 0 or one of"),
     ("7 LayerNorms", user.check("tncse", layer_norms_removed=7), r"last 7 layers; the model has 6"),
-    ("override", user.joint(cael=2), r"'cael'; did you mean 'caels'\?"),
-    ("stream", user.joint(cross_stream="last"), r"\(got 'last'\); did you mean 'last_only'\?"),
-    ("term", user.joint(terms=["nce", "icnse"]), r"'icnse'; did you mean 'icnce'\?"),
-    ("weight", user.joint(terms={"nce": inf}), r"weight: .* finite .*\(got inf\)"),
-    ("no term", user.joint(terms={"nce": 0}), r"no term is left; give one of"),
+    ("override", user.method("jtcse", cael=2), r"'cael'; did you mean 'caels'\?"),
     (
-        "hyperparameter",
-        user.method("arccse", **{"arc.margn": 5}),
-        r"unknown setting 'arc\.margn'; did you mean 'arc\.margin'\?",
+        "stream",
+        user.method("jtcse", cross_stream="last"),
+        r"\(got 'last'\); did you mean 'last_only'\?",
     ),
-    ("method file", user.train("mine", "-m", "/no/m.py"), r"no method file /no/m\.py; give a \.py"),
-    (
-        "file without a method",
-        user.train("mine", "-m", "{folder}/m.py", **{"m.py": "x = 1"}),
-        r"m\.py registers no method; put @register",
-    ),
+    ("hyperparameter", user.method("arccse", **{"arc.margn": 5}), r"unknown setting 'arc\.margn';"),
     (
         "broken method file",
         user.train("mine", "-m", "{folder}/m.py", **{"m.py": "x = "}),
         r"m\.py: SyntaxError: .*; correct the file",
     ),
-    (
-        "own pairs",
-        user.check("simcse", tasks="{folder}/none.tsv"),
-        r"no file .*none\.tsv; a data folder holds",
-    ),
-    (
-        "prompt",
-        user.check("bellm", prompt="sumarize"),
-        r"'sumarize' is none of .*; write \{sentence\}",
-    ),
+    ("own pairs", user.check("simcse", tasks="{folder}/none.tsv"), r"no file .*none\.tsv; a data"),
+    ("prompt", user.check("bellm", prompt="sumarize"), r"'sumarize' is none of .*; write"),
     # Saved encoders and widgets.
-    (
-        "export",
-        user.cselab("export", "{folder}/temporary", "{folder}/out"),
-        r"no encoder in .*: expected cselab\.json",
-    ),
+    ("export", user.cselab("export", "{folder}/temporary", "{folder}/out"), r"no encoder in .*:"),
     # Files of models that are not what their names say; targets of an export; texts of widgets.
     ("LFS weights", user.backbone(pointer("model.safetensors")), r"is a pointer of Git LFS.*; run"),
-    ("LFS pickle", user.backbone(pickled(POINTER)), r"pytorch_model\.bin is a pointer of Git LFS"),
+    (
+        "LFS pickle",
+        user.backbone(pickled(LFS.decode())),
+        r"pytorch_model\.bin is a pointer of Git LFS",
+    ),
     ("LFS config", user.backbone(pointer("config.json")), r"config\.json is a pointer of Git LFS"),
-    ("LFS tokenizer", user.backbone(pointer("tokenizer.json")), r"tokenizer\.json is a pointer of"),
-    ("LFS decoder", user.decoder(pointer("model.safetensors")), r"is a pointer of Git LFS.*; run"),
     ("no pickle", user.backbone(pickled("x")), r"it is damaged, or has more than tensors\)$"),
     ("null width", user.backbone(config(hidden_size=None)), r"no backbone .*'hidden_size'.*None"),
-    ("null heads", user.backbone(config(num_attention_heads=None)), r"no backbone .*heads'.*None"),
     ("null type", user.backbone(config(model_type=None)), r"no backbone .*model type `None`"),
-    (
-        "null padding",
-        user.backbone(config(pad_token_id=None)),
-        r"pads with id 0, .*None; load both",
-    ),
-    ("null in a decoder", user.decoder(config(hidden_size=None)), r"no decoder .*_size'.*None"),
+    ("null padding", user.backbone(config(pad_token_id=None)), r"pads with id 0, .*None; load"),
     ("no padding token", user.decoder(no_padding), r"no padding token.*; set its pad_token"),
-    (
-        "twin as backbone",
-        user.twin_as_backbone(),
-        r"holds a twin; give the folder of a single model",
-    ),
-    (
-        "export a name",
-        user.cselab("export", "tiny-brt", "{folder}/out"),
-        r"'tiny-brt' .*did you mean 'tiny-bert'\?",
-    ),
+    ("twin as backbone", user.twin_as_backbone(), r"holds a twin; give the folder of a single"),
+    ("export a name", user.cselab("export", "tiny-brt", "{folder}/out"), r"'tiny-brt' .*did you"),
     ("mteb a name", user.cselab("mteb", "tiny-brt", "--task", "STS12"), r"'tiny-brt' .*tiny-bert'"),
-    (
-        "export into a file",
-        user.cselab("export", BERT, "{folder}/f/out", f=""),
-        r"cannot write .*/f/out \(Not a directory\); choose another folder",
-    ),
-    (
-        "init in a file",
-        user.cselab("init", "{folder}/f", f=""),
-        r"cannot write to .*/f \(Not a directory\); choose another folder",
-    ),
+    ("export into a file", user.cselab("export", BERT, "{folder}/f/out", f=""), r"cannot write"),
+    ("init in a file", user.cselab("init", "{folder}/f", f=""), r"cannot write to .*/f \(Not a"),
     (
         "pretrain over an encoder",
         user.cselab("pretrain", "{folder}/x", **{"x/cselab.json": '{"files": ["cselab.json"]}'}),
         r"x holds a saved encoder; choose a new folder",
     ),
     ("one sentence", user.norms("a dog"), r"got one string; wrap it: NormExplorer\(\[sentence\]\)"),
-    ("one pair", user.pairs(("a dog", "a cat")), r"a pair takes a list .* got one string; wrap it"),
     ("fused twin", user.fused(), r"a fused twin .*; use cselab\.load on its own folder"),
     ("export taken", user.export_here(), r"is no saved encoder, .*; choose another folder"),
-    ("load", lambda u: load(u.folder), r"no encoder in .*: expected cselab\.json"),
-    (
-        "load a file",
-        lambda u: load(u.file("a/cselab.json", "{").parent),
-        r"damaged .*; save the enc",
-    ),
+    ("load a file", lambda u: load(u.file("a/cselab.json", "{").parent), r"damaged .*; save the"),
     ("two widths", user.two_widths(), r"have 16, 32 dimensions; a sum needs one width"),
     ("inspector", user.inspector(), r"'bellm' has no BERT-like tower .*; give encoders or twins"),
 ]
@@ -785,8 +510,3 @@ def test_bad_input(do, message, tmp_path, request, monkeypatch, capsys):
     assert re.search(message, said), said
     assert "\n" not in said
     assert left_behind(u) == []
-
-
-def test_the_table_has_rows_of_different_names():
-    names = [row[0] for row in BAD]
-    assert len(set(names)) == len(names) >= 60

@@ -107,12 +107,6 @@ def test_a_nested_mapping_is_paths():
     assert [tower.schedule for tower in changed.towers] == [Schedule(steps=3), Schedule()]
 
 
-def test_a_whole_tuple_can_be_given():
-    """Prevents a list of members that is set as each of the members."""
-    changed = TWIN.changed({"towers": [Tower(pivot="nl"), Tower(pivot="de")]})
-    assert towers(changed, "pivot") == ["nl", "de"]
-
-
 @pytest.mark.parametrize(
     ("path", "value", "message"),
     [
@@ -146,18 +140,10 @@ def test_leaves_say_where_a_value_comes_from():
 def test_values_of_a_command_line_are_read():
     """Prevents `-p hub=False` that is true, `-p head=none` that is left out, and a name that is
     read as JSON's."""
-    texts = ("0.1", "2", "true", "False", "None", "none", "parallel", '["nce"]', "fr,ru")
-    assert [read_value(text) for text in texts] == [
-        0.1,
-        2,
-        True,
-        False,
-        None,
-        "none",
-        "parallel",
-        ["nce"],
-        "fr,ru",
-    ]
+    for text, value in {"0.1": 0.1, "2": 2, "true": True, "False": False, "None": None}.items():
+        assert read_value(text) is value or read_value(text) == value
+    for text, value in {"none": "none", '["nce"]': ["nce"], "fr,ru": "fr,ru"}.items():
+        assert read_value(text) == value
 
 
 # ------------------------------------------------------------------------------ terms of a loss

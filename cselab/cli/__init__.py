@@ -65,15 +65,16 @@ def _about(
     """A research workbook for contrastive sentence embeddings."""
 
 
-def _telling(command: Callable[..., None]) -> Callable[..., None]:
+def _prepared(command: Callable[..., None]) -> Callable[..., None]:
     """The command, with "~" in paths as the home; an interrupt says where the training goes on,
     which typer would not print."""
 
     @functools.wraps(command)
-    def run(**given: Any) -> None:
-        paths = {name: expanded(value) for name, value in given.items() if isinstance(value, Path)}
+    def run(**options: Any) -> None:
+        for name, value in options.items():
+            options[name] = expanded(value) if isinstance(value, Path) else value
         try:
-            command(**{**given, **paths})
+            command(**options)
         except KeyboardInterrupt as error:
             print(str(error) or "interrupted; the same command goes on", file=sys.stderr)
             raise typer.Exit(130) from None
@@ -82,7 +83,7 @@ def _telling(command: Callable[..., None]) -> Callable[..., None]:
 
 
 for _name, _command in COMMANDS.items():
-    app.command(_name)(_telling(_command))
+    app.command(_name)(_prepared(_command))
 
 
 def main() -> None:
@@ -102,25 +103,16 @@ def main() -> None:
     except typer.Abort:
         sys.exit("Aborted!")
     except Exception as error:
-        if no_space(error):
-            path = getattr(error, "filename", None) or "outputs"
-            sys.exit(
-                _fail(
-                    f"no space left on the disk while writing {path}: free some, or choose another"
-                )
-            )
+        path, reason = getattr(error, "filename", None), getattr(error, "strerror", "")
         if isinstance(error, shutil.Error):  # its only argument lists source, target and reason
             _, path, reason = error.args[0][0]
-        elif isinstance(error, OSError) and error.filename:
-            path, reason = error.filename, error.strerror
+        if no_space(error):
+            text = f"no space left on the disk while writing {path or 'outputs'}: free some"
+        elif isinstance(error, OSError) and path:
+            text = f"cannot read or write {path} ({reason}); check the path and its permissions"
         else:
             raise
-        sys.exit(
-            _fail(
-                f"cannot read or write {path} ({reason}); check the path and its permissions, or "
-                "choose another"
-            )
-        )
+        sys.exit(_fail(f"{text}, or choose another"))
 
 
 def _prepare() -> None:

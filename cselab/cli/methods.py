@@ -72,11 +72,10 @@ def train(
     accelerate launch --num_processes 4 -m cselab train jtcse -p profile=paper
     """
     from cselab.experiments.grid import one_run
-    from cselab.experiments.sweep import train_and_measure
+    from cselab.experiments.tasks import train_and_measure
 
-    given = given_settings(parameter, taken=("methods", "notebooks", *OF_OUTPUTS))
-    run = one_run(method, parsed(given), modules or ())
-    train_and_measure(run, outputs, store)
+    settings = given_settings(parameter, taken=("methods", "notebooks", *OF_OUTPUTS))
+    train_and_measure(one_run(method, parsed(settings), modules or ()), outputs, store)
 
 
 def sweep(
@@ -116,8 +115,7 @@ def sweep(
         str | None, typer.Option(help="Address of a dask scheduler, instead of a local one.")
     ] = None,
     retries: Annotated[
-        int,
-        typer.Option(help="Retries of a failed run; none after bad input or divergence."),
+        int, typer.Option(help="Retries of a failed run; none after bad input or divergence.")
     ] = 1,
     dry: Annotated[bool, typer.Option("--dry-run", help="Print the runs and stop.")] = False,
 ) -> None:
@@ -142,13 +140,13 @@ def sweep(
     if grid and (named or notebook):
         raise SettingsError("give a grid, or --method and --notebook, not both")
     taken = ("methods", "modules", "notebooks", *OF_OUTPUTS, *(("seeds", "seed") if seeds else ()))
-    given = given_settings(parameter, taken=taken)
-    axes = {path: axis(value) for path, value in given.items()}
+    settings = given_settings(parameter, taken=taken)
+    axes = {path: axis(value) for path, value in settings.items()}
     if grid:
         declared = read_grid(grid)
         modules += module_files(declared, grid.parent)
     else:
-        mentioned = {*named, *re.findall(r"\w+", " ".join(given.values()))}
+        mentioned = {*named, *re.findall(r"\w+", " ".join(settings.values()))}
         for own in map(registered_by, modules):  # of which nobody names a method, all are run
             named += own if mentioned.isdisjoint(own) else []
         declared = {"methods": named, "notebooks": notebook or []}

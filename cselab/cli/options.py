@@ -1,4 +1,4 @@
-"""What several commands share: folders, and the values of `-p`."""
+"""Options that several commands share: folders, and the values of `-p`."""
 
 from pathlib import Path
 from typing import Annotated
@@ -38,17 +38,20 @@ def notebooks_folder() -> Path:
 
 def given_settings(parameters: list[str] | None, *, taken: tuple[str, ...] = ()) -> dict[str, str]:
     """Names and values of `-p`; taken: names that an option of the command sets."""
-    found: dict[str, str] = {}
-    for name, value in map(_split, parameters or ()):
+    settings: dict[str, str] = {}
+    for text in parameters or ():
+        name, equals, value = text.partition("=")
+        if not equals or not name.replace(".", "_").isidentifier():
+            raise SettingsError(f"-p {text!r}: expected name=value, e.g. -p seed=1")
         if name in taken:
             raise SettingsError(
-                f"-p {name}={value}: {name} is given by the command's own option or argument; give "
-                "it there alone"
+                f"-p {text}: {name} is given by the command's own option or argument; give it "
+                "there alone"
             )
-        if name in found:
-            raise SettingsError(f"-p {name}={value}: {name} is given by -p too; give it once")
-        found[name] = value
-    return found
+        if name in settings:
+            raise SettingsError(f"-p {text}: {name} is given by -p too; give it once")
+        settings[name] = value
+    return settings
 
 
 def parsed(given: dict[str, str]) -> dict[str, object]:
@@ -64,10 +67,3 @@ def axis(text: str) -> object:
 
     values = [read_value(part) for part in text.split("|")]
     return values if len(values) > 1 or isinstance(values[0], list) else values[0]
-
-
-def _split(text: str) -> tuple[str, str]:
-    name, equals, value = text.partition("=")
-    if not equals or not name.replace(".", "_").isidentifier():
-        raise SettingsError(f"-p {text!r}: expected name=value, e.g. -p seed=1")
-    return name, value

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from cselab.cli.doctor import examine
 from cselab.cli.options import KEPT, OF_OUTPUTS, OUTPUTS, given_settings, notebooks_folder
 from cselab.errors import SettingsError
 from cselab.paths import shipped
@@ -55,22 +56,22 @@ def run(
     from cselab.workbook.headless.runner import find_notebooks
     from cselab.workbook.headless.runner import run as run_notebooks
 
-    given = given_settings(parameter, taken=(*OF_OUTPUTS, *(("profile",) if profile else ())))
-    given = {key: absolute_paths(key, value) for key, value in given.items()}
+    settings = given_settings(parameter, taken=(*OF_OUTPUTS, *(("profile",) if profile else ())))
+    settings = {key: absolute_paths(key, value) for key, value in settings.items()}
     if profile:
-        given["profile"] = profile
+        settings["profile"] = profile
     if resume is not None:
-        if notebooks or given or name:
+        if notebooks or settings or name:
             raise SettingsError(
                 "--resume takes notebooks, parameters and name from the run it goes on with; "
                 "give none"
             )
-        record = read_record(outputs / "runs" / resume / "run.json")
-        notebooks, given = record.notebooks, record.given
+        asked = read_record(outputs / "runs" / resume / "run.json")
+        notebooks, settings = asked.notebooks, asked.given
     chosen = find_notebooks(notebooks_folder(), notebooks or ())
     if not run_notebooks(
         chosen,
-        given,
+        settings,
         outputs,
         name=resume or name,
         timeout=timeout,
@@ -121,15 +122,14 @@ def doctor(
     cselab doctor                                     exit code 1 if something is broken
     CSELAB_DATA=~/data cselab doctor                  with a data folder
     """
-    from cselab.experiments.doctor import examine
-
-    marks, broken = {"ok": "ok     ", "missing": "missing", "broken": "BROKEN "}, False
+    healthy = True
     for finding in examine(outputs):
-        print(f"{marks[finding.state]}  {finding.subject:14} {finding.found}", flush=True)
+        mark = "BROKEN" if finding.broken else "missing" if finding.fix else "ok"
+        print(f"{mark:7}  {finding.subject:14} {finding.found}", flush=True)
         if finding.fix:
             print(f"         {'':14} → {finding.fix}")
-        broken |= finding.state == "broken"
-    if broken:
+        healthy &= not finding.broken
+    if not healthy:
         raise typer.Exit(1)
 
 
@@ -141,7 +141,4 @@ def list_notebooks() -> None:
     for notebook in find_notebooks(notebooks_folder()):
         print(title_of(notebook))
         parameters = read_parameters(notebook).values()
-        print(
-            "    "
-            + ", ".join(f"{parameter.name}={parameter.default!r}" for parameter in parameters)
-        )
+        print("   ", ", ".join(f"{one.name}={one.default!r}" for one in parameters))

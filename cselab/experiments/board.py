@@ -4,7 +4,6 @@ import statistics
 import sys
 import time
 from collections.abc import Sequence
-from typing import TextIO
 
 from rich.console import Console, Group
 from rich.live import Live
@@ -24,13 +23,11 @@ class Board:
     Args:
         labels: Labels of all runs, one each.
         workers: Number of runs at a time.
-        stream: None: standard output.
     """
 
-    def __init__(self, labels: Sequence[str], workers: int, stream: TextIO | None = None):
+    def __init__(self, labels: Sequence[str], workers: int):
         self.labels, self.workers = list(labels), workers
-        stream = stream or sys.stdout
-        self.console = Console(file=stream, width=None if stream.isatty() else 140)
+        self.console = Console(width=None if sys.stdout.isatty() else 140)
         self.results: list[Result] = []
         self.reused = 0
         self.started = time.monotonic()
@@ -50,7 +47,7 @@ class Board:
 
     @property
     def failed(self) -> list[Result]:
-        """Results of runs that failed."""
+        """Results with an error."""
         return [result for result in self.results if result.error]
 
     @property
@@ -77,8 +74,7 @@ class Board:
         return f"; about {clock(seconds / done * left)} left" if done and left else ""
 
     def _draw(self) -> Group:
-        table = Table(box=None, pad_edge=False)
-        table.add_column("")
+        table = Table("", box=None, pad_edge=False)
         for name in ("runs", "test", "± sd", "dev", "seconds a run"):
             table.add_column(name, justify="right")
         for label in dict.fromkeys(self.labels):
@@ -93,16 +89,13 @@ class Board:
                 _mean([one.value("dev") for one in results]),
                 _mean([one.seconds for one in results], digits=0),
             )
-        parts = [f"{self.finished} of {len(self.labels)} runs"]
-        if self.failed:
-            parts.append(f"{len(self.failed)} failed")
-        if self.reused:
-            parts.append(f"{self.reused} of them in the store before")
-        parts += [f"{self.workers} at a time", clock(time.monotonic() - self.started)]
-        failures = [
-            Text(f"FAILED {one.label}, seed {one.seed}: {one.error}") for one in self.failed
-        ]
-        return Group(table, *failures, Text(", ".join(parts) + self._time_left()))
+        summary = f"{self.finished} of {len(self.labels)} runs"
+        summary += f", {len(self.failed)} failed" if self.failed else ""
+        summary += f", {self.reused} of them in the store before" if self.reused else ""
+        elapsed = clock(time.monotonic() - self.started)
+        summary += f", {self.workers} at a time, {elapsed}{self._time_left()}"
+        failures = (f"FAILED {one.label}, seed {one.seed}: {one.error}" for one in self.failed)
+        return Group(table, *map(Text, (*failures, summary)))
 
 
 def _mean(values: Sequence[float | None], digits: int = 2) -> str:

@@ -10,8 +10,8 @@ import sys
 import time
 import uuid
 import warnings
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext
+from collections.abc import Callable
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -20,15 +20,14 @@ from filelock import FileLock, Timeout
 from transformers.utils import logging as transformers_logging
 
 from cselab.data.settings import DataConfig, RoundTrips
-from cselab.data.sources import read_lines
 from cselab.data.translation.pivot import LexicalPivot
 from cselab.data.translation.round_trip import SAMPLE, RoundTrip
 from cselab.data.translation.translators import PreparedTrips, RoundTripTranslator, open_translator
 from cselab.errors import SettingsError
 from cselab.experiments.code import code_of_modules
-from cselab.experiments.data import RunData
 from cselab.experiments.environment import environment_stamp
 from cselab.experiments.run import RunConfig, Setup
+from cselab.experiments.run_data import RunData
 from cselab.paths import project_path
 from cselab.seals import clear_access, damage, is_whole, seal
 from cselab.training.distributed import (
@@ -45,30 +44,24 @@ class Cache:
     """Finished steps of runs, each computed once; device, folders and data of the runs.
 
     `run_dir` is for what one run leaves, `steps_dir` for finished steps, `cache_dir` for tokens and
-    translations; `listener` follows each training, such as `widgets.LiveTraining`. The variables
-    CSELAB_OUTPUTS and CSELAB_RUN_DIR, which the headless runner sets, come first.
+    translations; `listener` follows each training, such as `widgets.LiveTraining`.
 
     Args:
-        setup: A run, or the `Setup` of several.
-
-    Raises:
-        SettingsError: For a device that is not there, and outputs that cannot be written.
-
-    Examples:
-        >>> from cselab.experiments import Cache, set_up
-        >>> cache = Cache(set_up(settings={"device": "cpu"}))
-        >>> cache.device, cache.steps_dir.name
-        (device(type='cpu'), 'steps')
+        outputs: Folder of a sweep; by default CSELAB_OUTPUTS and CSELAB_RUN_DIR, which the headless
+            runner sets, come before the setup's.
     """
 
-    def __init__(self, setup: Setup):
+    def __init__(self, setup: Setup, outputs: Path | None = None):
         self.data = RunData(setup.data)
         self.device = join_process_group(_device(setup.machine.device))
         self.environment = environment_stamp(self.device)
-        outputs = project_path(Path(os.environ.get("CSELAB_OUTPUTS") or setup.machine.outputs))
-        run_dir = os.environ.get("CSELAB_RUN_DIR") or outputs / "runs" / "interactive"
-        self.run_dir, self.steps_dir = Path(run_dir), outputs / "steps"
-        self.cache_dir = outputs / "cache"
+        if outputs:
+            self.run_dir = outputs / "runs" / "sweep"
+        else:
+            outputs = project_path(os.environ.get("CSELAB_OUTPUTS") or setup.machine.outputs)
+            run_dir = os.environ.get("CSELAB_RUN_DIR") or outputs / "runs" / "interactive"
+            self.run_dir = Path(run_dir)
+        self.steps_dir, self.cache_dir = outputs / "steps", outputs / "cache"
         self.listener: Listener | None = None
         self._mentioned: set[Path] = set()
         for folder in (self.run_dir, self.steps_dir, self.cache_dir):
@@ -100,17 +93,12 @@ class Cache:
         computed by the first, and the others wait.
 
         Args:
-            name: Name of the step.
-            inputs: Any JSON-able values that its content depends on.
-            compute: `compute(folder)` fills an empty folder; it runs only if no folder with the
-                same `inputs` exists.
+            inputs: JSON-able values that its content depends on.
+            compute: Fills an empty folder.
             resumable: Whether the work folder of an interrupted `compute` is kept, and the next
                 call finds it as it was left (for trainings).
-
-        Raises:
-            DataError: For a full disk, and files that this user cannot read or write.
         """
-        final, first = self._place(name, inputs), rank_and_world()[0] == 0
+        final, first = self._folder(name, inputs), rank_and_world()[0] == 0
         with clear_access(self.steps_dir.parent):
             # at first without the lock, which may be another user's
             reused = from_first_process(first and not damage(final))
@@ -118,43 +106,42 @@ class Cache:
                 with FileLock(f"{final}.lock") if first else nullcontext():
                     reused = from_first_process(first and is_whole(final))
                     if not reused:
-                        self._compute(final, name, inputs, compute, resumable=resumable)
+                        if first or resumable:
+                            record = {"name": name, "inputs": inputs}
+                            self._compute(final, record, compute, resumable)
+                        wait_for_all()
         if reused and first and final not in self._mentioned:
             print(f"{name}: reused {final.name}")
         self._mentioned.add(final)
         return final
 
     def _compute(
-        self,
-        final: Path,
-        name: str,
-        inputs: dict[str, Any],
-        compute: Callable[[Path], None],
-        *,
-        resumable: bool,
+        self, final: Path, record: dict[str, Any], compute: Callable[[Path], None], resumable: bool
     ) -> None:
-        started, first = time.perf_counter(), rank_and_world()[0] == 0
-        if first or resumable:
-            work = self.steps_dir / f".{final.name}" if resumable else None
-            with _work_folder(self.steps_dir, name, work) as folder:
-                compute(folder)
+        """Compute into a hidden folder; the first process gives it its name."""
+        started, name = time.perf_counter(), record["name"]
+        work = final.name if resumable else f"{name}-{uuid.uuid4().hex[:8]}"
+        folder = self.steps_dir / f".{work}"
+        folder.mkdir(exist_ok=resumable)  # as the umask says: others may read what is finished
+        try:
+            compute(folder)
+            if rank_and_world()[0] == 0:
                 seconds = round(time.perf_counter() - started, 1)
-                if first:
-                    made_from = json.loads(_as_text(inputs))
-                    stamp = {"name": name, "inputs": made_from, "seconds": seconds}
-                    self._finish(folder, final, stamp)
-        wait_for_all()
+                record |= {"seconds": seconds, "environment": self.environment}
+                (folder / "step.json").write_text(json.dumps(record, indent=1, default=str))
+                seal(folder)
+                os.replace(folder, final)
+                print(f"{name}: computed in {seconds:.0f} s, kept as {final.name}")
+        finally:
+            if not resumable:
+                shutil.rmtree(folder, ignore_errors=True)
 
     def is_computing(self, name: str, inputs: dict[str, Any]) -> bool:
         """Whether another process computes this step at the moment.
 
         False for the processes of one training, which have to keep one order.
-
-        Args:
-            name: As in `step`.
-            inputs: As in `step`.
         """
-        final = self._place(name, inputs)
+        final = self._folder(name, inputs)
         with clear_access(self.steps_dir.parent):
             if rank_and_world()[1] > 1 or final.is_dir():
                 return False
@@ -164,18 +151,8 @@ class Cache:
             except Timeout:
                 return True
 
-    def _place(self, name: str, inputs: dict[str, Any]) -> Path:
-        """The folder of a step, by its name and a hash of its inputs."""
-        key = hashlib.sha256(_as_text(inputs).encode()).hexdigest()[:12]
-        return self.steps_dir / f"{name}-{key}"
-
-    def _finish(self, folder: Path, final: Path, stamp: dict[str, Any]) -> None:
-        """Give a computed folder its name, with what it was made from."""
-        record = {**stamp, "environment": self.environment}
-        (folder / "step.json").write_text(json.dumps(record, indent=1))
-        seal(folder)
-        os.replace(folder, final)
-        print(f"{stamp['name']}: computed in {stamp['seconds']:.0f} s, kept as {final.name}")
+    def _folder(self, name: str, inputs: dict[str, Any]) -> Path:
+        return self.steps_dir / f"{name}-{digest(inputs)[:12]}"
 
     def with_fast_precision(self, run: RunConfig) -> RunConfig:
         """The run without bfloat16 where the device does not have it, and one line that says so."""
@@ -190,7 +167,7 @@ class Cache:
         return run.changed({"bf16": False})
 
     def translator(self, trips: RoundTrips) -> LexicalPivot | RoundTripTranslator | PreparedTrips:
-        """English to the pivot and back."""
+        """The translator of round trips, on the device."""
         return open_translator(
             trips.translator,
             trips.pivot,
@@ -218,30 +195,16 @@ class Cache:
         name = f"round-trips-{trips.pivot}"
         return self.step(name, inputs, compute) / "round-trips.txt"
 
-    def round_trips(self, trips: RoundTrips) -> list[str]:
-        """The sentences of the text, each after its round trip."""
-        return list(read_lines(self.round_trip_file(trips)))
-
     def round_trip_seconds(self, trips: RoundTrips) -> float:
         """Estimated seconds of the whole `round_trip_file`, from its first hundred sentences."""
         some = self.data.sentences(SAMPLE)
         return RoundTrip(trips.pivot, self.translator(trips)).seconds_for(some, len(self.data.text))
 
 
-def _as_text(inputs: dict[str, Any]) -> str:
-    return json.dumps(inputs, sort_keys=True, default=str)
-
-
-@contextmanager
-def _work_folder(parent: Path, name: str, kept: Path | None = None) -> Iterator[Path]:
-    """A folder beside its final place: a new one, gone whatever happens, or `kept`."""
-    folder = kept or parent / f".{name}-{uuid.uuid4().hex[:8]}"
-    folder.mkdir(exist_ok=bool(kept))  # as the umask says: others may read what is finished
-    try:
-        yield folder
-    finally:
-        if not kept:
-            shutil.rmtree(folder, ignore_errors=True)
+def digest(inputs: Any) -> str:
+    """Sixteen hex digits of JSON-able values."""
+    text = json.dumps(inputs, sort_keys=True, default=str)
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 @functools.cache
@@ -250,19 +213,13 @@ def _warn_once(message: str) -> None:
 
 
 def _device(wanted: str) -> torch.device:
-    found = {
-        "cpu": True,
-        "cuda": torch.cuda.is_available(),
-        "mps": torch.backends.mps.is_available(),
-    }
-    if wanted == "auto":
-        wanted = next(name for name in ("cuda", "mps", "cpu") if found[name])
-    if not found[wanted]:
-        here = [name for name in found if found[name]]
+    accelerators = {"cuda": torch.cuda, "mps": torch.backends.mps}
+    here = [*(name for name, backend in accelerators.items() if backend.is_available()), "cpu"]
+    if wanted not in ("auto", *here):
         raise SettingsError(
             f"device {wanted!r} is not on this machine; use device='auto' or one of {here}"
         )
-    return torch.device(wanted)
+    return torch.device(here[0] if wanted == "auto" else wanted)
 
 
 def quiet_libraries() -> None:

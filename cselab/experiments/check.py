@@ -10,11 +10,12 @@ import torch
 from cselab.data.translation.translators import PreparedTrips
 from cselab.errors import CselabError, DataError, SettingsError
 from cselab.experiments.cache import Cache
-from cselab.experiments.data import refuse_tests_as_dev
+from cselab.experiments.keys import fitted_text
 from cselab.experiments.run import RunConfig
+from cselab.experiments.run_data import refuse_tests_as_dev
 from cselab.experiments.train import teachers_of, trained_towers
 from cselab.methods import Batch, Method, MethodConfig, StepContext, create, registered
-from cselab.methods.nodes import TrainedConfig
+from cselab.methods.nodes import TrainedConfig, WithPooler
 from cselab.methods.training_free import Materials
 from cselab.models.encode import Encoder
 from cselab.models.prompts import fill_prompt
@@ -37,9 +38,7 @@ def check(runs: Sequence[RunConfig], cache: Cache | None = None) -> None:
         cache: A cache that has already read the data; None: a new one.
 
     Raises:
-        SettingsError: For a setting that does not fit; the run would raise it, too, hours later.
-        DataError: For text, tests or translations that are missing or malformed.
-        ModelError: For a model that does not load, or does not fit the method.
+        CselabError: Whatever the run would raise hours later.
 
     Examples:
         >>> from cselab.experiments import check, configure
@@ -93,7 +92,7 @@ def _build_untrained(cache: Cache, node: MethodConfig) -> Encoder:
     kind = registered(node.method)
     parts = [_build(cache, part) for part in node.parts]
     if kind.fits:  # fitting takes its time
-        kind.check(node, parts, len(cache.data.text_of(node)))
+        kind.check(node, parts, len(fitted_text(cache.data, node)))
         if parts:
             return parts[0]
         kind = registered("untrained")
@@ -107,11 +106,12 @@ def _untrained_start(cache: Cache, node: TrainedConfig) -> tuple[TrainedConfig, 
 
     A tower that draws a fresh pooler would save it, so the node may draw one too.
     """
-    folders, pooler = [], getattr(node, "pooler", None)
+    folders = []
     for tower in trained_towers(node):
         start, (folder, *_) = _untrained_start(cache, tower)
         folders.append(folder)
-        if pooler and getattr(start, "pooler", pooler) == "fresh":
+        fresh = isinstance(start, WithPooler) and start.pooler == "fresh"
+        if fresh and isinstance(node, WithPooler):
             node = node.model_copy(update={"pooler": "fresh"})
     return node, folders or [str(cache.data.model_folder(node.pretrained_model))]
 
@@ -134,13 +134,11 @@ def _check_rows(cache: Cache, method: Method) -> None:
 
 
 def _try_terms(method: Method, batch: Batch) -> None:
-    """Compute the terms of a batch of the schedule's size, of the vectors of a few sentences.
-
-    Raises SettingsError, with the line of the method's file.
-    """
-    places = torch.arange(method.settings.schedule.batch_size)
+    """Compute the terms of a batch of the schedule's size, of the vectors of a few sentences; an
+    error names the line of the method's file."""
+    indices = torch.arange(method.settings.schedule.batch_size)
     try:
-        outputs = method(batch).map(lambda rows: rows[:, places % rows.shape[1]])
+        outputs = method(batch).map(lambda rows: rows[:, indices % rows.shape[1]])
         method.compare(outputs, StepContext(seed=0, step=0, coin=True))
     except CselabError:
         raise
@@ -154,10 +152,7 @@ def _try_terms(method: Method, batch: Batch) -> None:
 
 
 def example_batch(cache: Cache, method: Method, count: int) -> Batch:
-    """The first `count` sentences or triplets as a batch of `method`, on the processor.
-
-    It has no teachers' vectors.
-    """
+    """The first sentences or triplets as a batch on the processor, without teachers' vectors."""
     tokenizer = method.encoder.tokenizer
     if method.reads == "triplets":
         triplets = cache.data.triplets[:count]

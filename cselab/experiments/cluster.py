@@ -1,4 +1,4 @@
-"""Where runs are computed: a local cluster of processes, or any dask scheduler."""
+"""Clusters that compute runs: a local cluster of processes, or any dask scheduler."""
 
 import asyncio
 from collections.abc import Iterator
@@ -9,7 +9,7 @@ from distributed import Client, LocalCluster, Security
 from distributed.comm import connect
 
 from cselab.errors import CselabError
-from cselab.experiments.environment import library_hash
+from cselab.experiments.code import library_hash
 from cselab.machine import MALLOC
 
 START = 60
@@ -18,14 +18,8 @@ START = 60
 
 @contextmanager
 def connected(scheduler: str | None, workers: int, threads: int) -> Iterator[Client]:
-    """A client of a scheduler, or of a local cluster.
-
-    A worker does one run at a time, for torch's random state is its process's own.
-
-    Args:
-        scheduler: "tcp://host:8786"; None: a local cluster.
-        workers: Processes of the local cluster.
-        threads: Threads of each process, for torch.
+    """A client of a scheduler ("tcp://host:8786"), or of a local cluster of so many processes with
+    so many threads of torch each.
 
     Raises:
         CselabError: For a scheduler that does not answer, has no worker, or whose workers run other
@@ -48,9 +42,8 @@ def connected(scheduler: str | None, workers: int, threads: int) -> Iterator[Cli
         yield client
 
 
-async def _greeted(address: str) -> None:
-    """Wait for a scheduler's answer; of another server, such as its dashboard, a client would wait
-    for ever."""
+async def _greet(address: str) -> None:
+    """Wait for a scheduler's answer; for another server's, a client would wait for ever."""
     if not address.startswith("inproc:"):
         options = Security().get_connection_args("client")
         async with asyncio.timeout(START):
@@ -60,7 +53,7 @@ async def _greeted(address: str) -> None:
 @contextmanager
 def _attached(scheduler: str) -> Iterator[Client]:
     try:
-        asyncio.run(_greeted(scheduler))
+        asyncio.run(_greet(scheduler))
         client = Client(scheduler, timeout=START)
     except Exception as error:  # what another server answers is read as anything
         raise CselabError(

@@ -1,4 +1,4 @@
-"""Which code a training runs: part of its key, with docstrings, comments and layout left out."""
+"""The code that a training runs: part of its key, without docstrings, comments and layout."""
 
 import ast
 import contextlib
@@ -7,7 +7,6 @@ import hashlib
 import json
 import sys
 import sysconfig
-import textwrap
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -18,25 +17,22 @@ SCHEMES = ("stdlib", "platstdlib", "purelib", "platlib")
 LIBRARIES = tuple(Path(sysconfig.get_paths()[name]).resolve() for name in SCHEMES)
 TRAINING = (
     "cselab.training.fit",
-    "cselab.experiments.rows",
+    "cselab.experiments.training_rows",
     "cselab.data.targets",
     "cselab.evaluation.sts",
 )
-"""What every training runs besides its method: the loop, the rows, the score of the dev split."""
+"""Every training runs these besides its method: the loop, the rows, the score of the dev split."""
 
 
 def code_of(kind: type) -> str:
     """Sixteen hex digits of the code that a method runs.
 
-    The code is the modules of the library that its class imports, directly or through others, those
+    That is the modules of the library that its class imports, directly or through others, those
     that train, and what a user wrote of it (`own_sources`).
-
-    Args:
-        kind: The class of the method.
     """
     sources, modules = own_sources(kind)
     modules |= {base.__module__ for base in kind.__mro__ if base.__module__.startswith("cselab.")}
-    return _digest(*TRAINING, *sorted(modules), own="\n".join(sources))
+    return _digest(*TRAINING, *modules, own="\n".join(sources))
 
 
 def code_of_modules(*modules: str) -> str:
@@ -45,20 +41,26 @@ def code_of_modules(*modules: str) -> str:
 
 
 def code_of_notebook(notebook: Path) -> str:
-    """Sixteen hex digits of a notebook's file and of the modules that its cells import."""
-    text = notebook.read_text(encoding="utf-8")
-    cells = (cell for cell in json.loads(text)["cells"] if cell["cell_type"] == "code")
+    """Sixteen hex digits of a notebook's code cells and of the modules that they import."""
+    own: list[str] = []
     modules: set[str] = set()
-    for cell in cells:
+    for cell in json.loads(notebook.read_text(encoding="utf-8"))["cells"]:
+        if cell["cell_type"] != "code":
+            continue
         lines = "".join(cell["source"]).splitlines()
-        code = "\n".join(line for line in lines if not line.lstrip().startswith(("%", "!")))
-        with contextlib.suppress(SyntaxError):  # which the run will show
-            modules.update(_statements(ast.parse(code)))
-    return _digest(*modules, own=text)
+        magics = [line for line in lines if line.lstrip().startswith(("%", "!"))]
+        try:
+            code, imports = _parsed("\n".join(line for line in lines if line not in magics))
+        except SyntaxError:  # the run will show it
+            own += lines
+        else:
+            own += [*magics, code]
+            modules.update(_resolved(imports))
+    return _digest(*modules, own="\n".join(own))
 
 
 def own_sources(kind: type) -> tuple[list[str], set[str]]:
-    """What a user wrote of a class, without comments, and the modules of the library it imports.
+    """A user's own sources of a class, without comments, and the modules of the library it imports.
 
     That is the file of the class and of its bases, with the files that they import from their own
     folders; of a class of a notebook, the cells that define it and the names that they read. At a
@@ -68,17 +70,14 @@ def own_sources(kind: type) -> tuple[list[str], set[str]]:
     for base in kind.__mro__:
         module = sys.modules.get(base.__module__)
         file = getattr(module, "__file__", None)
-        if file and not _is_library(Path(file)):
+        if file and not any(Path(file).resolve().is_relative_to(f) for f in (*LIBRARIES, PACKAGE)):
             sources = getattr(module, "__sources__", None) or method_sources(file)
             trees += [ast.parse(content) for _, content in sources]
         elif module is not None and module.__name__ == "__main__":
             trees += _cells_defining(base.__name__)
-    modules = {name for tree in trees for name in _statements(tree)}
-    return sorted({plain(ast.unparse(tree)) for tree in trees}), modules
-
-
-def _is_library(file: Path) -> bool:
-    return any(file.resolve().is_relative_to(place) for place in (*LIBRARIES, PACKAGE))
+    parsed = [_parsed(ast.unparse(tree)) for tree in trees]
+    modules = {name for _, imports in parsed for name in _resolved(imports)}
+    return sorted({source for source, _ in parsed}), modules
 
 
 def _cells_defining(name: str) -> list[ast.Module]:
@@ -123,94 +122,78 @@ def library_hash() -> str:
 
 
 def imported(module: str) -> set[str]:
-    """The module and all modules of the library that it imports, directly or through others.
-
-    Args:
-        module: Dotted name of the module.
-    """
-    found, left = set(), [module]
+    """The module and all modules of the library that it imports, directly or through others."""
+    reached, left = set(), [module]
     while left:
         name = left.pop()
-        if name not in found:
-            found.add(name)
-            left += _imports(name)
-    return found
-
-
-def plain(source: str) -> str:
-    """Python source without comments, docstrings and layout."""
-    tree = ast.parse(textwrap.dedent(source))
-    for node in ast.walk(tree):
-        body = getattr(node, "body", None)
-        if not isinstance(body, list):
-            continue
-        kept = [item for item in body if not _is_text(item)]
-        if len(kept) < len(body):
-            body[:] = kept or [ast.Pass()]
-    return ast.unparse(tree)
-
-
-def _is_text(statement: ast.stmt) -> bool:
-    """A docstring, of a function or of a field."""
-    return (
-        isinstance(statement, ast.Expr)
-        and isinstance(statement.value, ast.Constant)
-        and isinstance(statement.value.value, str)
-    )
+        if name not in reached:
+            reached.add(name)
+            left += _read(name)[1]
+    return reached
 
 
 def _digest(*modules: str, own: str = "") -> str:
     names = sorted(set().union(*map(imported, modules)))
-    return hashlib.sha256((own + "".join(map(_code, names))).encode()).hexdigest()[:16]
+    code = own + "".join(_read(name)[0] for name in names)
+    return hashlib.sha256(code.encode()).hexdigest()[:16]
 
 
 def _file(module: str) -> Path | None:
     base = PACKAGE.parent.joinpath(*module.split("."))
-    found = (base.with_suffix(".py"), base / "__init__.py")
-    return next((path for path in found if path.is_file()), None)
+    files = (base.with_suffix(".py"), base / "__init__.py")
+    return next((path for path in files if path.is_file()), None)
 
 
-def _code(module: str) -> str:
+def _read(module: str) -> tuple[str, tuple[str, ...]]:
+    """A module's code without docstrings and comments, and the modules that it names."""
     path = _file(module)
-    return "" if path is None else _plain_file(path, path.stat().st_mtime_ns)
+    return ("", ()) if path is None else _read_version(path, path.stat().st_mtime_ns)
 
 
 @functools.lru_cache(maxsize=512)
-def _plain_file(path: Path, _changed: int) -> str:
-    return plain(path.read_text(encoding="utf-8"))
+def _read_version(path: Path, _changed: int) -> tuple[str, tuple[str, ...]]:
+    code, imports = _parsed(path.read_text(encoding="utf-8"))
+    return code, tuple(_resolved(imports))
 
 
-def _imports(module: str) -> list[str]:
-    """Modules of the library that a module names; a name that a package passes on is followed to
-    the module that defines it."""
-    path = _file(module)
-    return [] if path is None else list(_named_imports(path, path.stat().st_mtime_ns))
-
-
-@functools.lru_cache(maxsize=512)
-def _named_imports(path: Path, _changed: int) -> tuple[str, ...]:
-    return tuple(_statements(ast.parse(path.read_text(encoding="utf-8"))))
-
-
-def _statements(tree: ast.AST) -> Iterator[str]:
+@functools.lru_cache(maxsize=1024)
+def _parsed(source: str) -> tuple[str, tuple[tuple[str, str, str], ...]]:
+    """Code without docstrings, comments and layout; its imports of the library, as (module, name,
+    name here)."""
+    tree = ast.parse(source)
+    imports: list[tuple[str, str, str]] = []
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
-            yield from (a.name for a in node.names if a.name.startswith("cselab."))
+            imports += [(a.name, "", "") for a in node.names if a.name.startswith("cselab.")]
         elif isinstance(node, ast.ImportFrom):
-            module = node.module or ""
-            if module.split(".")[0] == "cselab":
-                yield from (_defining(module, alias.name) for alias in node.names)
+            if (module := node.module or "").split(".")[0] == "cselab":
+                imports += [(module, a.name, a.asname or a.name) for a in node.names]
+        elif isinstance(body := getattr(node, "body", None), list):
+            kept = [statement for statement in body if not _is_docstring(statement)]
+            if len(kept) < len(body):
+                body[:] = kept or [ast.Pass()]
+    return ast.unparse(tree), tuple(imports)
+
+
+def _is_docstring(statement: ast.stmt) -> bool:
+    """Whether it is one, of a function or of a field."""
+    value = statement.value if isinstance(statement, ast.Expr) else None
+    return isinstance(value, ast.Constant) and isinstance(value.value, str)
+
+
+def _resolved(imports: tuple[tuple[str, str, str], ...]) -> Iterator[str]:
+    for module, name, _ in imports:
+        yield _defining(module, name)
 
 
 def _defining(module: str, name: str) -> str:
-    """The module that `from module import name` gets its object from."""
-    if _file(f"{module}.{name}") is not None:
+    """The module that `from module import name` gets its object from, through packages that pass
+    it on."""
+    if name and _file(f"{module}.{name}") is not None:
         return f"{module}.{name}"
     path = _file(module)
     if path is not None and path.name == "__init__.py":
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if isinstance(node, ast.ImportFrom) and node.module:
-                for alias in node.names:
-                    if (alias.asname or alias.name) == name and node.module != module:
-                        return _defining(node.module, alias.name)
+        for other, original, here in _parsed(path.read_text(encoding="utf-8"))[1]:
+            if name and here == name and other != module:
+                return _defining(other, original)
     return module

@@ -1,4 +1,4 @@
-"""What a result was made with: versions, hardware, git commit, a hash of the library's code."""
+"""The stamp of a result: versions, hardware, git commit, a hash of the library's code."""
 
 import functools
 import platform
@@ -27,31 +27,22 @@ def _hardware(device: Any) -> str:
         import torch
 
         return torch.cuda.get_device_name(device)
-    model = platform.processor() or platform.machine()
-    cpuinfo = Path("/proc/cpuinfo")
-    if cpuinfo.is_file():
-        names = [
-            line.partition(":")[2].strip()
-            for line in cpuinfo.read_text().splitlines()
-            if line.startswith("model name")
-        ]
-        model = names[0] if names else model
-    return f"{model}, {cpu_count()} cores"
+    info, name = Path("/proc/cpuinfo"), platform.processor() or platform.machine()
+    lines = info.read_text().splitlines() if info.is_file() else []
+    models = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+    return f"{next(iter(models), name)}, {cpu_count()} cores"
 
 
 @functools.cache
 def _commit() -> str:
-    """The commit of the checkout that the library runs from, `-dirty` if changed; empty outside
-    one."""
+    """The commit of the library's checkout, `-dirty` if changed; empty outside one."""
+
+    def git(*words: str) -> str:
+        options: dict[str, Any] = {"cwd": PACKAGE, "capture_output": True, "timeout": 10}
+        return subprocess.run(["git", *words], check=True, text=True, **options).stdout.strip()
+
     try:
-        run = functools.partial(
-            subprocess.run, cwd=PACKAGE, capture_output=True, text=True, timeout=10
-        )
-        head = run(["git", "rev-parse", "--short=12", "HEAD"])
-        if head.returncode:
-            return ""
-        return head.stdout.strip() + (
-            "-dirty" if run(["git", "status", "--porcelain", "--", "."]).stdout else ""
-        )
-    except (OSError, subprocess.TimeoutExpired):
+        head = git("rev-parse", "--short=12", "HEAD")
+        return f"{head}-dirty" if git("status", "--porcelain", "--", ".") else head
+    except (OSError, subprocess.SubprocessError):
         return ""

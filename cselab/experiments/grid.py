@@ -34,12 +34,7 @@ from typing import Any
 
 from cselab.errors import SettingsError, nearest, suggest
 from cselab.experiments.measures import DEFAULT, MEASURES
-from cselab.experiments.run import (
-    configure,
-    known_settings,
-    set_up,
-    setting_names,
-)
+from cselab.experiments.run import configure, known_settings, set_up, setting_names
 from cselab.methods import load_method_file, registered
 from cselab.methods.registry import registered_by
 from cselab.paths import absolute, expanded
@@ -62,7 +57,6 @@ class Run:
         method: A registered name, or the path of a notebook.
         config: A `RunConfig`; of a notebook a `Setup`.
         parameters: Names and values of a notebook's parameters, as typed.
-        measures: Names of `cselab.experiments.measures`.
     """
 
     label: str
@@ -73,7 +67,7 @@ class Run:
 
     @property
     def seed(self) -> int:
-        """Seed of the run."""
+        """Seed of the whole tree."""
         return self.config.seed
 
     @property
@@ -83,14 +77,7 @@ class Run:
 
 
 def read_grid(path: Path) -> dict[str, Any]:
-    """A TOML file's grid, for `expand`.
-
-    Args:
-        path: Path of the file.
-
-    Raises:
-        SettingsError: For an unreadable one.
-    """
+    """A TOML file's grid, for `expand`."""
     try:
         return tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
@@ -102,12 +89,7 @@ def read_grid(path: Path) -> dict[str, Any]:
 
 
 def module_files(grid: Mapping[str, Any], folder: Path) -> list[Path]:
-    """The files with methods that a grid names.
-
-    Args:
-        grid: The grid of `read_grid`.
-        folder: Folder of the grid, in which relative names are looked up.
-    """
+    """The files with methods that a grid names, relative to its folder."""
     return [absolute(folder / expanded(str(name))) for name in _listed(grid.get("modules", ()))]
 
 
@@ -117,23 +99,12 @@ def expand(
     modules: Sequence[Path] = (),
     find_notebook: FindNotebook | None = None,
 ) -> list[Run]:
-    """All runs of a grid, in order, each label and seed once.
-
-    Args:
-        grid: The grid of `read_grid`, or a mapping with the same keys.
-        modules: Files with methods, loaded first.
-        find_notebook: None: the grid has no notebooks.
+    """All runs of a grid, in order, each label and seed once; files with methods are loaded first.
 
     Raises:
         SettingsError: For an unknown key, method, setting or measure (with the nearest), for bad
             values, for two different runs under one label and seed, and for one under two labels,
             of which a store would keep one.
-
-    Examples:
-        >>> from cselab.experiments.grid import expand
-        >>> grid = {"seeds": "1-2", "runs": [{"methods": ["jtcse"], "caels": [1, 3]}]}
-        >>> [(run.label, run.seed) for run in expand(grid)]
-        [('jtcse, caels=1', 1), ('jtcse, caels=1', 2), ('jtcse, caels=3', 1), ('jtcse, caels=3', 2)]
     """
     for module in modules:
         load_method_file(module)
@@ -152,6 +123,12 @@ def expand(
             'the grid has no run: give methods = ["simcse"] or notebooks = ["03"], and '
             'seeds = "1-4"'
         )
+    _mention_unused(modules, runs)
+    return _each_once(runs)
+
+
+def _each_once(runs: Sequence[Run]) -> list[Run]:
+    """Runs without repeated ones; refuse one label of two runs, and two labels of one."""
     names: dict[tuple[str, int], Run] = {}
     labels: dict[tuple[object, ...], str] = {}
     for run in runs:
@@ -166,19 +143,14 @@ def expand(
                 f"two runs are called {run.label!r} and differ; give one block a label of its own, "
                 "with {setting} in it"
             )
-    _mention_unused(modules, runs)
     return list(names.values())
 
 
 def one_run(method: str, settings: Mapping[str, Any], modules: Sequence[Path] = ()) -> Run:
-    """The run of a method.
+    """The run of a method; files with methods are loaded first.
 
     Args:
         settings: By dotted path; also profile, preset, seed, measures and label.
-        modules: Files with methods, loaded first.
-
-    Raises:
-        SettingsError: For an unknown method or setting, with the nearest, and for several seeds.
     """
     for module in modules:
         load_method_file(module)
@@ -196,11 +168,7 @@ def one_run(method: str, settings: Mapping[str, Any], modules: Sequence[Path] = 
 
 
 def read_measures(value: Any) -> tuple[str, ...]:
-    """Names of measures, from a list or from text with commas.
-
-    Raises:
-        SettingsError: For an unknown name, with the nearest, and for none.
-    """
+    """Names of measures, from a list or from text with commas."""
     parts = (part.strip() for text in _listed(value) for part in str(text).split(","))
     measures = tuple(dict.fromkeys(parts))
     if not measures:
@@ -215,8 +183,7 @@ def _mention_unused(modules: Sequence[Path], runs: Sequence[Run]) -> None:
     """Say which files have no method that is run; of several processes, in the first."""
     nodes = [run.config.method for run in runs if not run.notebook]
     used = set()
-    while nodes:
-        node = nodes.pop()
+    for node in nodes:
         used.add(node.method)
         nodes += node.parts
     for module in modules:
@@ -225,29 +192,14 @@ def _mention_unused(modules: Sequence[Path], runs: Sequence[Run]) -> None:
             print(f"{module.name}: no run uses {', '.join(names)}; name it among the methods")
 
 
-def parse_seeds(given: Any) -> list[int]:
-    """Seeds as a list.
-
-    Args:
-        given: `[1, 2]`, `7`, `"1-4"` or `"1,3,8-10"`.
-
-    Raises:
-        SettingsError: For anything else.
-
-    Examples:
-        >>> from cselab.experiments.grid import parse_seeds
-        >>> parse_seeds("1,3,8-10")
-        [1, 3, 8, 9, 10]
-    """
-    if isinstance(given, (list, tuple)):
-        parts = given
-    else:
-        parts = [part.strip() for part in str(given).split(",")]
+def parse_seeds(value: Any) -> list[int]:
+    """Seeds as a list, from `[1, 2]`, `7`, `"1-4"` or `"1,3,8-10"`."""
+    parts = value if isinstance(value, (list, tuple)) else str(value).split(",")
     seeds: list[int] = []
-    for part in parts:
-        first, dash, last = str(part).partition("-")
+    for part in (str(part).strip() for part in parts):
+        first, dash, last = part.partition("-")
         if not first.isdecimal() or (dash and not last.isdecimal()):
-            raise SettingsError(f'seeds: expected numbers such as [1, 2] or "1-4", got {given!r}')
+            raise SettingsError(f'seeds: expected numbers such as [1, 2] or "1-4", got {value!r}')
         if int(last or first) < int(first):
             raise SettingsError(f'seeds: {part!r} runs backwards; write it as "{last}-{first}"')
         if int(last or first) >= 2**31:
@@ -273,47 +225,48 @@ def _block(
     measures: tuple[str, ...],
     find_notebook: FindNotebook | None,
 ) -> list[Run]:
+    """The product of a block's axes, for each of its methods and notebooks."""
     own = _own_keys(block, top)
     profile, preset = own["profile"] or "tiny", own["preset"]
     defaults = {key: _listed(value) for key, value in top.items() if key not in (*OWN, *block)}
     axes = {key: _listed(value) for key, value in block.items() if key not in OWN}
     seeds = parse_seeds(next((own[key] for key in ("seeds", "seed") if own[key] is not None), 42))
     varied = [key for key, values in (axes | defaults).items() if len(values) > 1]
+    notebooks = [str(name) for name in _listed(own["notebooks"] or ())]
+    if notebooks:
+        _check_keys(axes, profile)
+        if find_notebook is None:
+            raise SettingsError(f"notebooks={notebooks}: this grid takes methods alone")
     points = [
-        dict(zip((*defaults, *axes), values, strict=True))
-        for values in itertools.product(*defaults.values(), *axes.values())
+        (dict(zip((*defaults, *axes), values, strict=True)), seed)
+        for *values, seed in itertools.product(*defaults.values(), *axes.values(), seeds)
     ]
     runs: list[Run] = []
 
-    def label_of(name: str, seed: int, point: dict[str, Any], read: list[str]) -> str:
-        label = _label(own["label"], name, {**point, "seed": seed})
-        return label or ", ".join([name, *(f"{key}={_shown(point[key])}" for key in read)])
+    def add(name: str, method: str, config: Any, point: dict[str, Any], **notebook: Any) -> None:
+        label = _label(own["label"], name, {**point, "seed": config.seed})
+        read = [key for key in varied if notebook or config.takes(key)]
+        label = label or ", ".join([name, *(f"{key}={_shown(point[key])}" for key in read)])
+        runs.append(Run(label, method, config, measures=measures, **notebook))
 
-    for method, point, seed in itertools.product(_listed(own["methods"] or ()), points, seeds):
+    for method, (point, seed) in itertools.product(_listed(own["methods"] or ()), points):
         shared, changes = ({key: point[key] for key in keys} for keys in (defaults, axes))
         config = configure(
             method, profile, seed=seed, preset=preset, defaults=shared, changes=changes
         )
-        label = label_of(method, seed, point, [key for key in varied if config.takes(key)])
-        runs.append(Run(label, method, config, measures=measures))
-    names = [str(name) for name in _listed(own["notebooks"] or ())]
-    if names and find_notebook is None:
-        raise SettingsError(f"notebooks={names}: this grid takes methods alone")
-    if names:
-        _check_keys(axes, profile)
-    for name, point, seed in itertools.product(names, points, seeds):
+        add(method, method, config, point)
+    for name, (point, seed) in itertools.product(notebooks, points):
         assert find_notebook is not None  # else it has raised
         path, declared = find_notebook(name)
         setup = set_up(profile, seed=seed, preset=preset, settings=point)
         settings = {**point, "seed": seed, "preset": preset, "profile": profile}
         parameters = _notebook_parameters(path, declared, settings)
-        label = label_of(path.stem, seed, point, varied)
-        runs.append(Run(label, str(path), setup, parameters, measures))
+        add(path.stem, str(path), setup, point, parameters=parameters)
     return runs
 
 
 def _own_keys(block: Mapping[str, Any], top: Mapping[str, Any]) -> dict[str, Any]:
-    """What a block says of its runs besides settings; None where neither it nor the top does."""
+    """A block's keys that are no settings, from itself or the top; None where neither has them."""
     own = {key: block.get(key, top.get(key)) for key in OWN}
     for one, other in (("seed", "seeds"), ("seeds", "seed")):
         if one in block and other not in block:
@@ -328,17 +281,17 @@ def _own_keys(block: Mapping[str, Any], top: Mapping[str, Any]) -> dict[str, Any
     return own
 
 
-def _check_texts(given: Mapping[str, Any]) -> None:
-    """That what is of a whole block is one text, not an axis."""
+def _check_texts(keys: Mapping[str, Any]) -> None:
+    """Refuse an axis of what a whole block has one of."""
     for key in ("label", "profile", "preset"):
-        if not isinstance(given.get(key) or "", str):
+        if not isinstance(keys.get(key) or "", str):
             raise SettingsError(
-                f"grid: {key} takes one text, got {given[key]!r}; write it in quotes"
+                f"grid: {key} takes one text, got {keys[key]!r}; write it in quotes"
             )
 
 
 def _check_keys(keys: Collection[str], profile: str) -> None:
-    """That each fits some method, where it need not fit a certain one."""
+    """Refuse keys that fit no method."""
     known = known_settings(dict.fromkeys(keys), profile)
     for key in keys:
         if key not in known:
@@ -383,5 +336,5 @@ def _notebook_parameters(
     return tuple((n, v if isinstance(v, str) else json.dumps(v)) for n, v in settings.items())
 
 
-def _listed(given: Any) -> list:
-    return list(given) if isinstance(given, (list, tuple)) else [given]
+def _listed(value: Any) -> list:
+    return list(value) if isinstance(value, (list, tuple)) else [value]

@@ -2,7 +2,6 @@
 
 import itertools
 import json
-import os
 import random
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -11,22 +10,22 @@ from typing import Any
 import numpy
 import pandas
 import torch
-from filelock import FileLock
 
 from cselab.data.batching import BucketedBatchSampler, ViewCollator
 from cselab.data.progress_bar import progress_bar
 from cselab.data.settings import RoundTrips
+from cselab.data.sources import read_lines
 from cselab.errors import SettingsError
 from cselab.evaluation import StsReport
 from cselab.experiments.cache import Cache, quiet_libraries
 from cselab.experiments.check import check
 from cselab.experiments.measures import score
+from cselab.experiments.results import append_rows
 from cselab.experiments.run import Machine, RunConfig, check_settings, configure, set_up
 from cselab.experiments.train import Trained, rows_of, start_folders, train, train_node
 from cselab.methods import Batch, Method, MethodConfig, create, registered
 from cselab.models import load, load_tokenizer
 from cselab.models.encode import Encoder
-from cselab.seals import clear_access
 from cselab.training.distributed import rank_and_world
 
 
@@ -38,10 +37,7 @@ class Lab:
     makes one.
 
     Args:
-        notebook: Name of the notebook in recorded rows.
-        profile: "tiny", "small" or "paper".
-        seed: Seed of every run.
-        preset: "paper", "released" or None, as in `configure`.
+        notebook: Name in recorded rows.
         settings: Values by dotted path, for the methods that have them.
         cache: A cache that has already read the data; None: a new one.
 
@@ -85,7 +81,7 @@ class Lab:
                 paths are written in a mapping: `lab.run("jtcse", **{"towers.temperature": 0.1})`.
 
         Raises:
-            SettingsError: As `configure`, and for what is the whole lab's (`device`).
+            SettingsError: As `configure`, and for settings of the whole lab (`device`).
         """
         _check_machine(changes)
         profile, seed, preset = (
@@ -97,21 +93,11 @@ class Lab:
         )
 
     def config(self, method: str | MethodConfig, **changes: Any) -> Any:
-        """The configuration of a method: the tree that would be trained.
-
-        Args:
-            method: As in `run`.
-            **changes: As in `run`.
-        """
+        """The configuration of a method, as in `run`: the tree that would be trained."""
         return self.run(method, **changes).method
 
     def train(self, method: str | MethodConfig, *, fresh: bool = False, **changes: Any) -> Trained:
-        """Train a method, by name or configuration, or find it trained.
-
-        Args:
-            method: As in `run`.
-            fresh: Train it anew, as in `cselab.experiments.train`.
-            **changes: As in `run`.
+        """Train a method, as in `run`, or find it trained; `fresh` trains it anew.
 
         Examples:
             >>> from cselab.experiments import open_lab
@@ -125,12 +111,7 @@ class Lab:
         return train(run, self.cache.reading(run.data), fresh=fresh)
 
     def towers(self, method: str = "sum", **changes: Any) -> list[Trained]:
-        """The trained towers that a sum or a twin starts from, in order.
-
-        Args:
-            method: A method with towers, as in `run`.
-            **changes: As in `run`.
-        """
+        """The trained towers that a sum or a twin starts from, in order."""
         config, cache = self._node(method, changes)
         return [train_node(cache, tower) for tower in config.towers]
 
@@ -149,11 +130,6 @@ class Lab:
                 commas, as a command line gives it.
             pooling: As in `cselab.load`.
 
-        Raises:
-            SettingsError: For a name that is none of these.
-            DataError: For what the hub does not have.
-            ModelError: As `cselab.load`.
-
         Examples:
             >>> from cselab.experiments import open_lab
             >>> list(open_lab("x").checkpoints("tiny-bert, plain-bert"))
@@ -162,32 +138,20 @@ class Lab:
         if isinstance(names, str):
             names = [name.strip() for name in names.split(",") if name.strip()]
         lasts = [Path(name).name for name in names]
-        found = {}
+        encoders = {}
         for name, last in zip(names, lasts, strict=True):
             folder = self.data.model_folder(name, setting="checkpoints")
             label = last if lasts.count(last) == 1 else name
-            found[label] = load(folder, pooling=pooling).to(self.device)
-        return found
+            encoders[label] = load(folder, pooling=pooling).to(self.device)
+        return encoders
 
     def create(self, method: str | MethodConfig, **changes: Any) -> Method:
-        """A method before its training, from its backbone or its trained towers, on the device.
-
-        Args:
-            method: As in `run`.
-            **changes: As in `run`.
-        """
+        """A method before its training, from its backbone or its trained towers, on the device."""
         config, cache = self._node(method, changes)
         return create(config, folders=start_folders(cache, config)).to(self.device)
 
     def batches(self, method: str | MethodConfig, **changes: Any) -> Iterator[Batch]:
-        """The batches that a training of the method sees, in their order, on the device.
-
-        The iterator has no end: epoch follows epoch.
-
-        Args:
-            method: As in `run`.
-            **changes: As in `run`.
-        """
+        """The batches that a training of the method sees, epoch after epoch, on the device."""
         config, cache = self._node(method, changes)
         tokenizer = load_tokenizer(start_folders(cache, config)[0])
         rows = rows_of(cache, config, tokenizer)
@@ -209,19 +173,15 @@ class Lab:
         check([self.run(method) for method in methods], self.cache)
 
     def evaluate(self, encoders: Mapping[str, Encoder]) -> dict[str, StsReport]:
-        """Scores of encoders on the tests, recorded as rows of the run under their names.
-
-        Args:
-            encoders: `Trained` or other encoders, by name.
-        """
+        """Scores of encoders, `Trained` or others, on the tests, recorded under their names."""
         reports = {}
         for name, encoder in encoders.items():
             reports[name] = report = score(self.data, encoder)
-            folder = getattr(encoder, "folder", None)
-            of = {"method": name, "step": folder.name if folder else ""}
+            source = {"method": name, "step": ""}
             if isinstance(encoder, Trained):  # a machine without bfloat16 trains in float32
-                of["precision"] = encoder.precision
-            self.record({**of, **row} for row in report.to_rows())
+                source["step"] = encoder.folder.name if encoder.folder else ""
+                source["precision"] = encoder.precision
+            self.record({**source, **row} for row in report.to_rows())
         return reports
 
     def over_seeds(
@@ -237,7 +197,6 @@ class Lab:
 
         Args:
             build: Functions by name of the method; each trains, or finds, it in the lab of a seed.
-            seeds: The seeds.
             known: Reports of the lab's own seed, which are not computed again.
         """
         seeds, known = list(seeds), known or {}
@@ -258,24 +217,18 @@ class Lab:
 
     def round_trips(self, pivot: str) -> list[str]:
         """The sentences of the text, each after its round trip through `pivot`."""
-        return self.cache.round_trips(self._through(pivot))
+        return list(read_lines(self.cache.round_trip_file(self._trips(pivot))))
 
     def round_trip_seconds(self, pivot: str) -> float:
         """Estimated seconds of all round trips through `pivot`."""
-        return self.cache.round_trip_seconds(self._through(pivot))
+        return self.cache.round_trip_seconds(self._trips(pivot))
 
-    def _through(self, pivot: str) -> RoundTrips:
-        first = self.config("sum").towers[0].round_trips
-        return first.model_copy(update={"pivot": pivot})
+    def _trips(self, pivot: str) -> RoundTrips:
+        return self.config("sum").towers[0].round_trips.model_copy(update={"pivot": pivot})
 
     def record(self, rows: Iterable[dict[str, Any]]) -> None:
-        """Append result rows to results.jsonl, with settings, seed and environment.
-
-        Of several processes only the first writes.
-
-        Args:
-            rows: Rows with method, task, score, n, …
-        """
+        """Append result rows (method, task, score, n, …) to results.jsonl, with settings, seed and
+        environment; of several processes only the first writes."""
         if rank_and_world()[0]:
             return
         settings = {**self.settings, **({"preset": self.preset} if self.preset else {})}
@@ -286,34 +239,18 @@ class Lab:
             "settings": json.dumps(settings, sort_keys=True, default=str),
             **self.cache.environment,
         }
-        rows = ({**common, **_as_texts(row)} for row in rows)
-        text = "".join(json.dumps(row, default=_plain) + "\n" for row in rows)
-        path = self.cache.run_dir / "results.jsonl"
-        with (
-            clear_access(self.cache.run_dir),
-            FileLock(f"{path}.lock"),
-            path.open("a+b") as file,
-        ):
-            file.seek(max(file.seek(0, os.SEEK_END) - 1, 0))
-            if file.read() not in (b"", b"\n"):  # the line of a writer that was killed
-                text = "\n" + text
-            file.write(text.encode())
+        append_rows(self.cache.run_dir / "results.jsonl", ({**common, **row} for row in rows))
 
     def with_settings(self, **changes: Any) -> "Lab":
-        """The same lab with some settings changed, for a comparison inside one notebook.
-
-        Args:
-            **changes: As the parameters of `open_lab`.
-
-        Raises:
-            SettingsError: As `open_lab`, and for what is the whole lab's (`device`).
-        """
+        """The same lab with other parameters of `open_lab`, but for settings of the whole lab
+        (`device`), for a comparison inside one notebook."""
         _check_machine(changes)
-        given: dict[str, Any] = {"profile": self.profile, "seed": self.seed, "preset": self.preset}
-        given |= {name: changes.pop(name) for name in list(changes) if name in given}
+        profile, seed, preset = (
+            changes.pop(name, getattr(self, name)) for name in ("profile", "seed", "preset")
+        )
         settings = {**self.settings, **changes}
-        check_settings(settings, given["profile"])
-        return Lab(self.notebook, settings=settings, cache=self.cache, **given)
+        check_settings(settings, profile)
+        return Lab(self.notebook, profile, seed, preset, settings, self.cache)
 
     def __repr__(self) -> str:
         stamp = self.cache.environment
@@ -325,18 +262,8 @@ class Lab:
         )
 
 
-def _as_texts(row: Mapping[str, Any]) -> dict[str, Any]:
-    """The row; its method and task are texts, also of numbers."""
-    return {k: str(v) if k in ("method", "task") else v for k, v in row.items()}
-
-
-def _plain(value: Any) -> Any:
-    """A number of NumPy or torch as one of Python, anything else as its text."""
-    return value.item() if getattr(value, "ndim", None) == 0 else str(value)
-
-
 def _check_machine(changes: Mapping[str, Any]) -> None:
-    """That the machine stays: a lab has one device and one folder of outputs."""
+    """Refuse another machine: a lab has one device and one folder of outputs."""
     machine = {"machine", *Machine.model_fields}
     if names := machine & {path.removeprefix("machine.") for path in changes}:
         raise SettingsError(f"{min(names)} is the whole lab's; give it to open_lab")
@@ -346,13 +273,12 @@ def open_lab(notebook: str, **parameters: Any) -> Lab:
     """Set up a notebook: profile, seed and settings, seeds of the libraries, device.
 
     Args:
-        notebook: Name of the notebook in recorded rows.
+        notebook: Name in recorded rows.
         **parameters: profile, seed, preset, and settings as in `Lab`; None is "as the profile has
             it".
 
     Raises:
-        SettingsError: With the nearest valid name for an unknown profile or setting, and for a bad
-            value.
+        SettingsError: With the nearest valid name for an unknown one, and for a bad value.
 
     Examples:
         >>> from cselab.experiments import open_lab
@@ -364,12 +290,12 @@ def open_lab(notebook: str, **parameters: Any) -> Lab:
             ...
         cselab.errors.SettingsError: unknown setting 'temprature'; did you mean 'temperature'?
     """
-    given = {name: value for name, value in parameters.items() if value is not None}
-    profile, preset = given.pop("profile", "tiny"), given.pop("preset", None)
-    seed = set_up(profile, seed=given.pop("seed", None), preset=preset).seed
-    check_settings(given, profile)
+    settings = {name: value for name, value in parameters.items() if value is not None}
+    profile, preset = settings.pop("profile", "tiny"), settings.pop("preset", None)
+    seed = set_up(profile, seed=settings.pop("seed", None), preset=preset).seed
+    check_settings(settings, profile)
     quiet_libraries()
     random.seed(seed)
     numpy.random.seed(seed)  # noqa: NPY002  scikit-learn and transformers read it
     torch.manual_seed(seed)
-    return Lab(notebook, profile, seed, preset, given)
+    return Lab(notebook, profile, seed, preset, settings)

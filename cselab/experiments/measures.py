@@ -1,7 +1,7 @@
 """Measures of an encoder: its scores on the tests and on dev, its geometry and energy."""
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 import pandas
@@ -10,9 +10,10 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from cselab.analysis import cls_energy
 from cselab.evaluation import StsReport, alignment, score_data, uniformity
-from cselab.experiments.data import RunData
+from cselab.experiments.run_data import RunData
 from cselab.models import Ensemble
 from cselab.models.encode import Encoder
+from cselab.training.distributed import rank_and_world
 
 MOST_PAIRS = 5000
 """Uniformity compares all sentences with all others, in memory."""
@@ -29,10 +30,8 @@ def dev_score(data: RunData, encoder: Encoder) -> float:
 
 
 def comparison(reports: Mapping[str, StsReport]) -> pandas.DataFrame:
-    """Methods by tasks: score and 95 % bootstrap interval over pairs, as text.
-
-    Args:
-        reports: Reports by name of the method, all of the same tasks.
+    """Methods by tasks, of reports of the same tasks: score and 95 % bootstrap interval over pairs,
+    as text.
 
     Examples:
         >>> import cselab
@@ -58,13 +57,8 @@ def comparison(reports: Mapping[str, StsReport]) -> pandas.DataFrame:
 def phenomena(
     data: RunData, encoder: Encoder, report: StsReport | None = None
 ) -> Mapping[str, float]:
-    """Spearman x100 within each phenomenon of the synthetic test pairs.
-
-    Args:
-        data: Whose pairs are read.
-        encoder: The encoder.
-        report: Scores of the encoder, which are read if they have the synthetic pairs.
-    """
+    """Spearman x100 within each phenomenon of the synthetic test pairs, from the report if it has
+    them."""
     if report is None or "Synthetic" not in report.tasks:
         report = score_data(encoder.encode, [data.synthetic_pairs])
     return report.tasks["Synthetic"].by_subset
@@ -82,10 +76,6 @@ def geometry(data: RunData, encoder: Encoder) -> tuple[float, float]:
 
     Alignment over pairs of the same meaning (`StsData.same_meaning`), NaN where there is none;
     uniformity over all sentences, of at most MOST_PAIRS pairs.
-
-    Args:
-        data: Whose dev pairs are read.
-        encoder: The encoder.
     """
     pairs = data.dev_pairs.subsample(MOST_PAIRS)
     a, b = encoder.encode(pairs.sentences1), encoder.encode(pairs.sentences2)
@@ -95,16 +85,10 @@ def geometry(data: RunData, encoder: Encoder) -> tuple[float, float]:
 
 
 def energy(data: RunData, encoder: Encoder) -> float | None:
-    """Energy of [CLS], a mean over layers, towers and the text's first hundred sentences.
+    """Energy of [CLS], a mean over layers, towers and the text's first hundred sentences; None
+    without BERT-like towers.
 
     JTCSE Eq. 6, https://arxiv.org/abs/2505.02366; see `cselab.analysis.cls_energy`.
-
-    Args:
-        data: Whose text is read.
-        encoder: The encoder.
-
-    Returns:
-        The energy; None of an encoder without BERT-like towers.
     """
     text = data.sentences(100)
     values = [cls_energy(*tower, text).mean().item() for tower in _towers(encoder)]
@@ -144,13 +128,14 @@ def _sts(data: RunData, encoder: Encoder) -> Iterable[Row]:
     which alone may choose anything."""
     report = score_data(encoder.encode, data.test_data, resamples=0)
     yield from _scores("test", report)
-    some = any(score.data.captions.any() for score in report.tasks.values())
-    if some and (rest := report.without_captions()).tasks:
+    has_captions = any(score.data.captions.any() for score in report.tasks.values())
+    if has_captions and (rest := report.without_captions()).tasks:
         yield from _scores("no captions", rest)
     yield from _dev(data, encoder)
 
 
 def _scores(measure: str, report: StsReport) -> Iterable[Row]:
+    """Rows of each task, and of their mean."""
     pairs = {task: len(score.data) for task, score in report.tasks.items()}
     for task, value in report.scores.items():
         yield Row(measure, task, value, pairs[task])
@@ -165,10 +150,9 @@ def _dev(data: RunData, encoder: Encoder) -> Iterable[Row]:
 
 def _phenomena(data: RunData, encoder: Encoder) -> Iterable[Row]:
     """Spearman within each phenomenon of the synthetic STS, whatever the model was trained on."""
-    pairs = [data.synthetic_pairs]
-    found = score_data(encoder.encode, pairs, resamples=0).tasks["Synthetic"]
-    subsets = found.data.subsets or []
-    for name, value in found.by_subset.items():
+    score = score_data(encoder.encode, [data.synthetic_pairs], resamples=0).tasks["Synthetic"]
+    subsets = score.data.subsets or []
+    for name, value in score.by_subset.items():
         yield Row("phenomenon", name, value, subsets.count(name))
 
 
@@ -208,4 +192,26 @@ MEASURES: dict[str, Callable[[RunData, Encoder], Iterable[Row]]] = {
 MAIN = ("sts", "dev")
 """Scores; a run that lacks one of them has failed."""
 DEFAULT = ("sts", "phenomena", "geometry", "energy")
-"""What a run is measured by where nothing is said: scores, and what costs little."""
+"""Default measures: scores, and what costs little."""
+
+
+def measure(data: RunData, encoder: Encoder, names: Sequence[str]) -> list[Row]:
+    """Measure an encoder.
+
+    A measure besides the scores that fails is mentioned and left out, unless it is the only one.
+    """
+    rows: list[Row] = []
+    failed = None
+    for name in names:
+        try:
+            rows += MEASURES[name](data, encoder)
+        except Exception as error:  # also a full memory
+            if name in MAIN:
+                raise
+            failed = error
+            if not rank_and_world()[0]:
+                reason = " ".join(str(error).split())[:200]
+                print(f"{name} is left out ({type(error).__name__}: {reason})")
+    if failed and not rows:
+        raise failed
+    return list({(row.measure, row.task): row for row in rows}.values())  # "sts" has dev too

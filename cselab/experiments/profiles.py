@@ -15,7 +15,7 @@ from cselab.methods import MethodConfig
 
 
 class Profile(NamedTuple):
-    """How a method's paper configuration becomes a run of one size.
+    """Changes that make a method's paper configuration a run of one size.
 
     Attributes:
         data: Data settings of the run.
@@ -122,14 +122,8 @@ PROFILES: dict[str, Profile] = {
         roles={},  # the defaults of every Config are the paper's, of BERT
         roberta={
             # TNCSE supplement, Table I-1; stage 2 is BERT's there (the released batch is 256)
-            "tower_i": {
-                **_schedule(learning_rate=1.5e-5),
-                "round_trips": RoundTrips(pivot="nl"),
-            },
-            "tower_ii": {
-                **_schedule(learning_rate=1.25e-5),
-                "round_trips": RoundTrips(pivot="zh"),
-            },
+            "tower_i": {**_schedule(learning_rate=1.5e-5), "round_trips": RoundTrips(pivot="nl")},
+            "tower_ii": {**_schedule(learning_rate=1.25e-5), "round_trips": RoundTrips(pivot="zh")},
             "student": _schedule(batch_size=256),
             **dict.fromkeys(("uc_d", "tncse_uc_d", "rankcse_uc_d"), _schedule(batch_size=128)),
             "simcse": _schedule(batch_size=512, learning_rate=1e-5),  # SimCSE, Table D.1

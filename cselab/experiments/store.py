@@ -1,16 +1,12 @@
 """The store of a sweep: one SQLite file, a row a run and a row a number.
 
-    runs(key, label, method, seed, profile, settings, source, data, state, error, seconds, attempts,
-         worker, finished, environment)
-    scores(key, measure, task, value, n)
-
 Every change is one transaction and a run has one row, so that neither a crash nor two sweeps with
 the same run can leave half a result or two.
 """
 
 import json
 import sqlite3
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -20,7 +16,7 @@ import pandas
 from cselab.errors import CselabError, DataError, no_space
 
 VERSION = 2
-"""Of the tables; kept in the file as `PRAGMA user_version`."""
+"""The tables' version, kept in the file as `PRAGMA user_version`."""
 JSON = ("settings", "environment")
 """Columns of the runs that hold JSON."""
 PATIENCE = 120
@@ -62,41 +58,31 @@ class Result:
     settings: dict
     source: str
     data: str
-    seconds: float
-    worker: str
     finished: str
-    environment: dict
+    seconds: float = 0.0
+    worker: str = ""
+    environment: dict = field(default_factory=dict)
     error: str = ""
     rows: list[tuple[str, str, float, int]] = field(default_factory=list)
 
     def value(self, measure: str, task: str | None = None) -> float | None:
         """The number of a measure, on a task or on the first; None without one."""
-        found = (row[2] for row in self.rows if row[0] == measure and task in (None, row[1]))
-        return next(found, None)
+        values = (row[2] for row in self.rows if row[0] == measure and task in (None, row[1]))
+        return next(values, None)
 
 
 class Store:
-    """The store of a sweep: opens `path`, or makes it.
-
-    Args:
-        path: Path of the SQLite file.
+    """The store of a sweep: opens the SQLite file, or makes it.
 
     Raises:
-        DataError: For a file that is no store, or one of another version.
-        CselabError: For a file that cannot be opened.
-
-    Examples:
-        >>> from cselab.experiments.store import Store
-        >>> store = Store("sweep.sqlite")
-        >>> store.done(), len(store.scores())
-        (set(), 0)
+        CselabError: For a file that cannot be opened, is no store, or one of another version.
     """
 
     def __init__(self, path: str | Path):
         self.path = Path(path)
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
-            version = self._version() or self._made()
+            version = self._version()
         except sqlite3.OperationalError as error:
             raise CselabError(
                 f"cannot open the store {self.path} ({error}); choose another --store"
@@ -112,24 +98,19 @@ class Store:
             )
 
     def _version(self) -> int:
+        """Version of the tables, which are made in an empty file, by the first of its processes."""
         with self._open() as db:
+            if not db.execute("PRAGMA user_version").fetchone()[0]:
+                db.execute("BEGIN IMMEDIATE")
+                if not db.execute("PRAGMA user_version").fetchone()[0]:
+                    if db.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
+                        raise sqlite3.DatabaseError("it is another program's database")
+                    for statement in (*TABLES, f"PRAGMA user_version = {VERSION}"):
+                        db.execute(statement)
             return db.execute("PRAGMA user_version").fetchone()[0]
-
-    def _made(self) -> int:
-        """Tables in an empty file, unless another process was first."""
-        with self._open() as db:
-            db.execute("BEGIN IMMEDIATE")
-            if db.execute("PRAGMA user_version").fetchone()[0] == 0:
-                if db.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
-                    raise sqlite3.DatabaseError("it is another program's database")
-                for statement in TABLES:
-                    db.execute(statement)
-                db.execute(f"PRAGMA user_version = {VERSION}")
-        return self._version()
 
     @contextmanager
     def _open(self) -> Iterator[sqlite3.Connection]:
-        """A connection of its own for each use: a store travels to workers as its path."""
         with closing(sqlite3.connect(self.path, timeout=PATIENCE)) as db:
             db.execute("PRAGMA foreign_keys = ON")
             with db:
@@ -155,22 +136,17 @@ class Store:
     def done(self, keys: Iterable[str] | None = None) -> set[str]:
         """Keys of finished runs, of all or of some."""
         with self._tables() as db:
-            found = {key for (key,) in db.execute("SELECT key FROM runs WHERE state = 'done'")}
-        return found if keys is None else found & set(keys)
+            done = {key for (key,) in db.execute("SELECT key FROM runs WHERE state = 'done'")}
+        return done if keys is None else done & set(keys)
 
     def add(self, result: Result) -> bool:
-        """Write a run and its numbers in one transaction.
+        """Write a run and its numbers in one transaction; whether they are new.
 
         A finished run stays as it is; a failed one gives way, and its attempts are counted on.
-
-        Args:
-            result: Result of the run.
-
-        Returns:
-            False if the run was there, finished.
         """
         run = asdict(result)
         rows, run["state"] = run.pop("rows"), "failed" if result.error else "done"
+        run["seconds"] = round(result.seconds, 1)
         run |= {name: json.dumps(run[name]) for name in JSON}
         with self._tables() as db:
             db.execute("BEGIN IMMEDIATE")
@@ -180,10 +156,10 @@ class Store:
             if before and before[0] == "done":
                 return False
             run["attempts"] = 1 + (before[1] if before else 0)
-            db.execute("DELETE FROM scores WHERE key = ?", (result.key,))
-            places = ", ".join(f":{name}" for name in run)
-            db.execute("DELETE FROM runs WHERE key = ?", (result.key,))
-            db.execute(f"INSERT INTO runs ({', '.join(run)}) VALUES ({places})", run)
+            for table in ("scores", "runs"):
+                db.execute(f"DELETE FROM {table} WHERE key = ?", (result.key,))
+            values = ", ".join(f":{name}" for name in run)
+            db.execute(f"INSERT INTO runs ({', '.join(run)}) VALUES ({values})", run)
             db.executemany(
                 "INSERT INTO scores VALUES (?, ?, ?, ?, ?)", [(result.key, *row) for row in rows]
             )
@@ -192,19 +168,22 @@ class Store:
     def results(self, keys: Iterable[str]) -> list[Result]:
         """The finished ones of some runs, with their numbers."""
         runs, scores = self.runs(), self.scores()
-        numbers = dict(list(scores.groupby("key")[["measure", "task", "value", "n"]]))
         chosen = runs[(runs.state == "done") & runs.key.isin(set(keys))]
-        return [
-            Result(
-                **{
-                    name: json.loads(run[name]) if name in JSON else run[name]
-                    for name in Result.__dataclass_fields__
-                    if name in run
-                },
-                rows=[tuple(row) for row in numbers[run["key"]].itertuples(index=False)],
-            )
-            for run in chosen.to_dict("records")
-        ]
+        chosen = chosen.drop(columns=["state", "attempts"])
+        numbers = dict(list(scores.groupby("key")[["measure", "task", "value", "n"]]))
+        results = []
+        for run in chosen.to_dict("records"):
+            run |= {name: json.loads(run[name]) for name in JSON}
+            rows = [tuple(row) for row in numbers[run["key"]].itertuples(index=False)]
+            results.append(Result(**run, rows=rows))
+        return results
+
+    def mention_other_labels(self, labels: Mapping[str, str]) -> None:
+        """Print which runs, by key, are kept under another label."""
+        kept = self.runs().set_index("key").label
+        for label, old in dict.fromkeys((label, kept[key]) for key, label in labels.items()):
+            if label != old:
+                print(f"{label!r} is in {self.path} as {old!r}, and the report calls it so")
 
     def runs(self) -> pandas.DataFrame:
         """A row a run, finished and failed."""

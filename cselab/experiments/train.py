@@ -1,7 +1,7 @@
 """Training a run: its nodes from the leaves up, each once."""
 
 import json
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from itertools import islice
@@ -17,10 +17,10 @@ from cselab.errors import SettingsError
 from cselab.evaluation import StsReport
 from cselab.experiments.cache import Cache
 from cselab.experiments.code import code_of
-from cselab.experiments.keys import key_inputs, node_key
+from cselab.experiments.keys import fitted_text, key_inputs, node_key
 from cselab.experiments.measures import dev_score, score
-from cselab.experiments.rows import text_rows, triplet_rows
 from cselab.experiments.run import RunConfig
+from cselab.experiments.training_rows import Widen, text_rows, triplet_rows
 from cselab.methods import MethodConfig, create, registered
 from cselab.methods.nodes import TrainedConfig
 from cselab.methods.training_free import Materials
@@ -33,11 +33,9 @@ from cselab.training.distributed import rank_and_world
 
 @dataclass(frozen=True)
 class Trained:
-    """An encoder, the node it is of, and what its training did; see `train`.
+    """An encoder in evaluation mode, its node, and what its training did; see `train`.
 
     Attributes:
-        encoder: The encoder, in evaluation mode.
-        config: The node.
         fit: `FitResult` as a dict; {} where nothing was trained.
         folder: Folder of the finished step, or None.
 
@@ -54,12 +52,7 @@ class Trained:
     folder: Path | None = None
 
     def encode(self, sentences: Iterable[str], **options: Any) -> Any:
-        """The encoder's vectors, (n, d).
-
-        Args:
-            sentences: n of them.
-            **options: As in the encoder's `encode`.
-        """
+        """The encoder's vectors of n sentences, (n, d), with the options of its `encode`."""
         return self.encoder.encode(as_sentences(sentences), **options)
 
     @property
@@ -73,7 +66,6 @@ def train(run: RunConfig, cache: Cache | None = None, *, fresh: bool = False) ->
     """Train a run, or find it trained: the nodes that it starts from first.
 
     Args:
-        run: The run, from `configure`.
         cache: A cache that has already read the data; None: a new one.
         fresh: Train the run's root anew, whatever the cache has: after a change that no source
             shows.
@@ -91,20 +83,12 @@ def train(run: RunConfig, cache: Cache | None = None, *, fresh: bool = False) ->
         >>> [row["step"] for row in trained.fit["history"]]
         [0, 2]
     """
-    if cache is None:
-        cache = Cache(run)
+    cache = cache or Cache(run)
     return train_node(cache, cache.with_fast_precision(run).method, fresh=fresh)
 
 
 def evaluate(run: RunConfig, cache: Cache | None = None) -> StsReport:
     """Scores of a run on its tests; the run is trained first, or found trained.
-
-    Args:
-        run: The run, from `configure`.
-        data: Whose data has been read already; None: a new one.
-
-    Raises:
-        CselabError: As `train`.
 
     Examples:
         >>> from cselab.experiments import configure, evaluate
@@ -112,8 +96,7 @@ def evaluate(run: RunConfig, cache: Cache | None = None) -> StsReport:
         >>> list(evaluate(run).scores)
         ['Synthetic']
     """
-    if cache is None:
-        cache = Cache(run)
+    cache = cache or Cache(run)
     return score(cache.data, train(run, cache))
 
 
@@ -128,7 +111,7 @@ def train_node(cache: Cache, node: MethodConfig, *, fresh: bool = False) -> Trai
 
 def _untrained(cache: Cache, node: MethodConfig) -> Encoder:
     def text(count: int | None) -> list[str]:
-        return list(islice(cache.data.text_of(node), count))
+        return list(islice(fitted_text(cache.data, node), count))
 
     parts = [train_node(cache, part).encoder for part in node.parts]
     materials = Materials(parts, text, cache.data.model_folder, cache.device)
@@ -170,9 +153,6 @@ def start_folders(cache: Cache, node: TrainedConfig) -> list[Path]:
 
     A tower that another process is training comes last: while it trains tower I, this one trains
     tower II.
-
-    Raises:
-        SettingsError: For a tower that is not trained.
     """
     towers = trained_towers(node)
     if not towers:
@@ -186,11 +166,7 @@ def start_folders(cache: Cache, node: TrainedConfig) -> list[Path]:
 
 
 def trained_towers(node: TrainedConfig) -> Sequence[Any]:
-    """The towers that a node starts from; none if it starts from a model.
-
-    Raises:
-        SettingsError: For a tower that is not trained.
-    """
+    """The towers that a node starts from; none if it starts from a model."""
     if alone := [tower.method for tower in node.starts if not isinstance(tower, TrainedConfig)]:
         raise SettingsError(f"towers: {alone[0]!r} is not trained; give a method with one tower")
     return node.starts
@@ -204,52 +180,41 @@ def step_name(node: TrainedConfig) -> str:
 def rows_of(
     cache: Cache, node: TrainedConfig, tokenizer: PreTrainedTokenizerBase
 ) -> datasets.Dataset:
-    """The training rows of a node: what its method reads.
-
-    Args:
-        cache: Whose text or triplets are read.
-        node: Configuration of the method.
-        tokenizer: The model's.
-    """
-    length, cache_dir = node.schedule.max_length, cache.cache_dir
+    """The training rows of a node, tokenised: text, with its round trips and teachers' vectors, or
+    triplets."""
+    length, trips = node.schedule.max_length, node.trips
     if registered(node.method).reads == "triplets":
         return triplet_rows(
             cache.data.triplets,
             tokenizer,
             max_length=length,
-            path=cache_dir / "triplets" / f"{node_key(cache, node)}.arrow",
+            path=cache.cache_dir / "triplets" / f"{node_key(cache, node)}.arrow",
             prompt=getattr(node, "prompt", ""),
         )
-    teach_rows, trips = teach(cache, node), node.trips
     return text_rows(
         cache.data.text,
         tokenizer,
         max_length=length,
-        cache_dir=cache_dir / "tokenised",
+        cache_dir=cache.cache_dir / "tokenised",
         mode=trips.mode if trips else "none",
         trips=(lambda: cache.round_trip_file(trips)) if trips else None,
-        widen=teach_rows or (lambda rows, corpus: rows),
+        widen=_adding_targets(cache, node),
     )
 
 
-def teach(cache: Cache, node: TrainedConfig) -> Callable | None:
-    """Function of rows and their corpus that adds the teachers' vectors, the column `target`.
-
-    None without teachers.
-    """
+def _adding_targets(cache: Cache, node: TrainedConfig) -> Widen:
+    """Function that adds the teachers' vectors to rows, the column `target`; none without them."""
     teachers = teachers_of(node)
     if not teachers:
-        return None
+        return lambda rows, corpus: rows
     kind = registered(node.method)
     encode = kind.targets([train_node(cache, teacher).encoder for teacher in teachers])
-    parts = [node_key(cache, teacher) for teacher in teachers]
-    key = "-".join([*parts, code_of(kind)])  # its `targets` shapes the vectors
+    # the method's `targets` shapes the vectors
+    key = "-".join([*(node_key(cache, teacher) for teacher in teachers), code_of(kind)])
     folder = cache.cache_dir / "targets"
-
-    def widen(rows, corpus):
-        return with_targets(rows, corpus, encode, folder / f"{key}-{corpus.fingerprint}.arrow")
-
-    return widen
+    return lambda rows, corpus: with_targets(
+        rows, corpus, encode, folder / f"{key}-{corpus.fingerprint}.arrow"
+    )
 
 
 def teachers_of(node: TrainedConfig) -> list[MethodConfig]:

@@ -14,7 +14,8 @@ import yaml
 
 from cselab.experiments.check import example_batch
 from cselab.experiments.lab import Lab
-from cselab.experiments.run import configure, released_values
+from cselab.experiments.presets import released_values
+from cselab.experiments.run import configure
 from cselab.methods import MethodConfig, StepContext
 from cselab.methods.nodes import TrainedConfig
 from cselab.study.texts import markdown, one_line

@@ -61,6 +61,7 @@ def test_only_a_line_feed_ends_a_line(name, tmp_path):
     assert list(read_lines(tmp_path / name)) == lines
 
 
+LATIN = gzip.compress("fine\ncafé\n".encode("latin-1"), mtime=0)
 NUMBERS = gzip.compress(b"".join(b"line %d\n" % (i * 7919) for i in range(10_000)), mtime=0)
 
 
@@ -70,7 +71,10 @@ NUMBERS = gzip.compress(b"".join(b"line %d\n" % (i * 7919) for i in range(10_000
         (NUMBERS[:9000], r"f\.gz is truncated or damaged after line \d{3,} .*; copy it again$"),
         (NUMBERS[:500] + bytes(20) + NUMBERS[520:], r"f\.gz is truncated or damaged after line"),
         (b"plain text\n", r"f\.gz is truncated or damaged after line 0 .*; copy it again$"),
-        (gzip.compress("fine\ncafé\n".encode("latin-1"), mtime=0), r"line 2: not UTF-8 \(byte 0xe9\)"),
+        (
+            gzip.compress("fine\ncafé\n".encode("latin-1"), mtime=0),
+            r"line 2: not UTF-8 \(byte 0xe9\)",
+        ),
         (None, r"no file .*f\.gz; a data folder holds"),
     ],
 )

@@ -106,7 +106,7 @@ def test_another_users_outputs_are_read_or_one_line(shared):
     assert not as_another_user(lambda: cache.is_computing("name", {"a": 1}) or "", answer)
     refused = "DataError: cannot read or write {} (Permission denied); ask its owner for access, or"
     for inputs, place, mode in [
-        ({"a": 2}, f"{cache._place('name', {'a': 2})}.lock", 0o755),
+        ({"a": 2}, f"{cache._folder('name', {'a': 2})}.lock", 0o755),
         ({"a": 1}, final / SEAL, 0o700),
     ]:
         final.chmod(mode)
@@ -129,12 +129,6 @@ def test_a_full_disk_is_one_line(cache):
     with pytest.raises(CselabError, match=message):
         cache.step("name", {}, fail)
     assert not unfinished(cache)
-
-
-def test_outputs_that_cannot_be_written_are_one_line(tmp_path):
-    (tmp_path / "file").write_text("")
-    with pytest.raises(SettingsError, match=r"outputs: cannot write to .*choose another folder"):
-        Cache(set_up(settings={"device": "cpu", "outputs": tmp_path / "file"}))
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="this machine has the missing device")

@@ -19,54 +19,22 @@ from cselab.experiments.store import Store
 from cselab.machine import MALLOC
 
 pytestmark = pytest.mark.slow
-SETTINGS = {
-    "caels": 2,
-    "sentences": 400,
-    "dev_pairs": 20,
-    "synthetic_pairs": 40,
-    "steps": 24,
-    "eval_every": 4,
-    "batch_size": 16,
-    "towers.steps": 24,
-    "towers.eval_every": 4,
-    "towers.batch_size": 16,
-}
+SHORT = {"steps": 24, "eval_every": 4, "batch_size": 16}
+SETTINGS = {"caels": 2, "sentences": 400, "dev_pairs": 20, "synthetic_pairs": 40, **SHORT}
+SETTINGS |= {f"towers.{name}": value for name, value in SHORT.items()}
 ALL = [(label, seed) for label in ("simcse", "jtcse") for seed in (1, 2)]
 
 
 def sweep(
     folder: Path, backbone: str, *more: str, seeds: str = "1-2", methods=("simcse", "jtcse")
 ) -> subprocess.Popen:
-    settings = [
-        part
-        for name, value in {**SETTINGS, "backbone": backbone}.items()
-        for part in ("-p", f"{name}={value}")
-    ]
-    chosen = [part for method in methods for part in ("-m", method)]
-    command = [
-        sys.executable,
-        "-m",
-        "cselab",
-        "sweep",
-        *chosen,
-        "--seeds",
-        seeds,
-        *settings,
-        "--store",
-        folder / "s.sqlite",
-        "--outputs",
-        folder,
-    ]
-    return subprocess.Popen(
-        [*map(str, command), *more],
-        cwd=folder,
-        text=True,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        env={
-            key: value for key, value in os.environ.items() if not key.startswith(("CSELAB", "OMP"))
-        },
-    )
+    words = [f"-p {name}={value}" for name, value in {**SETTINGS, "backbone": backbone}.items()]
+    words += [f"-m {method}" for method in methods]
+    words += ["--seeds", seeds, "--store", f"{folder}/s.sqlite", "--outputs", f"{folder}", *more]
+    command = [sys.executable, "-m", "cselab", "sweep", *" ".join(words).split()]
+    environment = {k: v for k, v in os.environ.items() if not k.startswith(("CSELAB", "OMP"))}
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    return subprocess.Popen(command, cwd=folder, env=environment, **pipes)
 
 
 def until(what, process: subprocess.Popen, seconds: float = 240):
@@ -140,37 +108,21 @@ class Cluster:
     def start(self) -> None:
         self.file.unlink(missing_ok=True)
         log = self.file.with_suffix(".log").open("a")
-        common = dict(
-            stdout=log,
-            stderr=log,
-            env={**os.environ, "OMP_NUM_THREADS": "1"},
-            start_new_session=True,
+        environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+        options = {"stdout": log, "stderr": log, "env": environment, "start_new_session": True}
+
+        def start(program: str) -> subprocess.Popen:
+            command = [sys.executable, "-m", *program.split()]
+            return subprocess.Popen(command, **options)
+
+        self.scheduler = start(
+            "distributed.cli.dask_scheduler --port 0 --dashboard-address :0 "
+            f"--scheduler-file {self.file}"
         )
-        scheduler = [
-            "distributed.cli.dask_scheduler",
-            "--port",
-            "0",
-            "--dashboard-address",
-            ":0",
-            "--scheduler-file",
-            self.file,
-        ]
-        self.scheduler = subprocess.Popen([sys.executable, "-m", *scheduler], **common)
-        self.address = json.loads(
-            until(lambda: self.file.exists() and self.file.read_text(), self.scheduler)
-        )["address"]
-        self.workers = subprocess.Popen(
-            [
-                sys.executable,
-                "-m",
-                "distributed.cli.dask_worker",
-                self.address,
-                "--nworkers",
-                "2",
-                "--nthreads",
-                "1",
-            ],
-            **common,
+        text = until(lambda: self.file.exists() and self.file.read_text(), self.scheduler)
+        self.address = json.loads(text)["address"]
+        self.workers = start(
+            f"distributed.cli.dask_worker {self.address} --nworkers 2 --nthreads 1"
         )
 
     def stop(self) -> None:
@@ -192,50 +144,37 @@ def test_two_sweeps_share_a_scheduler_and_a_lost_one_costs_no_finished_run(
 ):
     """Prevents a second sweep that does the first one's runs again, or is refused; and a store
     that a lost scheduler empties."""
-    one = sweep(tmp_path, small_backbone, "--scheduler", cluster.address)
-    two = sweep(tmp_path, small_backbone, "--scheduler", cluster.address, methods=("simcse", "sum"))
+
+    def on_cluster(**options) -> subprocess.Popen:
+        return sweep(tmp_path, small_backbone, "--scheduler", cluster.address, **options)
+
+    one, two = on_cluster(), on_cluster(methods=("simcse", "sum"))
     assert "4 of 4 runs" in ended(one)
     assert "4 of 4 runs" in ended(two)
     assert runs(tmp_path) == sorted([*ALL, *(("sum", seed) for seed in (1, 2))])
     assert Store(tmp_path / "s.sqlite").runs().attempts.max() == 1
 
     before = rows(tmp_path)
-    three = sweep(
-        tmp_path, small_backbone, "--scheduler", cluster.address, seeds="1-5", methods=("simcse",)
-    )
+    three = on_cluster(seeds="1-5", methods=("simcse",))
     until(lambda: len(runs(tmp_path)) > 6, three)
     cluster.scheduler.kill()
     out, errors = three.communicate(timeout=200)
     assert three.returncode == 2, out + errors
-    assert [
-        line
-        for line in errors.splitlines()
-        if line.startswith("cselab: scheduler ") and "the same command goes on" in line
-    ]
+    (line,) = (line for line in errors.splitlines() if line.startswith("cselab: scheduler "))
+    assert "the same command goes on" in line
     kept = rows(tmp_path)
     assert kept.merge(before).shape[0] == before.shape[0]
     cluster.stop()
     cluster.start()
-    again = ended(
-        sweep(
-            tmp_path,
-            small_backbone,
-            "--scheduler",
-            cluster.address,
-            seeds="1-5",
-            methods=("simcse",),
-        )
-    )
-    assert "5 of 5 runs, " in again
+    assert "5 of 5 runs, " in ended(on_cluster(seeds="1-5", methods=("simcse",)))
     assert len(runs(tmp_path)) == 9
     assert not rows(tmp_path).duplicated(["key", "measure", "task"]).any()
 
 
 def _environment_of_a_process() -> dict[str, str]:
     entries = Path("/proc/self/environ").read_text().split("\0")
-    return dict(entry.partition("=")[::2] for entry in entries) | {
-        "threads": str(torch.get_num_threads())
-    }
+    threads = {"threads": str(torch.get_num_threads())}
+    return dict(entry.partition("=")[::2] for entry in entries) | threads
 
 
 @pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="reads /proc")

@@ -104,9 +104,7 @@ def test_seeds():
     ("grid", "message"),
     [
         ({"methods": ["simcse"], "sed": 1}, "unknown key 'sed'; did you mean 'seed'"),
-        ({"methods": ["simcsee"]}, "unknown method 'simcsee'; did you mean 'simcse'"),
         ({"methods": []}, "the grid has no run"),
-        ({}, "the grid has no run"),
         ({"methods": ["simcse"], "caels": []}, "the grid has no run"),
         ({"methods": ["simcse"], "temperature": [0.1, -1]}, "temperature"),
         (
@@ -164,12 +162,6 @@ def test_a_file_whose_methods_nobody_names_is_said(tmp_path, capsys, own_registr
 def test_a_file(tmp_path):
     (tmp_path / "g.toml").write_text('methods = ["sif"]\nseeds = "1-2"\n')
     assert len(expand(read_grid(tmp_path / "g.toml"))) == 2
-    (tmp_path / "bad.toml").write_text("methods = [")
-    with pytest.raises(SettingsError, match="bad.toml is no TOML"):
-        read_grid(tmp_path / "bad.toml")
-    for path in (tmp_path / "none.toml", tmp_path):
-        with pytest.raises(SettingsError, match="no grid"):
-            read_grid(path)
 
 
 @pytest.mark.slow  # expands thousands of runs

@@ -100,10 +100,7 @@ def test_a_file_is_a_method_like_any_other(load, trained, lab):
 @pytest.mark.parametrize(
     ("after", "message"),
     [
-        (
-            "away.sqare().mean()",
-            r"mine: my_method\.py, line 25: AttributeError: .*'sqare'.*; correct",
-        ),
+        ("away.sqare().mean()", r"mine: my_method\.py, line 25: AttributeError: .*'sqare'.*;"),
         ("away.square()", r"mine: term 'pull' gives \(2, 8\), expected one number"),
         ("[away]", r"mine: term 'pull' gives list, expected one number"),
     ],
@@ -197,17 +194,14 @@ def test_a_method_without_training(lab):
     assert set(report.scores) == {"Synthetic"}
 
 
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("x = 1\n", r'registers no method; put @register\("name"\) above its class'),
-        ("import nowhere\n", "ModuleNotFoundError: No module named 'nowhere'; correct the file"),
-        ("class\n", "SyntaxError: .*; correct the file"),
-    ],
-)
-def test_what_is_no_method_file_is_one_line(tmp_path, text, message):
-    (tmp_path / "bad.py").write_text(text)
-    with pytest.raises(SettingsError, match=message):
-        load_method_file(tmp_path / "bad.py")
+def test_what_is_no_method_file_is_one_line(tmp_path):
+    for text, message in {
+        "x = 1\n": r'registers no method; put @register\("name"\) above its class',
+        "import nowhere\n": "ModuleNotFoundError: No module named 'nowhere'; correct the file",
+        "class\n": "SyntaxError: .*; correct the file",
+    }.items():
+        (tmp_path / "bad.py").write_text(text)
+        with pytest.raises(SettingsError, match=message):
+            load_method_file(tmp_path / "bad.py")
     with pytest.raises(SettingsError, match=r"no method file .*/none\.py; give a \.py file"):
         load_method_file(tmp_path / "none.py")

@@ -1,12 +1,11 @@
 """The store: one row a run whatever happens, versions, several writers."""
 
 import json
+import os
+import signal
 import sqlite3
-import subprocess
-import sys
 from dataclasses import replace
 from multiprocessing import get_context
-from pathlib import Path
 
 import pytest
 from example_result import RESULT
@@ -55,26 +54,22 @@ def _write(path, worker):
 def test_several_processes_write_each_run_once(tmp_path):
     """Prevents "database is locked", tables made twice, and two rows of one run."""
     path = tmp_path / "s.sqlite"
-    with get_context("spawn").Pool(3) as pool:
+    with get_context("fork").Pool(3) as pool:
         written = pool.starmap(_write, [(path, worker) for worker in range(3)])
     assert [sum(column) for column in zip(*written, strict=True)] == [1] * 25
     assert len(Store(path).runs()) == 25
 
 
 def test_a_writer_killed_in_the_middle_leaves_a_whole_store(tmp_path):
-    code = (
-        "import os, sys; sys.path.insert(0, sys.argv[2]); from example_result import RESULT;"
-        "from cselab.experiments.store import Store;store = Store(sys.argv[1]);"
-        "context = store._open(); db = context.__enter__(); db.execute('BEGIN IMMEDIATE');"
-        "db.execute('DELETE FROM scores');"
-        " os.kill(os.getpid(), 9)"
-    )
     store = Store(tmp_path / "s.sqlite")
     store.add(RESULT)
-    killed = subprocess.run(
-        [sys.executable, "-c", code, store.path, str(Path(__file__).parents[1])], check=False
-    )
-    assert killed.returncode == -9
+    child = os.fork()
+    if child == 0:
+        with store._open() as db:
+            db.execute("BEGIN IMMEDIATE")
+            db.execute("DELETE FROM scores")
+            os.kill(os.getpid(), signal.SIGKILL)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == -signal.SIGKILL
     assert store.results(["k1"])[0].value("test", "average") == 61.5
     assert store.add(replace(RESULT, key="k2"))
 

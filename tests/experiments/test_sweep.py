@@ -10,21 +10,17 @@ from distributed import Client, LocalCluster, get_worker
 
 from cselab.cli import methods
 from cselab.errors import CselabError, DivergenceError
-from cselab.experiments import data as data_module
+from cselab.experiments import run_data, tasks
 from cselab.experiments import sweep as sweep_module
-from cselab.experiments.data import RunData
-from cselab.experiments.grid import expand, one_run
-from cselab.experiments.measures import Row
-from cselab.experiments.run import Setup
+from cselab.experiments.grid import Run, expand, one_run
+from cselab.experiments.keys import run_key
+from cselab.experiments.measures import MEASURES, Row, measure
+from cselab.experiments.run import Setup, configure
+from cselab.experiments.run_data import RunData
 from cselab.experiments.store import Store
-from cselab.experiments.sweep import (
-    Place,
-    measure,
-    open_cache,
-    run_key,
-    sweep,
-    train_and_measure,
-)
+from cselab.experiments.sweep import sweep
+from cselab.experiments.tasks import for_this_machine, open_cache, train_and_measure
+from cselab.experiments.train import train
 from cselab.workbook.headless.runner import find_parameters
 
 SHORT = {"steps": 2, "batch_size": 8, "eval_every": 2}
@@ -43,12 +39,8 @@ QUICK = {
 
 @pytest.fixture(scope="module")
 def client():
-    with (
-        LocalCluster(
-            n_workers=1, threads_per_worker=2, processes=False, dashboard_address=None
-        ) as cluster,
-        Client(cluster) as client,
-    ):
+    options = {"threads_per_worker": 2, "processes": False, "dashboard_address": None}
+    with LocalCluster(n_workers=1, **options) as cluster, Client(cluster) as client:
         yield client
 
 
@@ -116,18 +108,16 @@ def test_a_measure_that_fails_costs_no_score(runs, tmp_path, monkeypatch, capsys
     def fail(data, encoder):
         raise RuntimeError("out of memory\nfor the pairs")
 
-    monkeypatch.setitem(sweep_module.MEASURES, "geometry", fail)
-    for measures, kept in ((["geometry", "sts"], {"test", "dev"}), (["geometry"], None)):
-        (run,) = runs(methods="untrained", measures=measures, seeds=[1])
-        cache = open_cache(run.config, Place(str(tmp_path)))
-        capsys.readouterr()
-        if kept:
-            assert {row.measure for row in measure(run.config, run.measures, cache)} == kept
-        else:
-            with pytest.raises(RuntimeError, match="out of memory"):
-                measure(run.config, run.measures, cache)
-        said = "geometry is left out (RuntimeError: out of memory for the pairs)"
-        assert capsys.readouterr().out.splitlines() == [said]
+    monkeypatch.setitem(MEASURES, "geometry", fail)
+    (run,) = runs(methods="untrained", seeds=[1])
+    cache = open_cache(run.config, tmp_path)
+    encoder = train(run.config, cache).encoder
+    rows = measure(cache.data, encoder, ["geometry", "sts"])
+    assert {row.measure for row in rows} == {"test", "dev"}
+    said = "geometry is left out (RuntimeError: out of memory for the pairs)"
+    assert capsys.readouterr().out.splitlines() == [said]
+    with pytest.raises(RuntimeError, match="out of memory"):
+        measure(cache.data, encoder, ["geometry"])
 
 
 def test_a_label_that_the_store_does_not_take_is_said(small_backbone, tmp_path, capsys):
@@ -140,64 +130,49 @@ def test_a_label_that_the_store_does_not_take_is_said(small_backbone, tmp_path, 
     assert capsys.readouterr().out.endswith("as 'old', and the report calls it so\n")
 
 
-def test_real_text_is_measured_without_captions_too(client, runs, data_dir, tmp_path):
-    """Prevents a gain on captions alone, whose like the training text may hold, as a result."""
-    sweep(
-        client,
-        runs(methods=["sif"], data_dir=str(data_dir), tasks="STS14,SICK-R"),
-        tmp_path / "s.sqlite",
-        tmp_path,
-    )
-    found = Store(tmp_path / "s.sqlite").scores().set_index(["measure", "task"])
-    assert found.n["test"].to_dict() == {"STS14": 3750, "SICK-R": 4927, "average": 8677}
-    assert found.n["no captions"].to_dict() == {"STS14": 3000, "average": 3000}
-
-
-def test_captions_alone_have_no_score_without_captions(client, runs, data_dir, tmp_path):
-    """Prevents the mean of no tasks, which is no number, in a store."""
-    sweep(
-        client,
-        runs(methods=["sif"], data_dir=str(data_dir), tasks="SICK-R"),
-        tmp_path / "s.sqlite",
-        tmp_path,
-    )
-    assert set(Store(tmp_path / "s.sqlite").scores().measure) == {"test", "dev"}
+@pytest.mark.parametrize(
+    ("tasks", "without"), [("STS14,SICK-R", {"STS14": 3000, "average": 3000}), ("SICK-R", {})]
+)
+def test_real_text_is_measured_without_captions_too(runs, data_dir, tmp_path, tasks, without):
+    """Prevents a gain on captions alone, whose like the training text may hold, as a result; and
+    the mean of no tasks, which is no number, in a store."""
+    (run,) = runs(methods=["sif"], data_dir=str(data_dir), tasks=tasks)
+    cache = open_cache(run.config, tmp_path)
+    rows = measure(cache.data, train(run.config, cache).encoder, run.measures)
+    pairs = {row.task: row.n for row in rows if row.measure == "test"}
+    assert pairs.items() >= {"SICK-R": 4927}.items()
+    assert {row.task: row.n for row in rows if row.measure == "no captions"} == without
 
 
 def test_what_makes_another_run(runs, tmp_path, monkeypatch):
     """Prevents a stale row after a change of settings, of the data, of what is measured, or of the
     code; and a new run of an encoder that a setting does not concern."""
-    place = Place(str(tmp_path))
-    grids = [
-        {"methods": ["sif"]},
-        {"methods": ["sif"], "max_length": 16},
-        {"methods": ["sif"], "measures": ["sts", "geometry"]},
-        {"methods": ["sif"], "sentences": 50},
-    ]
-    found = [run for grid in grids for run in runs(**grid)]
-    keys = [run_key(run, place) for run in found]
+    changes = ({}, {"max_length": 16}, {"measures": ["sts", "geometry"]}, {"sentences": 50})
+    found = [run for change in changes for run in runs(methods=["sif"], **change)]
+    caches = [open_cache(run.config, tmp_path) for run in found]
+    keys = [run_key(run, cache) for run, cache in zip(found, caches, strict=True)]
     assert len(set(keys)) == 4
-    data = [open_cache(run.config, place).data.fingerprint for run in found]
+    data = [cache.data.fingerprint for cache in caches]
     assert data[0] == data[1] == data[2] != data[3]
     (same,) = runs(methods=["sif"], temperature=0.1)
-    assert run_key(same, place) == keys[0]
-    sweep_module._cache_of.cache_clear()
+    assert run_key(same, caches[0]) == keys[0]
+    caches[0].data.keys.clear()
     monkeypatch.setattr("cselab.experiments.keys.code_of", lambda kind: "another version")
-    assert run_key(found[0], place) != keys[0]
-    sweep_module._cache_of.cache_clear()
+    assert run_key(found[0], caches[0]) != keys[0]
+    caches[0].data.keys.clear()
 
 
 def test_seeds_read_the_data_once(runs, tmp_path, monkeypatch):
     """Prevents a sweep of many seeds that reads its text anew for each run before the first one
     starts: two minutes for 205 runs."""
     read: list[int] = []
-    load = data_module.load_corpus
+    load = run_data.load_corpus
     monkeypatch.setattr(
-        data_module, "load_corpus", lambda *a, **b: (read.append(b["limit"]), load(*a, **b))[1]
+        run_data, "load_corpus", lambda *a, **b: (read.append(b["limit"]), load(*a, **b))[1]
     )
     sizes = [{"methods": ["sif"], "sentences": size} for size in (51, 52, 53)]
     given = [run for seed in range(1, 7) for one in sizes for run in runs(**one, seeds=[seed])]
-    keys = {run_key(run, Place(str(tmp_path))) for run in given}
+    keys = {run_key(run, open_cache(run.config, tmp_path)) for run in given}
     assert (sorted(read), len(keys)) == ([51, 52, 53], 18)
 
 
@@ -205,15 +180,16 @@ def test_failures_are_reported_kept_and_tried_again(client, runs, tmp_path, monk
     """Prevents a sweep that stops at its first divergence, retries it in vain, or forgets it."""
     tried = []
 
-    def measure_with_errors(run, measures, cache):
+    def train_with_errors(run, cache):
         tried.append(run.seed)
         if run.seed == 1:
             raise DivergenceError("the loss is not finite")
         if run.seed == 2 and tried.count(2) < 3:
             raise RuntimeError("a cosmic ray")
-        return [Row("test", "average", 1.0, 1)]
+        return train(configure("untrained"), cache)
 
-    monkeypatch.setattr(sweep_module, "measure", measure_with_errors)
+    monkeypatch.setattr(tasks, "train", train_with_errors)
+    monkeypatch.setattr(tasks, "measure", lambda *_: [Row("test", "average", 1.0, 1)])
     store, some = tmp_path / "s.sqlite", {"methods": ["sif"], "seeds": [1, 2, 3]}
     board = sweep(client, runs(**some), store, tmp_path, retries=1)
     assert sorted(tried) == [1, 2, 2, 3]
@@ -235,24 +211,13 @@ def test_the_log_of_a_shared_training_that_fails_is_named(client, runs, tmp_path
         print("training", node.round_trips.pivot)
         raise RuntimeError("a cosmic ray")
 
-    monkeypatch.setattr(sweep_module, "train_node", train_node)
+    monkeypatch.setattr(tasks, "train_node", train_node)
     given = runs(methods=["sum", "jtcse"], seeds=[1])
     board = sweep(client, given, tmp_path / "s.sqlite", tmp_path, retries=0)
     assert len(board.failed) == 2
     for result in board.failed:
         assert result.error.startswith("RuntimeError: a cosmic ray; see ")
         assert Path(result.error.partition("; see ")[2]).read_text().startswith("training ")
-
-
-def test_bad_data_is_one_line_before_anything_runs(client, runs, tmp_path):
-    with pytest.raises(CselabError, match="data_dir: no folder"):
-        sweep(
-            client,
-            runs(methods=["sif"], data_dir=str(tmp_path / "nowhere")),
-            tmp_path / "s.sqlite",
-            tmp_path,
-        )
-    assert Store(tmp_path / "s.sqlite").runs().empty
 
 
 def test_what_a_run_lacks_is_said_before_any_run_starts(client, runs, tmp_path):
@@ -288,27 +253,17 @@ def scoring_notebook(path: Path, seeds: str) -> None:
     nbformat.write(nbformat.v4.new_notebook(cells=cells, metadata=kernel), path)
 
 
-def test_a_notebook_of_several_seeds_in_a_grid_is_one_line(client, tmp_path, monkeypatch):
-    """Prevents an IntegrityError after the notebook has run, and at every later sweep."""
-    scoring_notebook(tmp_path / "01_t.ipynb", "(seed, seed + 1)")
-    monkeypatch.setattr(RunData, "fingerprint", "d")
-    found = expand(
-        {"notebooks": ["01"], "seeds": [1]}, find_notebook=partial(find_parameters, tmp_path)
-    )
-    sweep(client, found, tmp_path / "s.sqlite", tmp_path / "o")
-    (error,) = Store(tmp_path / "s.sqlite").runs().error
-    assert "01_t recorded a method with several seeds or settings" in error
-
-
+@pytest.mark.slow  # kernels
 def test_a_notebook_in_a_grid(client, tmp_path, monkeypatch):
-    """Prevents a notebook's scores from getting lost, and parameters that stay the defaults."""
-    scoring_notebook(tmp_path / "01_t.ipynb", "[seed]")
+    """Prevents a notebook's scores from getting lost, parameters that stay the defaults, and an
+    IntegrityError after a notebook of several seeds has run, and at every later sweep."""
+    scoring_notebook(tmp_path / "01_t.ipynb", "[seed] if seed < 3 else (1, 2)")
     monkeypatch.setattr(RunData, "fingerprint", "d")
-    found = expand(
-        {"notebooks": ["01"], "seeds": [1, 2]}, find_notebook=partial(find_parameters, tmp_path)
-    )
-    board = sweep(client, found, tmp_path / "s.sqlite", tmp_path / "o")
-    assert board.finished == 2, board.failed
+    find_notebook = partial(find_parameters, tmp_path)
+    grid = expand({"notebooks": ["01"], "seeds": [1, 2, 3]}, find_notebook=find_notebook)
+    board = sweep(client, grid, tmp_path / "s.sqlite", tmp_path / "o")
+    (failed,) = board.failed
+    assert "01_t recorded a method with several seeds or settings" in failed.error
     rows = Store(tmp_path / "s.sqlite").scores()
     assert sorted(zip(rows.seed, rows.measure, rows.task, rows.value, strict=True)) == [
         (1, "m", "T", 51.0),
@@ -334,16 +289,17 @@ def test_a_worker_in_another_folder_reads_what_the_user_named(tmp_path, monkeypa
     grid |= {"synthetic_pairs": 40, "runs": []}
     grid["runs"] += [{"methods": ["sif"]}, {"notebooks": ["notebooks/01_t.ipynb"]}]
     find_notebook = partial(find_parameters, tmp_path)
-    place = Place(str(tmp_path / "o"))
-    given = [
-        sweep_module._for_this_machine(run, place)
-        for run in expand({**grid, "seeds": 1}, find_notebook=find_notebook)
-    ]
-    before = [run_key(run, place) for run in given]
+
+    def key(run: Run) -> str:
+        return run_key(run, open_cache(run.config, tmp_path / "o"))
+
+    grid = expand({**grid, "seeds": 1}, find_notebook=find_notebook)
+    given = [for_this_machine(run, tmp_path / "o") for run in grid]
+    before = list(map(key, given))
     monkeypatch.chdir(workers)
     monkeypatch.setenv("CSELAB_DATA", str(workers / "data"))
-    sweep_module._cache_of.cache_clear()
-    assert [run_key(run, place) for run in given] == before
+    tasks._keep_cache.cache_clear()
+    assert list(map(key, given)) == before
     assert all(str(users / "data") in run.config.model_dump_json() for run in given)
     assert given[1].method == str(users / "notebooks" / "01_t.ipynb")
     moved = str(users.rename(tmp_path / "u"))
@@ -354,7 +310,7 @@ def test_a_worker_in_another_folder_reads_what_the_user_named(tmp_path, monkeypa
         config=Setup.model_validate_json(there),
         parameters=tuple((n, text.replace(str(users), moved)) for n, text in given[1].parameters),
     )
-    assert run_key(again, place) == before[1]  # it holds what a path names, not the path
+    assert key(again) == before[1]  # it holds what a path names, not the path
 
 
 def test_more_threads_than_cores_are_one_worker(tmp_path, monkeypatch):
@@ -376,14 +332,10 @@ def test_more_threads_than_cores_are_one_worker(tmp_path, monkeypatch):
 def test_workers_that_see_different_data_are_refused(runs, tmp_path, monkeypatch):
     """Prevents one table of runs on the data folders of two machines."""
 
-    def fingerprint(setup: str, place: Place) -> str:
-        return str(get_worker().name)
-
-    monkeypatch.setattr(sweep_module, "_fingerprint", fingerprint)
+    monkeypatch.setattr(sweep_module, "fingerprint", lambda *_: str(get_worker().name))
+    options = {"threads_per_worker": 1, "processes": False, "dashboard_address": None}
     with (
-        LocalCluster(
-            n_workers=2, threads_per_worker=1, processes=False, dashboard_address=None
-        ) as cluster,
+        LocalCluster(n_workers=2, **options) as cluster,
         Client(cluster) as client,
         pytest.raises(CselabError, match="workers see different data.*same data_dir"),
     ):

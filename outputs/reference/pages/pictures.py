@@ -10,7 +10,7 @@ import plotly.graph_objects as go
 from PIL import Image
 from playwright.sync_api import Page, sync_playwright
 
-from cselab.experiments import doctor
+from cselab.cli import doctor
 from cselab.workbook.headless.page import write_widget
 from cselab.workbook.widgets.widget import Widget
 

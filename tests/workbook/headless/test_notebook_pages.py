@@ -66,7 +66,7 @@ def test_pages_ask_nothing_of_the_network_and_keep_figures_and_equations(page):
 
 def test_a_page_shows_the_last_state_of_a_bar_within_a_bar(page, tmp_path, monkeypatch):
     """Prevents a page with every step of every training: bars that move the cursor stay."""
-    from cselab.data.progress import progress_bar
+    from cselab.data.progress_bar import progress_bar
 
     monkeypatch.setenv("CSELAB_RUN_DIR", str(tmp_path))
     written = io.StringIO()

@@ -7,17 +7,11 @@ from collections.abc import Sequence
 from functools import cached_property
 from itertools import islice
 from pathlib import Path
-from typing import Any
 
 from cselab.data.corpus import Corpus, load_corpus
 from cselab.data.fingerprints import folder_hash
 from cselab.data.hub import model_folder
-from cselab.data.nli import (
-    DEFAULT_FILES,
-    load_nli_text,
-    load_nli_triplets,
-    load_simcse_triplets,
-)
+from cselab.data.nli import DEFAULT_FILES, load_nli_text, load_nli_triplets, load_simcse_triplets
 from cselab.data.settings import DataConfig
 from cselab.data.sources import data_folder
 from cselab.data.sts import STS7, StsData, load_sts
@@ -26,19 +20,13 @@ from cselab.errors import CselabError, DataError
 
 
 class RunData:
-    """Text, tests, triplets and models of a `DataConfig`, each read when it is first asked for.
-
-    Examples:
-        >>> from cselab.experiments import RunData, set_up
-        >>> data = RunData(set_up(settings={"sentences": 100, "dev_pairs": 20}).data)
-        >>> data.test_tasks, len(data.text), len(data.dev_pairs)
-        (('Synthetic',), 100, 20)
-    """
+    """Text, tests, triplets and models of a `DataConfig`, each read when it is first asked for."""
 
     def __init__(self, config: DataConfig):
         self.config = config
         self.keys: dict[tuple[type, str], str] = {}
         """Keys of nodes by class and settings (`cselab.experiments.keys`)."""
+        self._nli_texts: dict[int, Corpus] = {}
 
     @property
     def has_real_data(self) -> bool:
@@ -62,11 +50,7 @@ class RunData:
 
     @cached_property
     def dev_pairs(self) -> StsData:
-        """The pairs that checkpoints are picked on: the dev split, or `data.dev_pairs` of it.
-
-        Raises:
-            DataError: As `load_sts`, and for a `dev_pairs` that leaves nothing to rank.
-        """
+        """The pairs that checkpoints are picked on: the dev split, or `data.dev_pairs` of it."""
         config = self.config
         pairs = load_sts(self.dev_task, "dev", folder=config.data_dir, hub=config.hub)
         pairs = pairs.subsample(config.dev_pairs) if config.dev_pairs else pairs
@@ -85,11 +69,7 @@ class RunData:
 
     @cached_property
     def test_data(self) -> list[StsData]:
-        """The pairs that scores are reported on.
-
-        Raises:
-            DataError: For two tests of one name, and as `refuse_tests_as_dev` if `dev_task` is set.
-        """
+        """The pairs that scores are reported on; a `dev_task` must not be among them."""
         config = self.config
         tests = [
             self.synthetic_pairs
@@ -98,10 +78,9 @@ class RunData:
             for task in config.tasks or (STS7 if self.has_real_data else ("Synthetic",))
         ]
         names = [test.task for test in tests]
-        if doubled := [name for name in names if names.count(name) > 1]:
-            raise DataError(
-                f"tasks: two tests are called {doubled[0]!r}; rename a file, or give one"
-            )
+        for name in names:
+            if names.count(name) > 1:
+                raise DataError(f"tasks: two tests are called {name!r}; rename a file, or give one")
         if config.dev_task:
             refuse_tests_as_dev(self.dev_pairs, tests)
         return tests
@@ -111,9 +90,6 @@ class RunData:
         """The unlabelled training text.
 
         The sample does not depend on the seed, so that seeds are paired.
-
-        Raises:
-            DataError: For "nli" beside other names, and as `load_corpus`.
         """
         config = self.config
         if "nli" in config.corpus:
@@ -128,29 +104,14 @@ class RunData:
         )
 
     def nli_text(self, limit: int) -> Corpus:
-        """Premises and hypotheses without their labels.
-
-        Args:
-            limit: Most sentences; they are of the files named `nli`, else of where `triplets` come
-                from.
-        """
+        """Premises and hypotheses without their labels, from the files named `nli`, else from where
+        `triplets` come from; at most `limit` sentences."""
         config = self.config
-        if limit not in self._nli_texts:
+        if limit not in self._nli_texts:  # keys and checks ask for it again and again
             self._nli_texts[limit] = load_nli_text(
                 config.nli, folder=config.data_dir, hub=config.hub, limit=limit
             )
         return self._nli_texts[limit]
-
-    @cached_property
-    def _nli_texts(self) -> dict[int, Corpus]:
-        """By size; keys and checks ask for them again and again."""
-        return {}
-
-    def text_of(self, node: Any) -> Corpus:
-        """The text that a node without training is fitted to: the training text, or NLI's."""
-        if getattr(node, "text", "") == "nli":
-            return self.nli_text(node.fitted_on)
-        return self.text
 
     def sentences(self, count: int | None = None) -> list[str]:
         """The first `count` sentences of the training text, or all."""
@@ -158,7 +119,7 @@ class RunData:
 
     @cached_property
     def triplets(self) -> list[Triplet]:
-        """What supervised methods learn from, not drawn by the seed.
+        """Triplets for supervised methods, not drawn by the seed.
 
         The files named `nli`; with `hub`, SimCSE's triplets; the folder's NLI; or synthetic
         triplets.
@@ -187,16 +148,7 @@ class RunData:
         return digest.hexdigest()[:16]
 
     def model_folder(self, name: str, *, setting: str = "backbone") -> Path:
-        """Local folder of a backbone or decoder, as `cselab.data.hub.model_folder` finds it.
-
-        Args:
-            name: As there.
-            setting: What has the name, for the message.
-
-        Raises:
-            SettingsError: As there.
-            DataError: As there.
-        """
+        """Local folder of a backbone or decoder; errors name the setting."""
         return model_folder(name, hub=self.config.hub, setting=setting)
 
     def model_hash(self, name: str) -> str:
@@ -207,28 +159,21 @@ class RunData:
 def refuse_tests_as_dev(dev: StsData, tests: Sequence[StsData]) -> None:
     """Check that the dev pairs are other pairs than the tests': a test must not pick checkpoints.
 
-    A third of STS-B's dev pairs are in STS15, from which it was drawn, so a smaller part is fine.
-
-    Raises:
-        DataError: If more than half of the dev pairs are in a test, or of a test in the dev pairs.
+    At most half of either may be in the other: a third of STS-B's dev pairs are in STS15.
     """
-    ours = _pairs_of(dev)
+
+    def pairs(data: StsData) -> set[tuple[str, ...]]:
+        return {tuple(sorted(p)) for p in zip(data.sentences1, data.sentences2, strict=True)}
+
+    def name(data: StsData) -> str:
+        return data.source.detail if os.path.isfile(data.source.detail) else data.task
+
+    dev_pairs = pairs(dev)
     for test in tests:
-        theirs = _pairs_of(test)
-        both = len(ours & theirs)
-        if both > min(len(ours), len(theirs)) / 2:
+        test_pairs = pairs(test)
+        both = len(dev_pairs & test_pairs)
+        if both > min(len(dev_pairs), len(test_pairs)) / 2:
             raise DataError(
-                f"dev_task: {_shown(dev)} is also a test ({both} of its {len(ours)} pairs are in "
-                f"{_shown(test)}), and a test must not pick checkpoints; give other pairs, or none "
-                "for the default"
+                f"dev_task: {name(dev)} is also a test ({both} of its {len(dev_pairs)} pairs are "
+                f"in {name(test)}), and a test must not pick checkpoints; give other pairs, or none"
             )
-
-
-def _shown(data: StsData) -> str:
-    """The path of a user's file, else the name of the task."""
-    return data.source.detail if os.path.isfile(data.source.detail) else data.task
-
-
-def _pairs_of(data: StsData) -> set[tuple[str, ...]]:
-    pairs = zip(data.sentences1, data.sentences2, strict=True)
-    return {tuple(sorted(pair)) for pair in pairs}

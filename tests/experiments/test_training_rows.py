@@ -8,8 +8,8 @@ from quick import same_weights
 
 from cselab.data.settings import RoundTrips
 from cselab.data.translation.round_trip import RoundTrip
-from cselab.experiments.rows import combine, text_rows
 from cselab.experiments.train import rows_of
+from cselab.experiments.training_rows import combine, text_rows
 
 FRENCH = RoundTrips(pivot="fr")
 

@@ -13,6 +13,7 @@ from cselab.data.settings import Mode
 from cselab.models.prompts import fill_prompt
 
 Widen = Callable[[datasets.Dataset, Corpus], datasets.Dataset]
+"""Gives the rows of sentences further columns."""
 
 
 def text_rows(
@@ -28,14 +29,9 @@ def text_rows(
     """Tokenised rows of the text alone, or with its round trips as `mode` says.
 
     Args:
-        text: The sentences.
-        tokenizer: The model's.
-        max_length: Tokens at which a sentence is cut.
-        cache_dir: Folder in which tokens are kept.
         mode: "none"; "twice": every sentence twice; or as in `combine`.
-        trips: The file of round trips, a line a sentence, looked up only by a mode that needs it.
-        widen: Gives the rows of sentences, the text's and those of round trips that join it,
-            further columns.
+        trips: Makes the file of round trips, a line a sentence, if the mode needs it.
+        widen: Called with the text's rows, and with those of round trips that join it.
     """
 
     def tokenised(corpus: Corpus) -> datasets.Dataset:
@@ -59,17 +55,9 @@ def triplet_rows(
     path: Path,
     prompt: str = "",
 ) -> datasets.Dataset:
-    """Tokenised triplets, each side in the prompt if there is one; kept in the file `path`.
+    """Tokenised triplets, each side in the prompt if there is one; kept in an Arrow file."""
 
-    Args:
-        triplets: The triplets.
-        tokenizer: The model's.
-        max_length: Tokens at which a side is cut.
-        path: An .arrow file.
-        prompt: Prompt around each side; "" for none.
-    """
-
-    def add_prompt(side) -> list[str]:
+    def add_prompt(side: Sequence[str]) -> list[str]:
         return fill_prompt(prompt, side, tokenizer, max_length) if prompt else list(side)
 
     path.parent.mkdir(exist_ok=True)
@@ -81,11 +69,9 @@ def triplet_rows(
 def combine(
     rows: datasets.Dataset, trips: datasets.Dataset, mode: Literal["append", "replace", "pair"]
 ) -> datasets.Dataset:
-    """Rows of sentences and of their round trips as one data set.
+    """Rows of sentences and, in the same order, of their round trips as one data set.
 
     Args:
-        rows: Rows of the sentences.
-        trips: Rows of their round trips, in the same order.
         mode: "append": both are sentences; "replace": only the round trips; "pair": the round trip
             is the second view.
     """
