@@ -193,7 +193,7 @@ def test_captions_of_a_folder(tmp_path):
     [
         ("1.jpg A dog\n", "line 1: expected a scene, a tab and a caption"),
         (FLICKR, "no scene has 5 captions, the most is 3; give a smaller of_each"),
-        (None, "has no files of captions"),
+        (None, "has no captions"),
     ],
 )
 def test_files_without_captions_are_refused(tmp_path, content, message):
