@@ -25,6 +25,11 @@ SETTINGS |= {f"towers.{name}": value for name, value in SHORT.items()}
 ALL = [(label, seed) for label in ("simcse", "jtcse") for seed in (1, 2)]
 
 
+def environment() -> dict[str, str]:
+    """Variables without a user's data and threads, for clients and workers alike."""
+    return {k: v for k, v in os.environ.items() if not k.startswith(("CSELAB", "OMP"))}
+
+
 def sweep(
     folder: Path, backbone: str, *more: str, seeds: str = "1-2", methods=("simcse", "jtcse")
 ) -> subprocess.Popen:
@@ -32,9 +37,8 @@ def sweep(
     words += [f"-m {method}" for method in methods]
     words += ["--seeds", seeds, "--store", f"{folder}/s.sqlite", "--outputs", f"{folder}", *more]
     command = [sys.executable, "-m", "cselab", "sweep", *" ".join(words).split()]
-    environment = {k: v for k, v in os.environ.items() if not k.startswith(("CSELAB", "OMP"))}
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
-    return subprocess.Popen(command, cwd=folder, env=environment, **pipes)
+    return subprocess.Popen(command, cwd=folder, env=environment(), **pipes)
 
 
 def until(what, process: subprocess.Popen, seconds: float = 240):
@@ -108,8 +112,8 @@ class Cluster:
     def start(self) -> None:
         self.file.unlink(missing_ok=True)
         log = self.file.with_suffix(".log").open("a")
-        environment = {**os.environ, "OMP_NUM_THREADS": "1"}
-        options = {"stdout": log, "stderr": log, "env": environment, "start_new_session": True}
+        variables = {**environment(), "OMP_NUM_THREADS": "1"}
+        options = {"stdout": log, "stderr": log, "env": variables, "start_new_session": True}
 
         def start(program: str) -> subprocess.Popen:
             command = [sys.executable, "-m", *program.split()]
