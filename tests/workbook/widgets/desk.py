@@ -3,6 +3,8 @@
 import json
 from pathlib import Path
 
+from comm import DummyComm
+
 from cselab.workbook.browser import STYLE, bundle
 
 DESK = (Path(__file__).parent / "desk.js").read_text()
@@ -13,6 +15,7 @@ class Desk:
 
     def __init__(self, page, widget, *, busy: bool = False):
         self.page, self.widget, self.said = page, widget, []
+        widget.comm = DummyComm()  # without a kernel, ipykernel's would send nothing
         page.on("pageerror", lambda error: self.said.append(str(error)))
         page.set_content('<body data-jp-theme-light="true"><div id="a"></div><div id="b"></div>')
         page.add_style_tag(content=STYLE)
