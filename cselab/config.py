@@ -68,8 +68,6 @@ class Config(BaseModel):
         for name, field in type(self).model_fields.items():
             value = getattr(self, name)
             yield (*before, name), value, field
-            if not isinstance(value, (Config, tuple, dict)):
-                continue
             for key, part in _parts(value):
                 if key:
                     yield (*before, name, *key), part, None
@@ -155,7 +153,7 @@ class Config(BaseModel):
             hint = nearest(path, self.names())
             raise SettingsError(f"unknown setting {path!r}; {hint or 'cselab settings lists them'}")
         names = sorted({".".join(_named(place)).removeprefix("method.") for place in matches})
-        if len(names) > 1 and not all(map(_is_shared, matches.values())):
+        if len(names) > 1 and not all(map(is_shared, matches.values())):
             raise SettingsError(f"{path!r} fits several settings; write {' or '.join(names)}")
         return list(matches)
 
@@ -165,15 +163,11 @@ class Config(BaseModel):
         The fields' names may differ. An absent value (`optional_paths`) has no field.
         """
         wanted = tuple(path.split("."))
-        fields = {
-            place: field
-            for place, _, field in self.walk()
-            if place[-1] == wanted[-1] and _fits(wanted, place)  # the first is quick
-        }
+        fields = {place: field for place, _, field in self.walk() if _fits(wanted, place)}
         if not fields and len(wanted) > 1:
             absent = (place for place in self.optional_paths() if place[-len(wanted) :] == wanted)
             fields = dict.fromkeys(absent)
-        if all(map(_is_shared, fields.values())):
+        if all(map(is_shared, fields.values())):
             return fields
         least = min(len(_named(place)) for place in fields)
         return {place: field for place, field in fields.items() if len(_named(place)) == least}
@@ -228,13 +222,19 @@ def _docstrings(kind: type[Config]) -> dict[str, str]:
     """Texts below the fields of a class and its bases; pydantic would read them at every start."""
     texts: dict[str, str] = {}
     for base in reversed(kind.__mro__[: kind.__mro__.index(Config)]):
-        with contextlib.suppress(OSError, TypeError):  # a class without source
-            body = ast.parse(textwrap.dedent(inspect.getsource(base))).body[0].body  # type: ignore[attr-defined]
-            for field, text in itertools.pairwise([*body, None]):
+        with contextlib.suppress(OSError, TypeError, SyntaxError):  # a class without source
+            written: Any = ast.parse(textwrap.dedent(inspect.getsource(base))).body[0]
+            for field, after in itertools.pairwise([*written.body, None]):
                 if isinstance(field, ast.AnnAssign):  # another default has another source
-                    words = ast.literal_eval(text.value) if isinstance(text, ast.Expr) else ""
+                    words = after.value.value if is_docstring(after) else ""
                     texts[ast.unparse(field.target)] = " ".join(words.split())
     return texts
+
+
+def is_docstring(statement: ast.stmt | None) -> bool:
+    """Whether a statement is a docstring, of a function or of a field."""
+    value = statement.value if isinstance(statement, ast.Expr) else None
+    return isinstance(value, ast.Constant) and isinstance(value.value, str)
 
 
 def _methods_first(path: str) -> tuple[bool, int]:
@@ -261,17 +261,14 @@ def _named(place: Path) -> Path:
 
 def _fits(wanted: Path, place: Path) -> bool:
     """Whether `wanted` is `place` with steps left out, its last step kept."""
-    if not any(step.isdigit() for step in wanted):
-        if place[-1].isdigit():  # a member of a tuple is no field
-            return False
-        place = _named(place)
-    if not place or wanted[-1] != place[-1]:
+    if wanted[-1] != place[-1]:  # most places, so first
         return False
-    steps = iter(place)
+    steps = iter(place if any(step.isdigit() for step in wanted) else _named(place))
     return all(step in steps for step in wanted)
 
 
-def _is_shared(field: FieldInfo | None) -> bool:
+def is_shared(field: FieldInfo | None) -> bool:
+    """Whether a field is one of `shared`."""
     extra = field.json_schema_extra if field else None
     return isinstance(extra, dict) and bool(extra.get("shared"))
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from cselab.experiments.run import configure
 from cselab.methods import Method, method_names, registered
 from cselab.study.paper_vs_code import released_settings, rows
-from cselab.study.texts import templates
+from cselab.workbook.templates import templates
 
 FOLDER = Path(__file__).resolve().parent
 PAGES = ("methods.md", "paper-vs-code.md")

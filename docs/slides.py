@@ -15,9 +15,9 @@ from cselab import evaluation
 from cselab.losses import info_nce
 from cselab.study import recorded
 from cselab.study.papers import SEED_SPREAD
-from cselab.study.texts import templates
 from cselab.workbook import plots
 from cselab.workbook.headless.page import write_html
+from cselab.workbook.templates import templates
 
 FOLDER = Path(__file__).resolve().parent
 TARGET = FOLDER.parent / "outputs" / "docs" / "slides.html"

@@ -27,6 +27,15 @@ def _no_output_folders_of_a_user(monkeypatch):
         monkeypatch.delenv(variable, raising=False)
 
 
+@pytest.fixture
+def own_registry(monkeypatch):
+    """The methods registered so far; what a test adds is gone after it."""
+    from cselab.methods import method_names, registry
+
+    method_names()  # finds the shipped ones, once a process
+    monkeypatch.setattr(registry, "_METHODS", dict(registry._METHODS))
+
+
 @pytest.fixture(scope="session", autouse=True)
 def _nothing_of_a_user_changes():
     """Prevents rows of tests among those of somebody's own runs."""

@@ -137,6 +137,20 @@ def test_leaves_say_where_a_value_comes_from():
     assert "towers" not in found
 
 
+def test_a_value_has_the_text_below_it_and_none_of_another_default():
+    """Prevents the source of a default that a class has replaced, and a traceback of `cselab
+    settings` for a method whose class calls something."""
+
+    class Calling(Twin):
+        temperature: float = 0.1
+        len("a call")
+        extra: int = 1
+        """Ours."""
+
+    found = {".".join(place): source for place, _, source in Calling().leaves()}
+    assert (found["temperature"], found["extra"]) == ("", "Ours.")
+
+
 def test_values_of_a_command_line_are_read():
     """Prevents `-p hub=False` that is true, `-p head=none` that is left out, and a name that is
     read as JSON's."""

@@ -8,8 +8,10 @@ import json
 import sys
 import sysconfig
 from collections.abc import Iterator
+from importlib.util import decode_source
 from pathlib import Path
 
+from cselab.config import is_docstring
 from cselab.methods.registry import method_sources
 
 PACKAGE = Path(__file__).resolve().parents[1]
@@ -32,12 +34,15 @@ def code_of(kind: type) -> str:
     """
     sources, modules = own_sources(kind)
     modules |= {base.__module__ for base in kind.__mro__ if base.__module__.startswith("cselab.")}
-    return _digest(*TRAINING, *modules, own="\n".join(sources))
+    return code_of_modules(*TRAINING, *modules, own="\n".join(sources))
 
 
-def code_of_modules(*modules: str) -> str:
-    """Sixteen hex digits of the code of modules and of all of the library that they import."""
-    return _digest(*modules)
+def code_of_modules(*modules: str, own: str = "") -> str:
+    """Sixteen hex digits of the code of modules and of all of the library that they import, after
+    a user's own code."""
+    names = sorted(set().union(*map(imported, modules)))
+    code = own + "".join(_read(name)[0] for name in names)
+    return hashlib.sha256(code.encode()).hexdigest()[:16]
 
 
 def code_of_notebook(notebook: Path) -> str:
@@ -56,7 +61,7 @@ def code_of_notebook(notebook: Path) -> str:
         else:
             own += [*magics, code]
             modules.update(_resolved(imports))
-    return _digest(*modules, own="\n".join(own))
+    return code_of_modules(*modules, own="\n".join(own))
 
 
 def own_sources(kind: type) -> tuple[list[str], set[str]]:
@@ -66,29 +71,31 @@ def own_sources(kind: type) -> tuple[list[str], set[str]]:
     folders; of a class of a notebook, the cells that define it and the names that they read. At a
     Python prompt there is no source. Values that change without their source are not seen.
     """
-    trees: list[ast.Module] = []
+    written: list[str] = []
     for base in kind.__mro__:
         module = sys.modules.get(base.__module__)
         file = getattr(module, "__file__", None)
         if file and not any(Path(file).resolve().is_relative_to(f) for f in (*LIBRARIES, PACKAGE)):
             sources = getattr(module, "__sources__", None) or method_sources(file)
-            trees += [ast.parse(content) for _, content in sources]
+            written += [decode_source(content) for _, content in sources]
         elif module is not None and module.__name__ == "__main__":
-            trees += _cells_defining(base.__name__)
-    parsed = [_parsed(ast.unparse(tree)) for tree in trees]
+            written += _cells_defining(base.__name__)
+    parsed = [_parsed(source) for source in written]
     modules = {name for _, imports in parsed for name in _resolved(imports)}
     return sorted({source for source, _ in parsed}), modules
 
 
-def _cells_defining(name: str) -> list[ast.Module]:
+def _cells_defining(name: str) -> list[str]:
     """The cells of this notebook that define a name, and the names that those cells read."""
     shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
     if shell is None:
         return []
+    cells: list[str] = []
     trees: list[ast.Module] = []
-    for cell in shell.user_ns["In"]:
+    for cell in map(shell.transform_cell, shell.user_ns["In"]):
         with contextlib.suppress(SyntaxError):
-            trees.append(ast.parse(shell.transform_cell(cell)))
+            trees.append(ast.parse(cell))
+            cells.append(cell)
     # the last definition counts
     defining = {name: i for i, tree in enumerate(trees) for name in _defined(tree)}
     chosen: set[int] = set()
@@ -98,7 +105,7 @@ def _cells_defining(name: str) -> list[ast.Module]:
         if i is not None and i not in chosen:
             chosen.add(i)
             left += [node.id for node in ast.walk(trees[i]) if isinstance(node, ast.Name)]
-    return [trees[i] for i in sorted(chosen)]
+    return [cells[i] for i in sorted(chosen)]
 
 
 def _defined(tree: ast.Module) -> Iterator[str]:
@@ -132,12 +139,6 @@ def imported(module: str) -> set[str]:
     return reached
 
 
-def _digest(*modules: str, own: str = "") -> str:
-    names = sorted(set().union(*map(imported, modules)))
-    code = own + "".join(_read(name)[0] for name in names)
-    return hashlib.sha256(code.encode()).hexdigest()[:16]
-
-
 def _file(module: str) -> Path | None:
     base = PACKAGE.parent.joinpath(*module.split("."))
     files = (base.with_suffix(".py"), base / "__init__.py")
@@ -169,16 +170,10 @@ def _parsed(source: str) -> tuple[str, tuple[tuple[str, str, str], ...]]:
             if (module := node.module or "").split(".")[0] == "cselab":
                 imports += [(module, a.name, a.asname or a.name) for a in node.names]
         elif isinstance(body := getattr(node, "body", None), list):
-            kept = [statement for statement in body if not _is_docstring(statement)]
+            kept = [statement for statement in body if not is_docstring(statement)]
             if len(kept) < len(body):
                 body[:] = kept or [ast.Pass()]
     return ast.unparse(tree), tuple(imports)
-
-
-def _is_docstring(statement: ast.stmt) -> bool:
-    """Whether it is one, of a function or of a field."""
-    value = statement.value if isinstance(statement, ast.Expr) else None
-    return isinstance(value, ast.Constant) and isinstance(value.value, str)
 
 
 def _resolved(imports: tuple[tuple[str, str, str], ...]) -> Iterator[str]:

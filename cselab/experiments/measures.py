@@ -12,6 +12,7 @@ from cselab.analysis import cls_energy
 from cselab.evaluation import StsReport, alignment, score_data, uniformity
 from cselab.experiments.run_data import RunData
 from cselab.models import Ensemble
+from cselab.models.backbone import is_encoder_config
 from cselab.models.encode import Encoder
 from cselab.training.distributed import rank_and_world
 
@@ -102,7 +103,7 @@ def _towers(encoder: Encoder) -> Iterator[tuple[PreTrainedModel, PreTrainedToken
             yield from _towers(member)
     elif (tokenizer := getattr(encoder, "tokenizer", None)) is not None:
         for model in getattr(encoder, "backbones", ()):
-            if hasattr(model, "encoder"):
+            if is_encoder_config(model.config):
                 yield model, tokenizer
 
 

@@ -65,12 +65,9 @@ def set_up(
         raise SettingsError(f"unknown profile {profile!r}; {suggest(profile, PROFILES)}")
     if preset not in (None, *PRESETS):
         raise SettingsError(f"unknown preset {preset!r}; {suggest(preset, PRESETS)}")
-    setup = Setup.checked(
-        profile=profile,
-        seed=42 if seed is None else seed,
-        preset=preset or "paper",
-        data=PROFILES[profile].data,
-    )
+    asked = {"seed": seed, "preset": preset}
+    values = {name: value for name, value in asked.items() if value is not None}
+    setup = Setup.checked(profile=profile, data=PROFILES[profile].data, **values)
     return setup.changed(setup.fitting(settings or {}))
 
 

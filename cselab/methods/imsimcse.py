@@ -32,6 +32,8 @@ class ImSimCSE(SimCSE):
 
 
 class SplitInfoNCE(TermConfig):
+    """The pairs whose vectors are changed, and the change."""
+
     noise: Literal["more", "less"] = "less"
     """ImSimCSE Table 1: +Noise adds Gaussian noise, -Noise averages passes."""
     noise_on: Literal["positives", "negatives"] = "negatives"

@@ -13,7 +13,7 @@ from pydantic import (
     model_validator,
 )
 
-from cselab.config import Config, Path, shared
+from cselab.config import Config, Path, is_shared, shared
 from cselab.data.settings import RoundTrips
 from cselab.errors import SettingsError, suggest
 from cselab.methods import registry
@@ -142,15 +142,11 @@ class MethodConfig(Config):
             return super().with_value(place, value)
         other = registry.registered(value).Config
         own = type(self).model_fields
-        marked = {name for name, field in own.items() if _is_shared(field)}
+        marked = {name for name, field in own.items() if is_shared(field)}
         stay = {*self.carried, *marked} & own.keys() & other.model_fields.keys()
         if other.role != self.role:  # the steps and rates of triplets are not those of sentences
             stay -= {"schedule"}
         return other(**{name: getattr(self, name) for name in stay})
-
-
-def _is_shared(field: Any) -> bool:
-    return isinstance(field.json_schema_extra, dict) and "shared" in field.json_schema_extra
 
 
 def as_node(value: Any) -> Any:

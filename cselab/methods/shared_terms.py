@@ -21,11 +21,15 @@ from cselab.methods.terms import Space, TermConfig, shared_term
 
 
 class InfoNCE(TermConfig):
+    """SimCSE's InfoNCE."""
+
     layout: Literal["cross", "all"] = "cross"
     """"cross": the papers'. "all": 2N x 2N, as the released TNCSE and JTCSE have it."""
 
 
 class OffDropout(TermConfig):
+    """ImSimCSE's InfoNCE with negatives that have no dropout noise."""
+
     needs_clean: ClassVar[bool] = True
     negative_weight: float = Field(0.9, gt=0)
     """ImSimCSE Eq. 3: m = 0.9."""
@@ -34,6 +38,8 @@ class OffDropout(TermConfig):
 
 
 class DCL(TermConfig):
+    """ImSimCSE's contrast between dimensions."""
+
     weight: float = Field(0.1, ge=0)
     """ImSimCSE's lambda."""
     temperature: float = Field(5.0, ge=1e-4, le=1e4)
@@ -43,6 +49,8 @@ class DCL(TermConfig):
 
 
 class Barlow(TermConfig):
+    """Barlow Twins."""
+
     artificial_rows: int = Field(0, ge=0)
     """Gaussian rows in the correlation (ImSimCSE Table 2: 0 to 704)."""
 
@@ -55,6 +63,8 @@ class Arc(TermConfig):
 
 
 class GroupWhitening(TermConfig):
+    """WhitenedCSE's InfoNCE of group-whitened views."""
+
     repeats: int = Field(3, ge=1)
     """Shuffles a step; ours."""
     group_size: int = Field(32, ge=1)

@@ -58,11 +58,15 @@ class TwinOutputs(Outputs):
 
 
 class ICNCE(TermConfig):
+    """InfoNCE across the towers."""
+
     variant: Literal["paper", "released"] = "paper"
     """"released": 2N x 2N candidates, the same view in the other tower masked out."""
 
 
 class ICTM(TermConfig):
+    """The constraint of norms; ICTN in TNCSE, ICTM in JTCSE."""
+
     variant: Literal["paper", "released"] = "paper"
     """"released": ratio / 2, view a against view b, a negative similarity replaced by 1e-4."""
     measured_on: Literal["pooler", "cls"] = "pooler"
@@ -176,6 +180,8 @@ class TNCSE(Method):
 
 
 class Modulus(TermConfig):
+    """The views that the norm constraint compares."""
+
     variant: Literal["paper", "released"] = "paper"
     """"paper": the same view of both sides. "released": view a of one with view b of the other."""
 

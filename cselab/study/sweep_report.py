@@ -1,6 +1,5 @@
 """The report of a sweep: the tables and figures of its store as HTML, Markdown and CSV."""
 
-import html
 import json
 from collections.abc import Sequence
 from pathlib import Path
@@ -9,10 +8,17 @@ import pandas
 import plotly.graph_objects as go
 
 from cselab.study.tables import Tables, read_tables
-from cselab.study.texts import markdown, plain, templates
+from cselab.study.texts import markdown, plain
 from cselab.workbook.headless.page import place_figure, write_html
-from cselab.workbook.plots.figures import difference_chart, energy_chart, name_rows, score_heatmap
+from cselab.workbook.plots.figures import (
+    difference_chart,
+    energy_chart,
+    escape_label,
+    name_rows,
+    score_heatmap,
+)
 from cselab.workbook.plots.theme import PALETTE, use_theme
+from cselab.workbook.templates import templates
 
 TITLES = {
     "claims": "Claims",
@@ -73,27 +79,22 @@ def write_report(
 def _figures(tables: Tables) -> dict[str, go.Figure]:
     """Figures by their titles."""
     figures, measures = {}, set(tables.rows.measure)
-    scores = tables.numbers["scores"].rename(index=_as_label)
-    names = {name: tables.rows[name].map(_as_label) for name in ("label", "method", "task")}
+    scores = tables.numbers["scores"].rename(index=escape_label)
+    names = {name: tables.rows[name].map(escape_label) for name in ("label", "method", "task")}
     rows = tables.rows.assign(**names)
     if scores.difference.notna().any():
-        baseline = _as_label(tables.against)
+        baseline = escape_label(tables.against)
         figures["Differences"] = difference_chart({"paired by seed": scores}, baseline)
     if "test" in measures:
         figures["Every seed"] = _seeds(rows)
     if "phenomena" in tables.numbers:
-        phenomena = tables.numbers["phenomena"].rename(index=_as_label).T.to_dict()
+        phenomena = tables.numbers["phenomena"].rename(index=escape_label).T.to_dict()
         figures["Scores by phenomenon"] = score_heatmap(
             phenomena, x_title="what was changed in a pair of the synthetic STS"
         )
     if "energy" in measures:
         figures["Energy of [CLS] and scores"] = energy_chart(rows)
     return figures
-
-
-def _as_label(text: str) -> str:
-    """A text for a figure, in which tags are shown as text."""
-    return html.escape(text, quote=False)
 
 
 def _seeds(scores: pandas.DataFrame) -> go.Figure:

@@ -1,9 +1,7 @@
 """Tables of numbers as texts: for Markdown, for a page, for a reader."""
 
 import re
-from pathlib import Path
 
-import jinja2
 import pandas
 
 HEADS = {
@@ -23,17 +21,6 @@ MARKUP = re.compile(
 )
 """Signs that Markdown would not show as they are written."""
 DIGITS = {"scores": 2, "prose": 2, "phenomena": 1, "geometry": 3, "transfer": 1}
-
-
-def templates(folder: Path) -> jinja2.Environment:
-    """The Jinja templates of a folder; values are escaped in those of HTML, not in Markdown."""
-    return jinja2.Environment(
-        loader=jinja2.FileSystemLoader(folder),
-        undefined=jinja2.StrictUndefined,
-        autoescape=jinja2.select_autoescape(["html.j2"]),
-        keep_trailing_newline=True,
-        trim_blocks=True,
-    )
 
 
 def one_line(text: object) -> str:

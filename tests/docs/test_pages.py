@@ -12,7 +12,6 @@ import pytest
 
 from cselab.evaluation.mteb_data import LOCAL_TASKS
 from cselab.experiments.grid import expand, read_grid
-from cselab.methods import method_names, registry
 from cselab.study.mteb_tables import GROUPS, OFFLINE, TABLES
 from cselab.workbook.headless.runner import find_parameters
 
@@ -46,11 +45,9 @@ def code_blocks(language: str) -> list[tuple[str, str]]:
 
 
 @pytest.mark.parametrize(("page", "block"), code_blocks("toml"))
-def test_grids_of_the_how_to_pages_can_be_run(page, block, tmp_path, monkeypatch):
+def test_grids_of_the_how_to_pages_can_be_run(page, block, tmp_path, own_registry):
     """Prevents an example with a setting that is gone."""
     method = next(text for name, text in code_blocks("python") if name == "own-method")
-    method_names()  # finds the shipped ones, once a process
-    monkeypatch.setattr(registry, "_METHODS", dict(registry._METHODS))
     sys.modules.pop("cselab_method_my_method", None)  # else it would register nothing again
     (tmp_path / "my_method.py").write_text(method)
     modules = [tmp_path / "my_method.py"] if "my_method" in block else []

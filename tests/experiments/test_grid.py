@@ -7,15 +7,7 @@ import pytest
 
 from cselab.errors import CselabError, SettingsError
 from cselab.experiments.grid import expand, parse_seeds, read_grid
-from cselab.methods import registry
 from cselab.workbook.headless.runner import find_parameters
-
-
-@pytest.fixture
-def own_registry(monkeypatch):
-    """The methods registered so far; what a test adds is gone after it."""
-    monkeypatch.setattr(registry, "_METHODS", dict(registry._METHODS))
-
 
 ROOT = Path(__file__).resolve().parents[2]
 GRIDS = ROOT / "outputs" / "reference" / "grids"

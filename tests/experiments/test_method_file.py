@@ -8,7 +8,7 @@ from quick import same_weights
 
 from cselab.errors import SettingsError
 from cselab.experiments import PROFILES, configure
-from cselab.methods import TrainingFree, load_method_file, method_names, register, registry, term
+from cselab.methods import TrainingFree, load_method_file, register, registry, term
 from cselab.methods.simcse import SimCSE
 
 FILE = '''
@@ -40,10 +40,8 @@ class Mine(SimCSE):
 
 
 @pytest.fixture(autouse=True)
-def registry_of_this_test(monkeypatch):
-    """What a test registers is gone after it."""
-    method_names()
-    monkeypatch.setattr(registry, "_METHODS", dict(registry._METHODS))
+def modules_of_this_test(own_registry):
+    """What a test registers is gone after it, and the modules of its files."""
     modules = set(sys.modules)
     yield
     for name in set(sys.modules) - modules:

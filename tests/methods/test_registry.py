@@ -25,18 +25,11 @@ from cselab.methods import (
     method_names,
     register,
     registered,
-    registry,
     term,
 )
 from cselab.methods.registry import method_sources, registered_by
 
 SimCSE = registered("simcse")
-
-
-@pytest.fixture
-def own_registry(monkeypatch):
-    """The methods registered so far; what a test adds is gone after it."""
-    monkeypatch.setattr(registry, "_METHODS", dict(registry._METHODS))
 
 
 def test_an_unknown_method_and_a_wrong_number_of_towers(towers):

@@ -47,6 +47,8 @@ def complex_agreement(a: Float[Tensor, "N d"], b: Float[Tensor, "N d"]) -> Float
 
 
 class Angle(TermConfig):
+    """The temperature of the angle's order."""
+
     temperature: float = Field(1.0, gt=0)
 
 

@@ -10,6 +10,8 @@ from cselab.methods.simcse import SimCSE
 
 
 class NTXent(TermConfig):
+    """InfoNCE in which both views' other sentences are negatives."""
+
     temperature: float = 0.1
     """ConSERT section 4.1."""
 

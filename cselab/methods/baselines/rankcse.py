@@ -44,11 +44,15 @@ def list_mle(student: Scores, teacher: Scores, *, temperature: float) -> Float[T
 
 
 class ListMLE(TermConfig):
+    """The student's temperature."""
+
     student_temperature: float = Field(0.025, gt=0)
     """RankCSE section 4.1."""
 
 
 class ListNet(ListMLE):
+    """The two temperatures."""
+
     teacher_temperature: float = Field(0.05, gt=0)
     """RankCSE section 4.1."""
 

@@ -13,6 +13,8 @@ from cselab.models.dropout import dropout_rate
 
 
 class Decorrelation(TermConfig):
+    """Barlow Twins on the projection."""
+
     weight: float = Field(0.005, ge=0)
     off_diagonal: float = 0.013
 

@@ -57,7 +57,10 @@ def ppmi_vectors(counts: sparse.csr_array, size: int, *, seed: int = 0) -> np.nd
 
 def sif_weights(rows: Rows, vocab_size: int, special: list[int]) -> np.ndarray:
     """SIF weights a / (a + p(w)), a = 0.001, from the share p(w) of each token in the text,
-    (vocab,); 0 for special tokens (Arora et al. 2017, https://openreview.net/forum?id=SyK00v5xx)."""
+    (vocab,); 0 for special tokens.
+
+    Arora et al. 2017, https://openreview.net/forum?id=SyK00v5xx.
+    """
     counts = np.bincount(rows.flat, minlength=vocab_size).astype(np.float64)
     counts[special] = 0
     weights = 1e-3 / (1e-3 + counts / counts.sum())

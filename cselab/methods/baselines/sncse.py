@@ -35,6 +35,8 @@ def bidirectional_margin(
 
 
 class SoftNegative(TermConfig):
+    """The band of how much less alike than its positive a sentence's negated copy is."""
+
     weight: float = Field(0.001, ge=0)
     least: float = 0.1
     most: float = 0.3

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from cselab.study.texts import templates
+from cselab.workbook.templates import templates
 
 
 def card_text(

@@ -4,6 +4,7 @@ import json
 import math
 import statistics
 from collections.abc import Sequence
+from html import escape
 from typing import Any
 
 import plotly.graph_objects as go
@@ -38,7 +39,7 @@ def headline(rows: Sequence[dict[str, Any]]) -> tuple[dict, str] | None:
     figure = go.Figure(layout=dict(template="plotly_white", height=110 + 36 * len(points)))
     figure.add_scatter(
         x=means,
-        y=[name.replace("<", "&lt;") for name in points],  # plotly reads tags
+        y=[escape(name, quote=False) for name in points],  # plotly reads tags
         mode="markers+text",
         text=[f"{mean:.1f}" for mean in means],
         textposition="top center",

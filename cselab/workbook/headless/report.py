@@ -10,19 +10,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import jinja2
 from pydantic import BaseModel, ConfigDict, FiniteFloat, ValidationError
 
 from cselab.machine import clock
 from cselab.workbook.headless.headline import headline
 from cselab.workbook.headless.page import address, place_figure, write_html
+from cselab.workbook.templates import templates
 
-TEMPLATES = jinja2.Environment(
-    loader=jinja2.FileSystemLoader(Path(__file__).parent),
-    undefined=jinja2.StrictUndefined,
-    autoescape=True,
-    trim_blocks=True,
-)
 VERSIONS = ("python", "torch", "transformers", "cselab", "commit")
 CONDITIONS = ("profile", "seed", "hardware", *VERSIONS, "data_source")
 
@@ -59,20 +53,24 @@ def write_index(folder: Path, outcomes: Sequence[Outcome], parameters: dict[str,
         _say_once(line)
     columns, scores = _score_table(rows)
     top = headline(rows)
-    body = TEMPLATES.get_template("index.html.j2").render(
-        name=folder.name,
-        outcomes=outcomes,
-        failed=sum(bool(outcome.failure) for outcome in outcomes),
-        total=clock(sum(outcome.seconds for outcome in outcomes)),
-        headline=top,
-        damaged=damaged,
-        columns=columns,
-        scores=scores,
-        conditions=_conditions(parameters, rows),
-        clock=clock,
-        address=address,
-        place_figure=place_figure,
-        exists=lambda name: (folder / name).is_file(),
+    body = (
+        templates(Path(__file__).parent)
+        .get_template("index.html.j2")
+        .render(
+            name=folder.name,
+            outcomes=outcomes,
+            failed=sum(bool(outcome.failure) for outcome in outcomes),
+            total=clock(sum(outcome.seconds for outcome in outcomes)),
+            headline=top,
+            damaged=damaged,
+            columns=columns,
+            scores=scores,
+            conditions=_conditions(parameters, rows),
+            clock=clock,
+            address=address,
+            place_figure=place_figure,
+            exists=lambda name: (folder / name).is_file(),
+        )
     )
     target = folder / "index.html"
     write_html(target, f"cselab run {folder.name}", body, [top[0]] if top else [])

@@ -3,6 +3,7 @@
 import itertools
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from html import escape
 from typing import Any
 
 import pandas
@@ -413,3 +414,8 @@ def line_chart(
         figure.update_layout(legend=VERTICAL)
     ticks = [digit * 10**power for power in range(-6, 7) for digit in (1, 2, 5)]
     return figure.update_yaxes(type="log", tickvals=ticks) if log_y else figure
+
+
+def escape_label(text: str) -> str:
+    """Escape a user's text, in which plotly would read HTML."""
+    return escape(text, quote=False)

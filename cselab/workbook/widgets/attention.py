@@ -12,7 +12,8 @@ from cselab.errors import ModelError
 from cselab.models import SentenceEncoder, TwinEncoder
 from cselab.models.texts import as_sentences
 from cselab.workbook.analysis import cosine_by_token
-from cselab.workbook.widgets.figure import escape_label, plain_figure
+from cselab.workbook.plots.figures import escape_label
+from cselab.workbook.widgets.figure import plain_figure
 from cselab.workbook.widgets.reading import LONGEST, SHOWN, read_sentence
 from cselab.workbook.widgets.streams import ModelPair
 from cselab.workbook.widgets.widget import rounded

@@ -2,13 +2,12 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from html import escape
 from typing import NamedTuple
 
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
-from cselab.workbook.plots.figures import DASHES, VERTICAL
+from cselab.workbook.plots.figures import DASHES, VERTICAL, escape_label
 from cselab.workbook.plots.theme import PALETTE
 
 
@@ -55,8 +54,3 @@ def plain_figure(panels: Mapping[str, Panel | go.Heatmap]) -> go.Figure:
         figure.update_xaxes(title=panel.x, **where)
         figure.update_yaxes(title=panel.y, scaleanchor=anchor, **where)
     return figure.update_layout(height=400 * rows + 60, margin=dict(t=60), legend=VERTICAL)
-
-
-def escape_label(text: str) -> str:
-    """Escape a user's text, in which plotly would read HTML."""
-    return escape(text, quote=False)

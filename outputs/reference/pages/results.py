@@ -25,7 +25,8 @@ from cselab.experiments.store import Store
 from cselab.study.claims import MARGIN
 from cselab.study.papers import SEED_SPREAD
 from cselab.study.recorded import store
-from cselab.study.texts import markdown, templates
+from cselab.study.texts import markdown
+from cselab.workbook.templates import templates
 
 TEMPLATES = Path(__file__).resolve().parent
 PAGES = {path.name: REFERENCE / path.stem for path in sorted(TEMPLATES.glob("*.md.j2"))}

@@ -6,7 +6,7 @@ from quick import QUICK, forget_imports
 
 from cselab.errors import DataError, SettingsError
 from cselab.experiments import PROFILES, Lab
-from cselab.methods import method_names, registry
+from cselab.methods import registry
 from cselab.workbook import course
 
 METHOD = """
@@ -21,10 +21,8 @@ class Mine(SimCSE):
 
 
 @pytest.fixture
-def write(tmp_path, monkeypatch):
+def write(tmp_path, own_registry):
     """Writes a method's file; what it registers is forgotten after the test."""
-    method_names()  # finds the shipped ones, once a process
-    monkeypatch.setattr(registry, "_METHODS", dict(registry._METHODS))
 
     def write(name, body="pass", file="mine.py"):
         path = tmp_path / file
