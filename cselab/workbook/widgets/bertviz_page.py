@@ -1,42 +1,46 @@
-"""bertviz's head and model views of the attention inspector's attention."""
+"""bertviz's head and model views of the attention inspector's attention, without a network."""
 
-import os
 from typing import Literal
-from urllib.request import urlopen
 
 from IPython.display import HTML, display
 
+from cselab.workbook.browser import FOLDER
 from cselab.workbook.widgets.attention import AttentionInspector
 
-SCRIPTS = "https://cdnjs.cloudflare.com/ajax/libs/require.js/2.3.6/require.min.js"
-"""bertviz's pages load this script, d3 and jQuery from the network."""
+# d3 and jQuery see no module system but this function's, whatever the page has
+OPEN = """<script>(function(){
+const $j=(function(module,exports,define){%s
+return module.exports})({exports:{}});
+const D=(function(exports,module,define){%s
+return exports})({},{});
+const require={config(){}},requirejs=(_,f)=>f($j,D);
+"""
+STYLE = """<style>[id^=bertviz-] text{fill:currentColor}
+[id^=bertviz-] rect[fill=white]{fill:transparent}</style>"""
 
 
 def show_bertviz(inspector: AttentionInspector, kind: Literal["head", "model"] = "head") -> None:
-    """Show model A's attention on the inspector's sentence in bertviz.
+    """Show model A's attention in the inspector's layer, on its sentence, in bertviz.
 
-    Vig 2019, https://arxiv.org/abs/1906.05714. Without a network, and in a headless run (whose page
-    must open offline), it prints the reason: the inspector shows the same maps.
+    bertviz counts layers and heads from 0. Its scripts come with cselab, so that it also draws in
+    a saved notebook and an exported page. Vig 2019, https://arxiv.org/abs/1906.05714.
 
     Args:
-        kind: "head": one layer, lines between tokens; "model": all layers and heads.
+        kind: "head": lines between tokens, for the chosen heads; "model": a picture of each head.
     """
-    if "CSELAB_RUN_DIR" in os.environ or not _online():
-        print("bertviz needs the network for its scripts; the inspector shows the same maps")
-        return
     import bertviz
 
     reading = inspector.read(inspector.model_a, inspector.sentence)
-    view = {"head": bertviz.head_view, "model": bertviz.model_view}[kind]
+    attention = [weights.double().round(decimals=4) for weights in reading.trace.attention]
     # "</" would end the script that contains the tokens
     tokens = [token.replace("</", "<\u200b/") for token in reading.tokens]
-    page = view(list(reading.trace.attention), tokens, html_action="return")
-    display(HTML(page.data))
-
-
-def _online() -> bool:
-    try:
-        with urlopen(SCRIPTS, timeout=3):
-            return True
-    except OSError:
-        return False
+    options = {"include_layers": [inspector.layer - 1], "html_action": "return"}
+    if kind == "head":
+        page = bertviz.head_view(attention, tokens, layer=inspector.layer - 1, **options)
+    else:
+        page = bertviz.model_view(attention, tokens, display_mode="light", **options)
+    view = page.data.partition("</script>")[2]  # the first loads require.js
+    mark, _, script = view.partition('<script type="text/javascript">')
+    script, _, _ = script.rpartition("</script>")
+    scripts = [(FOLDER / name).read_text() for name in ("jquery.slim.min.js", "d3.min.js")]
+    display(HTML(f"{STYLE}{mark}{OPEN % tuple(scripts)}{script}}})();</script>"))

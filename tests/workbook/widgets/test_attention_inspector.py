@@ -157,30 +157,28 @@ def test_tokens_of_a_byte_level_tokenizer_are_readable(make_bert):
     assert token_labels(tokenizer, ids[:1]) == ["�"]  # the sentence was cut inside a character
 
 
-def test_without_a_network_bertviz_gives_its_reason_alone(inspector, monkeypatch, capsys):
-    """Prevents an empty cell in a page that opens offline, and the inspector's figure once more."""
-    shown = []
-    monkeypatch.setattr(bertviz_page, "display", shown.append)
-    monkeypatch.setenv("CSELAB_RUN_DIR", "somewhere")
-    show_bertviz(inspector)
-    assert "bertviz needs the network" in capsys.readouterr().out
-    assert shown == []
-
-
 @pytest.mark.parametrize("kind", ["head", "model"])
-def test_bertviz_gets_the_same_attention_and_cannot_be_ended_by_a_token(
-    inspector, monkeypatch, kind
+def test_bertviz_draws_the_attention_of_the_layer_without_a_network(
+    inspector, browser, tmp_path, monkeypatch, kind
 ):
-    """Prevents bertviz from showing other numbers, and a sentence with </script> from ending
-    bertviz's own."""
-    shown = []
-    monkeypatch.delenv("CSELAB_RUN_DIR", raising=False)
-    monkeypatch.setattr(bertviz_page, "_online", lambda: True)
+    """Prevents an empty cell offline, another layer than the inspector's, other numbers, and a
+    sentence with </script> that ends bertviz's own."""
+    shown, said = [], []
     monkeypatch.setattr(bertviz_page, "display", shown.append)
+    inspector.layer = 2
     reading = inspector.read("one", SENTENCE)
     reading.tokens[1] = "</script>"  # as a byte-level tokenizer may have it
     show_bertviz(inspector, kind)
-    (page,) = shown
-    assert page.data.count("</script>") == 2  # require.js and the page's own
-    first = json.dumps(reading.trace.attention[0, 0].tolist())
-    assert first in page.data
+    (view,) = shown
+    expected = reading.trace.attention[1].double().round(decimals=4)
+    assert f'"attn": [{json.dumps(expected[0].tolist())}]' in view.data
+    (tmp_path / "page.html").write_text(f"<meta charset=utf-8>{view.data}")
+    page = browser.new_page()
+    page.on("pageerror", lambda error: said.append(str(error)))
+    page.on("request", lambda request: said.append(request.url))
+    page.goto((tmp_path / "page.html").as_uri())
+    page.wait_for_selector("svg line", state="attached")
+    text = page.locator("[id^=bertviz]").inner_text()
+    page.close()
+    assert ("guitar" if kind == "head" else "Heads") in text
+    assert said == [(tmp_path / "page.html").as_uri()]
