@@ -16,7 +16,7 @@ from cselab.data.progress_bar import progress_bar
 from cselab.data.settings import RoundTrips
 from cselab.data.sources import read_lines
 from cselab.errors import SettingsError
-from cselab.evaluation import StsReport
+from cselab.evaluation.sts import StsReport
 from cselab.experiments.cache import Cache, quiet_libraries
 from cselab.experiments.check import check
 from cselab.experiments.measures import score

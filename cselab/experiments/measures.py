@@ -9,7 +9,8 @@ import torch
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from cselab.analysis import cls_energy
-from cselab.evaluation import StsReport, alignment, score_data, uniformity
+from cselab.evaluation.geometry import alignment, uniformity
+from cselab.evaluation.sts import StsReport, score_data
 from cselab.experiments.run_data import RunData
 from cselab.models import Ensemble
 from cselab.models.backbone import is_encoder_config
@@ -175,7 +176,7 @@ def _energy(data: RunData, encoder: Encoder) -> Iterable[Row]:
 def _transfer(data: RunData, encoder: Encoder) -> Iterable[Row]:
     """Accuracy of a logistic regression; SST2 on 10,000 of its phrases. Minutes, and a data
     folder."""
-    from cselab.evaluation import evaluate_transfer  # with sklearn, tenths of a second
+    from cselab.evaluation.transfer import evaluate_transfer  # with sklearn, tenths of a second
 
     scores = evaluate_transfer(encoder.encode, folder=data.config.data_dir, limit=10_000)
     yield from (Row("transfer", task, value, 0) for task, value in scores.items())

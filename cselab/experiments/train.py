@@ -14,7 +14,7 @@ from transformers import PreTrainedTokenizerBase
 
 from cselab.data.targets import with_targets
 from cselab.errors import SettingsError
-from cselab.evaluation import StsReport
+from cselab.evaluation.sts import StsReport
 from cselab.experiments.cache import Cache
 from cselab.experiments.code import code_of
 from cselab.experiments.keys import fitted_text, key_inputs, node_key

@@ -29,9 +29,8 @@ import pandas
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from cselab.errors import SettingsError
-from cselab.evaluation import compare_seeds
 from cselab.evaluation.methods import holm
-from cselab.evaluation.significance import seeds_for_width
+from cselab.evaluation.significance import compare_seeds, seeds_for_width
 
 SUPPORTED = "supported"
 SMALLER = "supported, smaller"

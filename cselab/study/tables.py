@@ -8,7 +8,7 @@ from typing import NamedTuple
 import pandas
 
 from cselab.data.sts import STS7
-from cselab.evaluation import compare_methods
+from cselab.evaluation.methods import compare_methods
 from cselab.evaluation.significance import FEWEST_SEEDS
 from cselab.experiments.store import Store
 from cselab.machine import clock

@@ -20,7 +20,7 @@ from cselab.data.sts import STS7, load_sts
 from cselab.data.synthetic import sentences as synthetic_sentences
 from cselab.data.token_rows import Rows, next_sentence_pairs
 from cselab.errors import ModelError, SettingsError, suggest
-from cselab.evaluation import evaluate_sts
+from cselab.evaluation.sts import evaluate_sts
 from cselab.experiments.environment import environment_stamp
 from cselab.methods.baselines.sif import SifMean
 from cselab.models import SentenceEncoder, load_backbone, load_tokenizer

@@ -8,7 +8,7 @@ from typing import Any
 import pandas
 
 from cselab.errors import CselabError, SettingsError
-from cselab.evaluation import compare_seeds
+from cselab.evaluation.significance import compare_seeds
 from cselab.experiments import open_lab
 from cselab.methods import load_method_file, registered
 from cselab.methods.registry import registered_by

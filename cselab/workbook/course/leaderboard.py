@@ -8,7 +8,7 @@ import pandas
 from filelock import FileLock
 
 from cselab.errors import DataError, suggest
-from cselab.evaluation import compare_seeds
+from cselab.evaluation.significance import compare_seeds
 from cselab.paths import replacing
 
 COLUMNS = ["name", "method", "seeds", "average", "sd", "difference", "low", "high", "against"]

@@ -6,7 +6,8 @@ from collections.abc import Iterable, Mapping
 import pandas
 from IPython.display import Markdown
 
-from cselab.evaluation import PairComparison, SeedComparison, StsReport, compare_averages
+from cselab.evaluation.significance import PairComparison, SeedComparison, compare_averages
+from cselab.evaluation.sts import StsReport
 from cselab.experiments import Lab, Trained
 from cselab.methods import MethodConfig
 from cselab.paths import shipped

@@ -13,7 +13,8 @@ from plotly.subplots import make_subplots
 
 from cselab.data.sts import rating_scale
 from cselab.data.translation.round_trip import token_overlap
-from cselab.evaluation import StsReport, compare_pairs
+from cselab.evaluation.significance import compare_pairs
+from cselab.evaluation.sts import StsReport
 from cselab.losses import modulus_surface
 from cselab.models.texts import as_sentences
 from cselab.workbook.plots.theme import PALETTE

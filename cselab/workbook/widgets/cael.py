@@ -7,7 +7,7 @@ import traitlets
 from transformers import PreTrainedConfig
 
 from cselab.errors import SettingsError
-from cselab.evaluation import twin_training_cost
+from cselab.evaluation.cost import twin_training_cost
 from cselab.models import CROSS_STREAMS, cael_positions
 from cselab.workbook.widgets.figure import Panel, plain_figure
 from cselab.workbook.widgets.widget import Widget, one_of

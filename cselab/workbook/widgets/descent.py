@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from cselab.evaluation import alignment, uniformity
+from cselab.evaluation.geometry import alignment, uniformity
 from cselab.methods import Method, StepContext
 
 Points = dict[str, Tensor]

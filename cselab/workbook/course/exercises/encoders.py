@@ -4,7 +4,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from cselab.evaluation import uniformity
+from cselab.evaluation.geometry import uniformity
 from cselab.losses.info_nce import cosines
 from cselab.workbook.course.checks import Function, randn
 

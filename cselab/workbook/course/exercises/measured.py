@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 import torch
 
 from cselab.analysis import vector_norms
-from cselab.evaluation import TaskScore
+from cselab.evaluation.sts import TaskScore
 from cselab.models import SentenceEncoder
 from cselab.workbook.course.checks import Number, Wrong
 

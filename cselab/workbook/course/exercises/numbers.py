@@ -2,7 +2,7 @@
 
 import math
 
-from cselab.evaluation import compare_seeds
+from cselab.evaluation.significance import compare_seeds
 from cselab.workbook.course.checks import Number
 
 # 04.2: five differences between two methods, and the t interval of their mean

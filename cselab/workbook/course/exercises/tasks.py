@@ -4,7 +4,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from cselab.evaluation import RetrievalScore, caption_retrieval
+from cselab.evaluation.retrieval import RetrievalScore, caption_retrieval
 from cselab.workbook.course.checks import Function, randn
 
 
