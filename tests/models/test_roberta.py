@@ -59,18 +59,6 @@ def test_514_positions_hold_512_tokens(folders):
     assert encoder.encode(["é" * 600]).isfinite().all()
 
 
-def test_six_cross_attention_layers_end_at_the_last(folders):
-    """Prevents CAELs at BERT's depth alone, and a cross stream that reads padding."""
-    encoder = twin(folders)
-    assert encoder.cael == (2, 4, 6, 8, 10, 12)
-    batch = tokenised(TEXTS)
-    with torch.no_grad():
-        together = encoder(**batch)
-        for row, text in enumerate(TEXTS):
-            for all_rows, alone in zip(together, encoder(**tokenised([text])), strict=True):
-                torch.testing.assert_close(all_rows[row], alone[0], atol=1e-4, rtol=1e-4)
-
-
 @pytest.mark.parametrize("kind", ["single", "twin"])
 def test_an_exported_roberta_gives_equal_embeddings(folders, tmp_path, kind):
     """Prevents token types that RoBERTa lacks, a lower-cased text, a second `<s>`, and a text that
