@@ -228,7 +228,8 @@ def test_a_damaged_result_file_is_named_and_its_task_evaluated_again(
 
     path = tmp_path / "results" / "cselab__test" / TEST["revision"] / "SyntheticSTS.json"
     path.parent.mkdir(parents=True)
-    for name in (path.name, "Other.json", "run_settings.jsonl"):
+    path.with_name("run_settings.jsonl").write_text('{"task": "SynthET')
+    for name in (path.name, "Other.json"):
         path.with_name(name).write_text(content + "\xff", encoding="latin-1")
     (result,) = run(Counting(), fed({"SyntheticSTS"}), tmp_path)
     assert [result.task_name] == [kept.task_name for kept in kept_results(tmp_path, **TEST)]
