@@ -18,11 +18,11 @@ from cselab.models import (
 from cselab.models.backbone import longest_input
 
 
-@pytest.fixture(scope="module", params=["small", pytest.param("base", marks=pytest.mark.slow)])
-def folders(request, tmp_path_factory) -> list[str]:
+@pytest.fixture(scope="module")
+def folders(tmp_path_factory) -> list[str]:
     """Two RoBERTas of twelve layers."""
-    folder = tmp_path_factory.mktemp(request.param)
-    return [save_roberta(folder / name, seed, request.param) for seed, name in enumerate("ab")]
+    folder = tmp_path_factory.mktemp("deep")
+    return [save_roberta(folder / name, seed) for seed, name in enumerate("ab")]
 
 
 def twin(folders) -> TwinEncoder:
