@@ -18,7 +18,8 @@ from cselab.experiments import configure
 from cselab.methods import Method, Schedule, create, registered
 from cselab.models import load_tokenizer
 from cselab.training import fit
-from cselab.training.watch import CPU_ATTENTION, matmul_peak
+from cselab.training.watch import CPU_ATTENTION
+from cselab.workbook.analysis.peak import matmul_peak
 
 TINY = embedded_dir() / "backbones" / "tiny-bert"
 PRODUCTS = (

@@ -1,5 +1,4 @@
-"""RoBERTas with random weights and a byte-level tokenizer, with the hub's depth or its whole
-shape."""
+"""Narrow RoBERTas with random weights, a byte-level tokenizer and the hub's depth."""
 
 from functools import lru_cache
 from pathlib import Path
@@ -11,10 +10,6 @@ from transformers.models.roberta.modeling_roberta import RobertaPooler
 from cselab.data.synthetic import sentences
 from cselab.study.pretraining.tokenizer import train_byte_tokenizer
 
-SHAPES = {
-    "small": {"hidden_size": 32, "num_attention_heads": 4, "intermediate_size": 64},
-    "base": {"hidden_size": 768, "num_attention_heads": 12, "intermediate_size": 3072},
-}
 TEXTS = [
     "A man is playing a guitar in the park.",
     "Naïve, isn't it? 🎸",
@@ -29,7 +24,7 @@ def byte_tokenizer() -> PreTrainedTokenizerBase:
     return train_byte_tokenizer(sentences(400, 3), vocab_size=400, max_length=512)
 
 
-def save_roberta(folder: Path, seed: int, shape: str = "small", layers: int = 12) -> str:
+def save_roberta(folder: Path, seed: int, layers: int = 12) -> str:
     """Save a random RoBERTa with a pooler and a masked-LM head, with gains and biases off their
     defaults; returns the folder."""
     tokenizer = byte_tokenizer()
@@ -40,7 +35,9 @@ def save_roberta(folder: Path, seed: int, shape: str = "small", layers: int = 12
         type_vocab_size=1,
         layer_norm_eps=1e-5,
         pad_token_id=tokenizer.pad_token_id,
-        **SHAPES[shape],
+        hidden_size=32,
+        num_attention_heads=4,
+        intermediate_size=64,
     )
     with torch.random.fork_rng(), torch.no_grad():
         torch.manual_seed(seed)

@@ -394,9 +394,13 @@ BAD = [
     ("cut off", user.opens(load_corpus, "a.txt.gz", CUT_OFF), r"truncated or damaged .*; copy it"),
     # Triplets, classification, captions, parallel text.
     ("NLI", user.reads(nli, "snl", "nli/snli.tsv.gz", ""), r"'snl' .*did you mean 'snli'\?"),
-    ("NLI's columns", user.opens(load_simcse_triplets, "a.csv", "a,b"), r"a, b; expected sent0, "),
-    ("NLI's rows", user.opens(load_simcse_triplets, "a.csv", TRIPLET), r"has 1 .* 275,601; get"),
-    ("NLI's quote", user.opens(load_simcse_triplets, "a.csv", LONE_QUOTE), r"line 2: .*; get the"),
+    ("NLI's columns", user.opens(load_simcse_triplets, "a.csv", "a,b"), r"no column 'sent0'; its"),
+    ("NLI's rows", user.opens(load_simcse_triplets, "a.csv", TRIPLET), r"has 1 .* 275601; get"),
+    (
+        "NLI's quote",
+        user.opens(load_simcse_triplets, "a.csv", LONE_QUOTE),
+        r"line 2: .*; put quote",
+    ),
     ("transfer", lambda u: load_transfer("SST"), r"task 'SST'; did you mean 'SST2'\?"),
     ("captions", user.opens(load_captions, "a.tsv", "a dog"), r"expected a scene, a tab .*'a dog'"),
     ("parallel", user.reads(load_parallel, "fr", "parallel/en-fr.tsv.gz", ""), r"'fr' .*'en-fr'\?"),

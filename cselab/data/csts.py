@@ -94,7 +94,7 @@ def _synthetic(split: str) -> ConditionalData:
         raise DataError(
             "synthetic C-STS has no split 'train'; valid: dev, test; or give csts/csts_train.csv"
         )
-    from cselab.data.synthetic.conditional import conditional_pairs
+    from cselab.data.synthetic.sets import conditional_pairs
 
     columns = map(list, zip(*conditional_pairs(split), strict=True))
     one, two, conditions, scores, slots = columns

@@ -3,7 +3,6 @@
 Supervised SimCSE, https://arxiv.org/abs/2104.08821, section 4.
 """
 
-import csv
 import functools
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
@@ -15,7 +14,14 @@ from transformers import PreTrainedTokenizerBase
 
 from cselab.data.corpus import Corpus, sample_corpus, write_arrow
 from cselab.data.hub import hub_file
-from cselab.data.sources import Source, data_folder, find_file, parse_names, read_lines, read_table
+from cselab.data.sources import (
+    Source,
+    check_count,
+    data_folder,
+    find_file,
+    parse_names,
+    read_table,
+)
 from cselab.data.synthetic.sets import Triplet
 from cselab.data.synthetic.sets import triplets as synthetic_triplets
 from cselab.errors import DataError
@@ -44,19 +50,9 @@ def load_simcse_triplets(path: str | Path | None = None) -> list[Triplet]:
         DataError: For other columns or another number of rows, and for what the hub lacks.
     """
     path = Path(path) if path else hub_file(*SIMCSE)
-    rows = csv.reader(line + "\n" for line in read_lines(path))
-    try:
-        header = ", ".join(next(rows, ()))
-        triplets = [Triplet(*row) for row in rows if len(row) == len(SIMCSE_COLUMNS)]
-    except csv.Error as error:
-        raise DataError(f"{path}, line {rows.line_num}: {error}; get the official file") from None
-    expected = f"{', '.join(SIMCSE_COLUMNS)}; get the official file"
-    if header != ", ".join(SIMCSE_COLUMNS):
-        raise DataError(f"{path}: columns {header or 'none'}; expected {expected}")
-    if len(triplets) != SIMCSE_ROWS:
-        raise DataError(
-            f"{path} has {len(triplets):,} triplets, not {SIMCSE_ROWS:,}; get the official file"
-        )
+    rows = read_table(path, SIMCSE_COLUMNS)
+    triplets = [Triplet(*(row[name] for name in SIMCSE_COLUMNS)) for _, row in rows]
+    check_count(path, len(triplets), SIMCSE_ROWS, "triplets")
     return triplets
 
 

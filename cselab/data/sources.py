@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from cselab.errors import DataError, suggest
-from cselab.paths import absolute, shipped
+from cselab.paths import absolute, check_readable, shipped
 
 LAYOUT = "a data folder holds sts/<task>-<split>.tsv.gz and corpus/<name>.txt.gz"
 TABLES = (".tsv", ".csv")
@@ -35,8 +35,6 @@ KINDS = {
 }
 """First bytes, those of HTML in lower case, of files that are often given for a text; other binary
 files are refused as not UTF-8."""
-LFS = b"version https://git-lfs."
-"""First bytes of the file that stands for another one where Git LFS has not fetched it."""
 
 
 @dataclass(frozen=True)
@@ -126,7 +124,9 @@ def _list_folder(folder: Path) -> list[str] | None:
     try:
         return os.listdir(folder)
     except PermissionError:  # `Path.glob` would find nothing
-        raise DataError(_no_permission(folder)) from None
+        raise DataError(
+            f"no permission to read {folder}; ask its owner for it, or use a copy of your own"
+        ) from None
     except OSError:
         return None
 
@@ -162,11 +162,9 @@ def read_lines(path: str | Path) -> Iterator[str]:
 
     Only a line feed ends a line: `str.splitlines` would also split at U+2028 and U+0085, which are
     common in text from the web.
-
-    Raises:
-        DataError: With file and line, if the file cannot be read or is no UTF-8 text.
     """
-    path, number = Path(path), 0
+    check_readable(path := Path(path))
+    number = 0
     try:
         with _open_lines(path) as file:
             for number, line in enumerate(file, 1):
@@ -193,14 +191,8 @@ def read_lines(path: str | Path) -> Iterator[str]:
         raise DataError(f"no file {path}; {LAYOUT}") from None
     except IsADirectoryError:
         raise DataError(f"{path} is a folder; give the path of a file in it") from None
-    except PermissionError:
-        raise DataError(_no_permission(path)) from None
     except OSError as error:
         raise DataError(f"{path} cannot be read ({error.strerror}); check the path") from None
-
-
-def _no_permission(path: Path) -> str:
-    return f"no permission to read {path}; ask its owner for it, or use a copy of your own"
 
 
 @contextmanager
@@ -217,10 +209,6 @@ def _open_lines(path: Path) -> Iterator[Iterable[bytes]]:
 
 
 def _refuse_other_formats(path: Path, head: bytes) -> None:
-    if head.startswith(LFS):
-        raise DataError(
-            f"{path} is a pointer of Git LFS, not the data; run `git lfs pull` in its repository"
-        )
     starts = head, head[:64].lower()
     kinds = [kind for start, kind in KINDS.items() if any(x.startswith(start) for x in starts)]
     suffix = file_suffix(path)
@@ -237,9 +225,6 @@ def read_table(path: str | Path, columns: Sequence[str]) -> Iterator[tuple[int, 
 
     The first line names the columns and shows what separates them: a tab, without quoting (quote
     marks are part of the text), or a comma or semicolon, quoted as the csv module does.
-
-    Raises:
-        DataError: For a missing or doubled column, and a row with other cells than the header.
     """
     lines = read_lines(path)
     first = next(lines, "")

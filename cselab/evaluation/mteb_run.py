@@ -2,9 +2,7 @@
 
 import contextlib
 import io
-import os
 import sys
-import tempfile
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -58,24 +56,6 @@ class MtebEncoder(AbsEncoder):
         return np.stack([self._vectors[text] for text in texts])
 
 
-class AtomicCache(ResultCache):
-    """mteb's folder of results, whose files are whole or absent: mteb writes them in place."""
-
-    def save_to_cache(self, task_result, model_name, model_revision=None, **options) -> None:
-        """Let mteb write into a folder of its own, and move its files; arguments are mteb's."""
-        final = self.get_task_result_path(task_result.task_name, model_name, model_revision).parent
-        final.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=self.cache_path) as folder:
-            work = Path(folder) / "results" / final.parent.name / final.name
-            work.mkdir(parents=True)
-            for kept in final.glob("run_settings.jsonl"):  # to which mteb adds
-                text = kept.read_text(encoding="utf-8", errors="replace")
-                (work / kept.name).write_text(text, encoding="utf-8")
-            ResultCache(folder).save_to_cache(task_result, model_name, model_revision, **options)
-            for path in work.iterdir():
-                os.replace(path, final / path.name)
-
-
 def run_mteb(
     encoder: Encoder,
     tasks: Sequence[AbsTask],
@@ -115,7 +95,7 @@ def run_mteb(
     model, done = MtebEncoder(encoder, f"cselab/{name}", revision), []
     with clear_access(Path(results)):
         Path(results).mkdir(parents=True, exist_ok=True)
-        cache = AtomicCache(results)
+        cache = ResultCache(results)
         finished = [_finished(cache, task, model) for task in tasks]
         for task, result in zip(tasks, finished, strict=True):
             if result is not None and not result.get_missing_evaluations(task):

@@ -8,7 +8,6 @@ from cselab.models.ensemble import Ensemble
 from cselab.models.exporting import export
 from cselab.models.loading import load, with_pooling
 from cselab.models.pooling import POOLINGS, pool
-from cselab.models.postprocessing import Flowed, Whitened
 from cselab.models.sentence import SentenceEncoder
 from cselab.models.surgery import remove_layer_norms
 from cselab.models.tokenizer import load_tokenizer
@@ -18,11 +17,9 @@ __all__ = [
     "CROSS_STREAMS",
     "POOLINGS",
     "Ensemble",
-    "Flowed",
     "SentenceEncoder",
     "TwinEncoder",
     "TwinOutput",
-    "Whitened",
     "add_lora",
     "cael_positions",
     "encode",

@@ -1,16 +1,21 @@
 """Load encoders: saved, exported, of sentence-transformers, or a stock model with a pooling."""
 
-import json
 from pathlib import Path
 from typing import Any
 
 import torch
-from safetensors import SafetensorError
-from transformers import PreTrainedTokenizerBase
 from transformers.models.auto.modeling_auto import MODEL_FOR_CAUSAL_LM_MAPPING_NAMES
 
 from cselab.errors import ModelError
-from cselab.models.backbone import ENCODERS, first_line, is_encoder, load_backbone, read_config
+from cselab.models.backbone import (
+    ENCODERS,
+    first_line,
+    is_encoder,
+    load_backbone,
+    quiet_loading,
+    read_config,
+    transformer_folder,
+)
 from cselab.models.decoder import load_decoder
 from cselab.models.encode import Encoder
 from cselab.models.ensemble import AnyEncoder, Ensemble, open_saved
@@ -22,6 +27,8 @@ from cselab.paths import check_readable
 
 POOLINGS_OF_MODULES = {"cls": "cls", "mean": "mean", "lasttoken": "last_token"}
 """Poolings by their names in sentence-transformers."""
+STOCK_MODULES = ["Transformer", "Pooling", "Dense"]
+"""Modules of sentence-transformers that a SentenceEncoder has: the last one is its pooler."""
 
 
 def load(folder: str | Path, *, pooling: str | None = None) -> AnyEncoder:
@@ -132,19 +139,25 @@ def _open_stock(folder: Path, *, pooling: str | None = None, prompt: str = "") -
 def _open_modules(folder: Path) -> SentenceEncoder:
     """A model of sentence-transformers. Raises ModelError for modules that a SentenceEncoder lacks.
     https://sbert.net/docs/sentence_transformer/usage/custom_models.html"""
-    from sentence_transformers.sentence_transformer.modules import Pooling
+    from sentence_transformers import SentenceTransformer
 
-    names, paths = _modules(folder)
-    expected = ["Transformer", "Pooling", "Dense"]
-    wrong = [name for i, name in enumerate(names) if expected[i : i + 1] != [name]]
-    if wrong or len(names) < 2:
-        problem = f"its module {wrong[0]!r} is not supported" if wrong else "it has no Pooling"
+    for inner in folder.glob("*/"):
+        check_readable(inner)
+    try:
+        with quiet_loading():
+            model = SentenceTransformer(str(folder), device="cpu", local_files_only=True)
+            prompt = model.prompts[model.default_prompt_name] if model.default_prompt_name else ""
+    except Exception as error:  # of its modules, of json or of safetensors
         raise ModelError(
-            f"{folder} is a sentence-transformers model of {', '.join(names)}: {problem}; expected "
-            "Transformer, Pooling and, if any, one Dense"
+            f"sentence-transformers does not load {folder} ({first_line(error)}); get it again"
+        ) from None
+    names, expected = [type(module).__name__ for module in model], STOCK_MODULES[: len(model)]
+    if len(names) < 2 or names != expected:
+        raise ModelError(
+            f"{folder} is a sentence-transformers model of {', '.join(names)}; expected "
+            f"{', '.join(STOCK_MODULES[:2])} and, if any, one {STOCK_MODULES[2]}"
         )
-    module = _load_module(Pooling, paths[1])
-    prompt = _default_prompt(folder)
+    module: Any = model[1]
     pooling = POOLINGS_OF_MODULES.get(module.pooling_mode)
     if pooling is None or (prompt and not module.include_prompt):
         raise ModelError(
@@ -152,80 +165,20 @@ def _open_modules(folder: Path) -> SentenceEncoder:
             f"{'' if module.include_prompt else ' without its prompt'}; expected one of "
             f"{', '.join(POOLINGS_OF_MODULES)} over all tokens"
         )
-    encoder = _open_stock(paths[0], pooling=pooling, prompt=prompt)
-    _use_settings(paths[0], encoder.tokenizer)
-    return encoder if len(names) == 2 else _use_dense(encoder, paths[0], paths[2])
-
-
-def _modules(folder: Path) -> tuple[list[str], list[Path]]:
-    """Names and folders of modules; a module of other code keeps its full name."""
-    listed, own = _read_json(folder / "modules.json", list), "sentence_transformers."
-    try:
-        listed = sorted(listed, key=lambda module: module["idx"])
-        kinds = [module["type"] for module in listed]
-        paths = [folder / module["path"] for module in listed]
-    except (KeyError, TypeError) as error:
-        raise _damaged(folder / "modules.json", f"{type(error).__name__}: {error}") from None
-    for path in paths:
-        check_readable(path)
-    return [kind.rsplit(".", 1)[-1] if kind.startswith(own) else kind for kind in kinds], paths
-
-
-def _damaged(path: Path, reason: str) -> ModelError:
-    return ModelError(f"{path} is damaged ({reason}); get the folder again")
-
-
-def _load_module(kind: Any, folder: Path) -> Any:
-    """A module of sentence-transformers. Raises ModelError for a damaged one."""
-    try:
-        return kind.load(str(folder))
-    except (OSError, ValueError, TypeError, KeyError, RuntimeError, SafetensorError) as error:
-        raise _damaged(folder, first_line(error)) from None
-
-
-def _read_json(path: Path, kind: type) -> Any:
-    """Content of a JSON file. Raises ModelError for a damaged one, or one of another kind."""
-    try:
-        content = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise _damaged(path, first_line(error)) from None
-    if not isinstance(content, kind):
-        raise _damaged(path, f"a {type(content).__name__}, expected a {kind.__name__}")
-    return content
-
-
-def _default_prompt(folder: Path) -> str:
-    """The template of the prompt that sentence-transformers puts before every sentence, or ""."""
-    path = folder / "config_sentence_transformers.json"
-    config = _read_json(path, dict) if path.is_file() else {}
-    name = config.get("default_prompt_name")
-    if name and name not in (config.get("prompts") or {}):
-        raise _damaged(path, f"lacks the prompt {name!r}, its default")
-    return f"{config['prompts'][name]}{{sentence}}" if name else ""
-
-
-def _use_settings(folder: Path, tokenizer: PreTrainedTokenizerBase) -> None:
-    """Give the tokenizer the length that sentence-transformers cuts sentences at. Raises ModelError
-    where it lower-cases for a tokenizer that does not."""
-    path = next(folder.glob("sentence_*_config.json"), None)  # "bert", or another model type
-    settings = {} if path is None else _read_json(path, dict)
-    upper, lower = tokenizer.tokenize("The DOG"), tokenizer.tokenize("the dog")
-    if settings.get("do_lower_case") and upper != lower:
+    prompt = prompt and f"{prompt}{{sentence}}"
+    encoder = _open_stock(Path(transformer_folder(folder)), pooling=pooling, prompt=prompt)
+    tokenizer = encoder.tokenizer
+    if model[0].do_lower_case and tokenizer.tokenize("The DOG") != tokenizer.tokenize("the dog"):
         raise ModelError(
             f"{folder} asks for lower case (do_lower_case); save a tokenizer that lower-cases"
         )
-    if length := settings.get("max_seq_length"):
-        if not isinstance(length, int):
-            raise ModelError(f"{path} has max_seq_length {length!r}; expected a number of tokens")
-        tokenizer.model_max_length = length
+    tokenizer.model_max_length = model.max_seq_length or tokenizer.model_max_length
+    return encoder if len(names) == 2 else _use_dense(encoder, folder, model[2])
 
 
-def _use_dense(encoder: SentenceEncoder, transformer: Path, folder: Path) -> SentenceEncoder:
+def _use_dense(encoder: SentenceEncoder, folder: Path, dense: Any) -> SentenceEncoder:
     """The encoder with a Dense module as its pooler. Raises ModelError for another Dense."""
-    from sentence_transformers.sentence_transformer.modules import Dense
-
-    dense = _load_module(Dense, folder)
-    width = encoder.backbone.config.hidden_size
+    backbone, width = encoder.backbone, encoder.backbone.config.hidden_size
     is_pooler = (
         encoder.pooling == "cls"
         and dense.linear.weight.shape == (width, width)
@@ -237,11 +190,8 @@ def _use_dense(encoder: SentenceEncoder, transformer: Path, folder: Path) -> Sen
         raise ModelError(
             f"'Dense' in {folder} is no BERT pooler (a square layer and tanh on [CLS])"
         )
-    backbone = encoder.backbone
     if backbone.pooler is None:
         with torch.random.fork_rng(devices=[]):
-            backbone = load_backbone(transformer, pooler="fresh")
-    with torch.no_grad():
-        backbone.pooler.dense.weight.copy_(dense.linear.weight)
-        backbone.pooler.dense.bias.copy_(dense.linear.bias)
+            backbone = load_backbone(folder, pooler="fresh")
+    backbone.pooler.dense.load_state_dict(dense.linear.state_dict())
     return SentenceEncoder(backbone, encoder.tokenizer, pooling="pooler", prompt=encoder.prompt)

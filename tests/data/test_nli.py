@@ -40,20 +40,11 @@ def test_a_premise_needs_an_entailed_and_a_contradicted_sentence(tmp_path):
     assert both[1] == Triplet("Two boys.", "Two people.", "Nobody.")
 
 
-@pytest.mark.parametrize(
-    ("name", "rows", "message"),
-    [
-        ("won", ROWS, "no NLI file 'won' .* did you mean 'one'"),
-        ("one", [*ROWS, "only two\tcells"], "line 8: 2 cells, expected 3 as in the header"),
-        ("one", ROWS[1:], "no column 'premise'; its first line must name premise, hyp"),
-        ("one", ROWS[:3], "no premise in one has both"),
-    ],
-)
-def test_files_that_give_no_triplets_are_refused(tmp_path, name, rows, message):
+def test_files_that_give_no_triplets_are_refused(tmp_path):
     """Prevents a training on the triplets of half a file."""
-    write(tmp_path, "one", rows)
-    with pytest.raises(DataError, match=message):
-        load_nli_triplets([name], folder=tmp_path)
+    write(tmp_path, "one", ROWS[:3])
+    with pytest.raises(DataError, match="no premise in one has both"):
+        load_nli_triplets(["one"], folder=tmp_path)
 
 
 @pytest.mark.real_data

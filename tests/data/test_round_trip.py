@@ -1,7 +1,6 @@
 """Round trips: one line a sentence, the same every time; pivots that differ; their report."""
 
 import itertools
-import math
 import re
 import subprocess
 import sys
@@ -12,8 +11,9 @@ from seal_helpers import DAMAGES
 
 from cselab.data.synthetic import same_meaning
 from cselab.data.translation.pivot import LexicalPivot
-from cselab.data.translation.round_trip import RoundTrip, report, token_overlap
+from cselab.data.translation.round_trip import RoundTrip
 from cselab.errors import DataError, SettingsError
+from cselab.workbook.analysis.round_trips import report
 
 
 def test_a_round_trip_does_not_depend_on_the_batch_it_came_in(synthetic_text):
@@ -123,34 +123,6 @@ def test_only_a_damaged_cache_is_translated_again(how, tmp_path, capsys):
         assert list(RoundTrip("fr", asked, cache=tmp_path)(text[::order])) == expected[::order]
         assert len(asked.asked) == again * len(text)
         assert capsys.readouterr().err.count(f"{path} is damaged (") == again
-
-
-def test_the_report_counts_changes_overlap_and_duplicates():
-    """By hand; prevents shares of the wrong total, and a traceback without Latin letters."""
-    measured = report([("a b c d", "a b c d"), ("a b c", "a b x"), ("p q", "a b x")])
-    assert measured.changed == pytest.approx(2 / 3)
-    assert measured.overlap == pytest.approx((1 + 0.5 + 0) / 3)
-    assert measured.length_ratio == pytest.approx((1 + 1 + 1.5) / 3)
-    assert measured.duplicates == pytest.approx(1 / 3)
-    assert set(measured.samples) == {("a b c", "a b x"), ("p q", "a b x")}
-    assert token_overlap("The dog", "the DOG") == 1
-    with pytest.raises(DataError, match="no pairs"):
-        report([])
-    foreign = report([("你好", "你好吗"), ("你好", "你好")])
-    assert foreign.changed == 0.5
-    assert math.isnan(foreign.length_ratio)
-
-
-def test_self_bleu_is_of_the_trip_against_the_sentence():
-    """Prevents exchanged references and hypotheses: BLEU's brevity penalty is one-sided."""
-    import sacrebleu
-
-    short = "a man is playing a red guitar"
-    long = f"{short} in the big old park"
-    assert report([(long, long)]).self_bleu == pytest.approx(100)
-    expected = sacrebleu.corpus_bleu([short], [[long]]).score
-    assert report([(long, short)]).self_bleu == pytest.approx(expected)
-    assert expected < report([(short, long)]).self_bleu
 
 
 def test_a_long_duration_is_announced(capsys, monkeypatch):

@@ -5,7 +5,9 @@ import random
 import numpy as np
 import pytest
 
-from cselab.data.token_rows import Rows, batches, next_sentence_pairs
+from cselab.data.token_rows import Rows
+from cselab.study.pretraining.objectives import next_sentence_pairs
+from cselab.study.pretraining.trainer import batches
 
 
 @pytest.fixture(scope="module")

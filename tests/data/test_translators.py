@@ -136,11 +136,8 @@ def test_which_translator_a_setting_opens(marian, tmp_path):
     assert trip(TEXT) == trip.to_english(trip.to_pivot(TEXT))
     (tmp_path / "fr.tsv").write_text("sentence\tround_trip\na\tb\n")
     assert open_translator(str(tmp_path / "{pivot}.tsv"), "fr")(["a"]) == ["b"]
-    for name in ("opus-mt", "multilingual"):
-        with pytest.raises(SettingsError, match="is on the hub; set hub=True, or use 'lexical'"):
-            open_translator(name, "fr")
-    with pytest.raises(SettingsError, match="unknown translator 'lexikal'; did you mean 'lexical'"):
-        open_translator("lexikal", "fr")
+    with pytest.raises(SettingsError, match="is on the hub; set hub=True, or use 'lexical'"):
+        open_translator("multilingual", "fr")
 
 
 def test_a_translator_of_one_direction_is_refused(marian, monkeypatch):
@@ -175,9 +172,6 @@ def test_prepared_round_trips_are_read_by_sentence(tmp_path):
     assert trips(["One.", "The dog."]) == ["Une.", "A dog."]
     with pytest.raises(DataError, match="no round trip of 'Two.' and 0 more"):
         trips(["One.", "Two."])
-    path.write_text("sentence\tround_trip\nThe dog.\n")
-    with pytest.raises(DataError, match="line 2: 1 cells, expected 2 as in the header"):
-        PreparedTrips(path)
 
 
 def test_parallel_text_is_pairs_of_two_named_languages(tmp_path):
@@ -192,10 +186,7 @@ def test_parallel_text_is_pairs_of_two_named_languages(tmp_path):
     text = load_parallel("toy-en-fr", folder=tmp_path)
     assert text.languages == ("en", "fr")
     assert text.pairs == [("The dog.", "Le chien.")]
-    with pytest.raises(DataError, match="no parallel text 'toy-en-de'.*did you mean 'toy-en-fr'"):
-        load_parallel("toy-en-de", folder=tmp_path)
     for bad, message in [
-        ("en\tfr\nThe dog.\n", "line 2: 1 cells, expected 2"),
         ("en\tfr\nThe dog.\t\n", "line 2: expected a sentence and its translation"),
         ("en\tfr\tde\na\tb\tc\n", "line 2: expected a sentence and its translation"),
         ("en\tfr\n\n", "has no pairs"),

@@ -9,9 +9,8 @@ import torch
 from sklearn.model_selection import StratifiedKFold
 from torch import nn
 
-from cselab.data.transfer import LabelledText, load_transfer
-from cselab.evaluation import evaluate_transfer
-from cselab.evaluation.senteval import SETTINGS, chosen, senteval_accuracy, sorted_rows
+from cselab.data.transfer import LabelledText
+from cselab.evaluation.senteval import SETTINGS, senteval_accuracy, sorted_rows
 
 REGULARISATION = [10**power for power in range(-5, -1)]
 
@@ -157,22 +156,3 @@ def test_rows_are_sorted_as_the_toolkit_sorts_them():
     assert found.labels.tolist() == ["0", "0", "1", "0", "1"]
     pairs = LabelledText((["x", "x", "x x"], ["y y", "y", ""]), np.array(["0", "1", "0"]))
     assert sorted_rows({"": pairs})[""].texts == (["x", "x", "x x"], ["y", "y y", ""])
-
-
-def test_the_protocol_on_real_text(data_dir, monkeypatch):
-    """Prevents texts and labels that part when they are sorted."""
-
-    def question_words(sentences):
-        words = ("who", "where", "when", "how many", "what", "how", "city", "year")
-        return np.array([[float(w in s.lower()) for w in words] for s in sentences])
-
-    parts = load_transfer("TREC", data_dir)
-    parts = {name: chosen(part, range(0, len(part.labels), 12)) for name, part in parts.items()}
-    monkeypatch.setattr("cselab.evaluation.transfer.load_transfer", lambda *_: parts)
-    found = evaluate_transfer(question_words, "TREC", protocol="senteval-fast", seed=3)
-    parts = sorted_rows(parts)
-    x = {name: question_words(part.texts[0]).astype(np.float32) for name, part in parts.items()}
-    codes = {label: i for i, label in enumerate(sorted(set(parts["train"].labels)))}
-    y = {name: np.array([codes[label] for label in part.labels]) for name, part in parts.items()}
-    assert found == {"TREC": toolkit(x, y, SETTINGS["senteval-fast"], 3)}
-    assert found["TREC"] > 40  # the most frequent label: 18.8

@@ -92,17 +92,11 @@ def test_features_of_a_pair():
     assert found.tolist() == [[2, 3, 3, -2], [0, 0, 9, 1]]
 
 
-def test_bad_tasks_and_files_are_refused(folder, monkeypatch):
-    """Prevents an accuracy on a part of the rows, or under another task's name."""
-    monkeypatch.delenv("CSELAB_DATA", raising=False)
-    for rows, message in [([("a", "1")] * 119, "119 rows"), ([("a",)] * 120, "line 2: 1 cells")]:
-        write(folder / "transfer" / "mr.tsv.gz", ("text", "label"), rows)
-        with pytest.raises(DataError, match=message):
-            load_transfer("MR", folder)
-    with pytest.raises(DataError, match="unknown transfer task 'MRP'; did you mean 'MRPC'"):
-        load_transfer("MRP", folder)
-    with pytest.raises(DataError, match="no source for MR; set data_dir"):
-        load_transfer("MR")
+def test_another_number_of_rows_is_refused(folder):
+    """Prevents an accuracy on a part of the rows."""
+    write(folder / "transfer" / "mr.tsv.gz", ("text", "label"), [("a", "1")] * 119)
+    with pytest.raises(DataError, match="119 rows"):
+        load_transfer("MR", folder)
 
 
 def test_the_real_files_have_their_official_rows(data_dir):

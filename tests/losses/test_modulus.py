@@ -70,11 +70,6 @@ def test_ictm_equals_the_loop(towers, variant, loop):
     assert ictm(*towers, variant=variant).item() == pytest.approx(loop(*towers), abs=1e-10)
 
 
-def test_ictm_defaults_to_the_paper(towers):
-    """Prevents a call without options from computing the released variant."""
-    assert ictm(*towers) == ictm(*towers, variant="paper")
-
-
 def test_ratio_equals_the_loop(towers):
     """Prevents a norm over the wrong axis."""
     p, q = towers[2]

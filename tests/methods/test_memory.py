@@ -99,14 +99,3 @@ def test_a_memory_is_never_too_small(towers, batch):
     with pytest.raises(SettingsError, match="^neighbours=8 of a memory of 4 vectors"):
         build("iscse", towers, memory=4)
     build("iscse", towers, memory=4, neighbours=4)
-
-
-@pytest.mark.parametrize("name", ["esimcse", "iscse"])
-def test_what_is_remembered_is_part_of_a_checkpoint(name, towers, batch):
-    """Prevents a resumed run that starts with an empty memory."""
-    method, again = (build(name, towers, batch_size=4) for _ in range(2))
-    method.after_step(method(batch))
-    again.load_state_dict(method.state_dict())
-    queue, other = (getattr(m, "last", None) or m.memory for m in (method, again))
-    assert len(queue.rows()) == 4
-    assert torch.equal(queue.rows(), other.rows())

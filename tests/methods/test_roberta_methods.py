@@ -2,7 +2,6 @@
 `</s>`, positions after the padding id."""
 
 from dataclasses import replace
-from functools import cache
 
 import pytest
 import torch
@@ -16,19 +15,12 @@ from cselab.losses import icnce, ictm, info_nce
 from cselab.methods import create, registered
 from cselab.models import SentenceEncoder
 
-SHAPES = pytest.mark.parametrize("shape", ["small", pytest.param("base", marks=pytest.mark.slow)])
-
 
 @pytest.fixture(scope="module")
-def saved(tmp_path_factory):
-    """`saved(shape)`: folders of two RoBERTas of twelve layers."""
-
-    @cache
-    def folders(shape: str) -> list[str]:
-        folder = tmp_path_factory.mktemp(shape)
-        return [save_roberta(folder / name, seed, shape) for seed, name in enumerate("ab")]
-
-    return folders
+def folders(tmp_path_factory) -> list[str]:
+    """Folders of two RoBERTas of twelve layers."""
+    folder = tmp_path_factory.mktemp("deep")
+    return [save_roberta(folder / name, seed) for seed, name in enumerate("ab")]
 
 
 @pytest.fixture(scope="module")
@@ -51,10 +43,8 @@ def stock(folder, batch):
     return [x.unflatten(0, (2, -1)) for x in vectors]
 
 
-@SHAPES
-def test_the_terms_read_what_the_stock_model_gives(saved, batch, shape):
+def test_the_terms_read_what_the_stock_model_gives(folders, batch):
     """Prevents a `<s>` of other positions or a pooler that is not RoBERTa's."""
-    folders = saved(shape)
     (cls_i, pooled_i), (cls_ii, pooled_ii) = (stock(folder, batch) for folder in folders)
     close = dict(atol=1e-3, rtol=1e-3)
     nce = build("simcse", folders).losses(batch, HEADS)["nce"]
@@ -71,12 +61,10 @@ def test_the_terms_read_what_the_stock_model_gives(saved, batch, shape):
     torch.testing.assert_close(twin.losses(batch, TAILS), expected, **close)
 
 
-@SHAPES
 @pytest.mark.parametrize("name", ["simcse", "tncse", "jtcse"])
-def test_a_step_of_the_released_preset_moves_every_weight(saved, batch, shape, name):
+def test_a_step_of_the_released_preset_moves_every_weight(folders, batch, name):
     """Prevents BERT's dropout or batch in RoBERTa's released twins, and weights that no term
     reaches."""
-    folders = saved(shape)
     config = configure(name, "paper", preset="released", changes={"backbone": folders[0]}).method
     method = create(config, folders=folders[: len(registered(name).tower_names)]).train()
     rates = {m.p for m in method.encoder.modules() if isinstance(m, torch.nn.Dropout)}

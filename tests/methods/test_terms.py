@@ -127,14 +127,6 @@ def test_the_clean_pass_disturbs_nothing(towers, batch):
     assert two.clean.requires_grad
 
 
-def test_an_arc_without_a_margin_is_infonce(towers, batch):
-    """Prevents a hyperparameter that is read by nothing."""
-    nce = build("simcse", towers).losses(batch, HEADS)["nce"]
-    for margin, alike in ((0, True), (10, False)):
-        method = build("arccse", towers, terms={"arc": {"margin": margin}})
-        assert torch.isclose(method.losses(batch, HEADS)["arc"], nce) == alike
-
-
 @pytest.mark.parametrize("size", [20, 5])
 def test_a_group_size_that_does_not_divide_the_features_is_refused(small_pretrained, batch, size):
     """Prevents one group of 32 features in the place of groups of 20, and a message about a number
@@ -167,17 +159,6 @@ def test_the_noise_study_is_a_loop_over_pairs(towers, batch, noise_on, noise, no
     if noise == "more":
         moved = (changed - plain).abs().amax((1, 2)) > 0
         assert moved.tolist() == [noisy_views == 2, True]
-
-
-def test_the_mean_of_more_passes_has_less_noise(towers, batch):
-    """The mean of K passes is nearer to the pass without dropout, in squares K times."""
-    split = {"noise": "less", "noise_passes": 25}
-    method = build("simcse_noise", towers, terms={"split": split}, dropout=0.1).train()
-    clean = build("simcse", towers)(batch).sentence
-    torch.manual_seed(0)
-    outputs = method(batch)
-    one, many = ((x - clean).square().mean() for x in (outputs.sentence, outputs.extra))
-    assert many < one / 5
 
 
 def test_split_info_nce_with_one_pair_is_info_nce():

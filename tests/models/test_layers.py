@@ -6,7 +6,7 @@ import torch
 from torch import nn
 from transformers import AutoModel, BertConfig, BertModel, RobertaConfig, RobertaModel
 
-from cselab.models import SentenceEncoder, TwinEncoder, load_backbone, remove_layer_norms
+from cselab.models import SentenceEncoder, load_backbone, remove_layer_norms
 
 SHAPE = {
     "vocab_size": 50,
@@ -93,17 +93,3 @@ def test_removal_survives_saving_where_plain_loading_undoes_it(
     ours = load_backbone(tmp_path / "cut")
     with torch.no_grad():
         assert not torch.allclose(plain(**words).last_hidden_state, ours(**words).last_hidden_state)
-
-
-def test_a_twin_without_layer_norms_keeps_its_cross_stream(
-    make_tower, word_tokenizer, words, tmp_path
-):
-    """Prevents a cross stream with LayerNorms that its towers no longer have."""
-    twin = TwinEncoder(make_tower(1), make_tower(2), cael=(2, 4), tokenizer=word_tokenizer).eval()
-    for tower in twin.backbones:
-        remove_layer_norms(tower, 3)
-    twin.save_pretrained(tmp_path / "twin")
-    again = TwinEncoder.from_pretrained(tmp_path / "twin")
-    with torch.no_grad():
-        for a, b in zip(twin(**words), again.eval()(**words), strict=True):
-            assert torch.equal(a, b)

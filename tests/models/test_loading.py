@@ -160,8 +160,11 @@ def pooler():
 @pytest.mark.parametrize(
     ("modules", "message"),
     [
-        (lambda: (Pooling(32, "mean"), Normalize()), "its module 'Normalize' is not supported"),
-        (lambda: (*pooler(), Normalize()), "'Normalize' is not supported"),
+        (
+            lambda: (Pooling(32, "mean"), Normalize()),
+            "Pooling, Normalize; expected",
+        ),
+        (lambda: (*pooler(), Normalize()), "Dense, Normalize; expected"),
         (lambda: (Pooling(32, "max"),), "pools 'max'; expected one of cls, mean, lasttoken"),
         (lambda: (Pooling(32, ("cls", "mean")),), r"pools \('cls', 'mean'\)"),
         (lambda: (Pooling(32, "cls"), Dense(32, 16)), "'Dense' in .* is no BERT pooler"),
@@ -179,29 +182,21 @@ def test_modules_without_a_counterpart_are_named(foreign, modules, message):
         cselab.load(foreign(*modules())[0])
 
 
-NO_PROMPT = '{"default_prompt_name": "query", "prompts": {}}'
-OTHER_CODE = '[{"idx": 0, "path": "", "type": "theirs.Transformer"}]'
-
-
 @pytest.mark.parametrize(
-    ("name", "content", "message"),
+    ("name", "content"),
     [
-        ("modules.json", "{", "modules.json is damaged"),
-        ("modules.json", "{}", r"modules.json is damaged \(a dict, expected a list\)"),
-        ("modules.json", '[{"idx": 0}]', r"modules.json is damaged \(KeyError"),
-        ("modules.json", OTHER_CODE, "'theirs.Transformer' is not supported"),
-        ("config_sentence_transformers.json", "[]", r"is damaged \(a list, expected a dict\)"),
-        ("config_sentence_transformers.json", NO_PROMPT, "lacks the prompt 'query', its default"),
-        ("2_Dense/config.json", "{}", "2_Dense is damaged"),
-        ("2_Dense/model.safetensors", "x", "2_Dense is damaged"),
+        ("modules.json", "{"),
+        ("modules.json", '[{"idx": 0, "path": "", "type": "theirs.Transformer"}]'),
+        ("config_sentence_transformers.json", '{"default_prompt_name": "other", "prompts": {}}'),
+        ("2_Dense/model.safetensors", "x"),
     ],
 )
-def test_a_damaged_folder_of_modules_is_named(foreign, name, content, message):
+def test_a_damaged_folder_of_modules_is_one_line(foreign, name, content):
     """Prevents a traceback of json, of safetensors or of sentence-transformers."""
     folder, _ = foreign(*pooler())
     assert (folder / name).is_file()
     (folder / name).write_text(content)
-    with pytest.raises(ModelError, match=message):
+    with pytest.raises(ModelError, match="sentence-transformers does not load .*get it again"):
         cselab.load(folder)
 
 

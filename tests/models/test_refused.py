@@ -1,24 +1,20 @@
 """Models, folders, texts and options that are refused, each in one line of words."""
 
-import json
 from types import SimpleNamespace
 
 import jaxtyping
 import pytest
 import torch
-from safetensors.torch import load_file, save_file
 from transformers import DistilBertConfig, LlamaConfig, LlamaModel, PreTrainedTokenizerFast
 
 import cselab
 from cselab.errors import DataError, ModelError, SettingsError
+from cselab.methods.baselines.fitted import Whitened
 from cselab.models import (
     Ensemble,
-    Flowed,
     SentenceEncoder,
     TwinEncoder,
-    Whitened,
     cael_positions,
-    encode,
     export,
     load_backbone,
     load_decoder,
@@ -45,18 +41,11 @@ def m(make_bert, make_roberta, word_tokenizer, tmp_path, monkeypatch):
     def twin(**options):
         return TwinEncoder(make_bert(1), make_bert(2), tokenizer=word_tokenizer, **options)
 
-    def folder(name=None, text=None, *, weights=None, config=None):
-        """A saved encoder with another text in a file, other weights, or another config."""
+    def folder(name=None, text=None):
+        """A saved encoder with another text in a file."""
         single().save_pretrained(path := tmp_path / "encoder")
         if name:
             (path / name).write_text(text)
-        if weights:
-            file = path / "model.safetensors"
-            kept = {k: v for k, v in load_file(file).items() if not k.startswith(weights)}
-            save_file(kept, file, metadata={"format": "pt"})
-        if config:
-            settings = json.loads((path / "config.json").read_text())
-            (path / "config.json").write_text(json.dumps({**settings, **config}))
         return path
 
     def of(what):
@@ -93,20 +82,11 @@ class WordVectors(torch.nn.Module):
 STATES, MASK = torch.zeros(2, 3, 4), torch.ones(2, 3, dtype=torch.long)
 REFUSED = [
     # backbones and tokenizers
-    (lambda m: load_backbone(m.empty), "no backbone at .*: expected a folder with config.json"),
     (lambda m: load_backbone(m.folder(), pooler="requird"), "did you mean 'required'"),
     (lambda m: load_backbone(m.folder(), dropout=1.5), "no probability below 1"),
-    (lambda m: load_backbone(m.folder(weights="encoder.layer.2.")), "lacks .*: encoder.layer.2"),
-    (lambda m: load_backbone(m.folder("model.safetensors", "x")), "a model.safetensors that fits"),
-    (lambda m: load_backbone(m.folder(config={"intermediate_size": 9})), "of other shapes"),
-    (lambda m: load_backbone(m.of(LlamaModel(LLAMA))), "a 'llama' model; expected an encoder"),
-    (lambda m: load_decoder(m.empty), "no decoder at"),
     (lambda m: load_decoder(m.folder()), "a 'bert' model; expected a Llama-like decoder"),
     (lambda m: cselab.load(m.of(DistilBertConfig())), "a 'distilbert' model; expected an encoder"),
-    (lambda m: load_tokenizer(m.empty), "no tokenizer at"),
     (lambda m: load_tokenizer(m.of(no_words())), r"maps every common English word to \[UNK\]"),
-    (lambda m: m.single(pad_token_id=1), "pads with id 0, the backbone with 1"),
-    (lambda m: m.single(vocab_size=10), "has .* tokens, the backbone 10 embeddings"),
     # poolings
     (lambda m: m.single(pooling="pool"), "unknown pooling 'pool'"),
     (lambda m: m.single(pooling="mask"), "reads the tokenizer's mask token"),
@@ -121,17 +101,14 @@ REFUSED = [
     # folders and exports
     (lambda m: SentenceEncoder.from_pretrained(m.empty), "no cselab.json in"),
     (lambda m: cselab.load(m.folder("cselab.json", "{")), "is damaged .*JSONDecodeError"),
-    (lambda m: cselab.load(m.folder("cselab.json", "[1]")), "is damaged"),
     (lambda m: cselab.load(m.folder("cselab.json", '{"kind": "sentence"}')), "'pooling'"),
     (lambda m: cselab.load(m.folder("cselab.json", '{"kind": "triplet"}')), "holds a triplet"),
     (lambda m: SentenceEncoder.from_pretrained(m.of(m.twin())), "holds a twin"),
     (lambda m: export(m.single(pooling="first_last"), m.empty), "'first_last' is no stock module"),
     (lambda m: export(m.single(None), m.empty), "needs its tokenizer"),
-    (lambda m: export(m.twin(cael=(2,), cross_stream="fused"), m.empty), "fused twin"),
     (lambda m: export(m.single(prompt="a {sentence}"), m.empty), "prompt .* no stock module"),
     (lambda m: export(Ensemble([m.single()] * 2), m.empty), "2 encoders.*use cselab.load on its"),
     # ensembles, twins, maps
-    (lambda m: Ensemble([m.single(), m.single(hidden_size=16)]), "16, 32 dimensions; .*one width"),
     (lambda m: Ensemble([m.single()] * 3, [1.0]), "got 3 and 1"),
     (lambda m: Ensemble([]), "got 0 and 0"),
     (lambda m: Ensemble([m.single(), WordVectors()]), "got a WordVectors"),
@@ -139,21 +116,14 @@ REFUSED = [
     (lambda m: m.twin(cael=(5,)), "must be rising layer numbers from 1 to 4"),
     (lambda m: m.twin(cross_stream="paralel"), "did you mean 'parallel'"),
     (lambda m: TwinEncoder(m.bert(), m.bert(hidden_size=16)), "hidden_size: 32 and 16"),
-    (lambda m: TwinEncoder(m.bert(), m.bert(vocab_size=99)), "vocab_size: .* and 99"),
     (lambda m: TwinEncoder(m.bert(), m.roberta()), "model_type: bert and roberta"),
     (lambda m: TwinEncoder(m.bert(), LlamaModel(LLAMA)), "tower II is a 'llama' decoder"),
     (lambda m: TwinEncoder(m.bert(is_decoder=True), m.bert()), "tower I is a 'bert' decoder"),
     (lambda m: cael_positions(12, 5), "does not divide 12 layers; use one of 1, 2, 3, 4, 6, 12"),
-    (lambda m: cael_positions(12, 0), "does not divide 12 layers"),
-    (lambda m: remove_layer_norms(m.bert(), 5), "of the last 5 layers; the model has 4"),
     (lambda m: remove_layer_norms(m.bert(), -1), "of the last -1 layers"),
     (lambda m: Whitened(WordVectors().encode, ["a"] * 8), "8 dimensions needs more .* got 8"),
-    (lambda m: Flowed(WordVectors().encode, ["a"] * 8), "8 dimensions needs more .* got 8"),
     # texts and prompts
     (lambda m: m.single()(torch.full((2, 70), 7)), "70 tokens wide, .* at most 66; truncate it"),
-    (lambda m: m.twin()(torch.full((2, 70), 7)), "70 tokens wide"),
-    (lambda m: encode(m.single(), "a dog"), r"got one string; wrap it: encode\(\[sentence\]\)"),
-    (lambda m: encode(m.single(), ["a dog", None]), "got NoneType at position 1: None"),
     (lambda m: m.single().encode(["a dog"], max_length=2), "max_length=2 is filled by 2 special"),
     (lambda m: m.single(None).encode(["a dog"]), "built without a tokenizer"),
     (lambda m: m.single().encode(["a dog"], conditions=["a"]), "conditions need a prompt"),

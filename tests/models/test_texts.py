@@ -11,8 +11,9 @@ import torch
 
 from cselab.data.token_rows import Rows
 from cselab.errors import DataError
+from cselab.methods.baselines.fitted import Flowed, Whitened
 from cselab.methods.baselines.sif import SifMean
-from cselab.models import Ensemble, Flowed, SentenceEncoder, TwinEncoder, Whitened
+from cselab.models import Ensemble, SentenceEncoder, TwinEncoder
 from cselab.models.texts import _warn_once
 
 TEXT = ["a man is playing guitar .", "the dog", "the big red ball was not under the table ."]
@@ -22,7 +23,7 @@ MANY = [f"{who} is {does} ." for who in ("a man", "the dog") for does in ("eatin
 @pytest.fixture(params=["single", "prompt", "twin", "ensemble", "sif", "whitened", "flowed"])
 def encoder(request, make_bert, word_tokenizer, monkeypatch):
     """Every kind of encoder."""
-    monkeypatch.setattr("cselab.models.postprocessing.STEPS", 2)
+    monkeypatch.setattr("cselab.methods.baselines.fitted.STEPS", 2)
     single = SentenceEncoder(make_bert(1), word_tokenizer)
     twin = TwinEncoder(make_bert(1), make_bert(2), tokenizer=word_tokenizer)
     rows = Rows.tokenize(20 * MANY, word_tokenizer, max_length=16)

@@ -1,7 +1,6 @@
 """`fit`: the dev score picks the weights, the seed decides everything, the schedule is kept."""
 
 import math
-import warnings
 
 import pytest
 import torch
@@ -11,6 +10,7 @@ from training_helpers import Scores, same, schedule, train
 from cselab.data.corpus import load_corpus, tokenize_corpus
 from cselab.errors import DataError, DivergenceError, SettingsError
 from cselab.methods import StepContext
+from cselab.models.texts import _warn_once
 from cselab.training import fit
 from cselab.training.fit import _arguments
 from cselab.training.preconditions import check_trainable
@@ -178,24 +178,13 @@ def test_no_checkpoint_is_left_behind(towers, corpus, tmp_path, monkeypatch):
 
 
 def test_text_that_the_tokenizer_cannot_hold_is_said_before_the_training(
-    towers, corpus, word_tokenizer, tmp_path
+    towers, word_tokenizer, tmp_path
 ):
     """Prevents hours of training on [UNK]s, or on the first words of documents."""
-    from cselab.models.texts import _warn_once
-
-    documents = ["the dog is running in the park . " * 9] * 10
-    for lines, message in [
-        (["狗 在 跑", "the dog"] * 5, r"60% of the tokens of the training text are \[UNK\]"),
-        (documents, "100% of the sentences of the training text are cut at 16 tokens"),
-    ]:
-        path = tmp_path / f"{message[:4]}.txt"
-        path.write_text("\n".join(lines))
-        text = load_corpus(str(path))
-        rows = tokenize_corpus(text, word_tokenizer, max_length=16, cache_dir=tmp_path)
-        _warn_once.cache_clear()
-        with pytest.warns(UserWarning, match=message):
-            train(build("simcse", towers), rows, schedule(steps=2))
+    (tmp_path / "a.txt").write_text("\n".join(["狗 在 跑", "the dog"] * 5))
+    text = load_corpus(str(tmp_path / "a.txt"))
+    rows = tokenize_corpus(text, word_tokenizer, max_length=16, cache_dir=tmp_path)
     _warn_once.cache_clear()
-    with warnings.catch_warnings():
-        warnings.filterwarnings("error", ".*the training text")
-        train(build("simcse", towers), corpus, schedule(steps=2))
+    with pytest.warns(UserWarning, match=r"60% of the tokens of the training text are \[UNK\]"):
+        train(build("simcse", towers), rows, schedule(steps=2))
+    _warn_once.cache_clear()

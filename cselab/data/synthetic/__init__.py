@@ -5,9 +5,15 @@ from random import Random
 
 from cselab.data.synthetic.concepts import same_meaning
 from cselab.data.synthetic.frames import draw_frame
-from cselab.data.synthetic.pairs import StsPair, held_out_sentences, sts_pairs
 from cselab.data.synthetic.realise import describe
-from cselab.data.synthetic.sets import Triplet, captions, triplets
+from cselab.data.synthetic.sets import (
+    StsPair,
+    Triplet,
+    captions,
+    held_out_sentences,
+    sts_pairs,
+    triplets,
+)
 from cselab.data.synthetic.similarity import similarity
 
 __all__ = [

@@ -28,11 +28,7 @@ ARTICLES = {"a": "the", "an": "the", "the": "a"}
 
 
 class LexicalPivot:
-    """Round-trip translator: `pivot(sentences) -> sentences`, deterministic for each sentence.
-
-    Raises:
-        SettingsError: For a name that is not in data/synthetic/pivots.yaml.
-    """
+    """Round-trip translator: `pivot(sentences) -> sentences`, deterministic for each sentence."""
 
     def __init__(self, name: str):
         settings = _tables()["pivots"]

@@ -41,10 +41,6 @@ class Seq2Seq:
         beams: Width of the beam search; 1 is greedy.
         temperature: Above 0, words are sampled instead. The random numbers depend on `seed` and on
             the sentences of the call, so equal calls give equal results.
-
-    Raises:
-        DataError: For a model that does not load or does not have the target language.
-        SettingsError: For bad `beams` or `temperature`.
     """
 
     def __init__(
@@ -186,11 +182,7 @@ class RoundTripTranslator:
 
 
 class PreparedTrips:
-    """Prepared round trips from a .tsv or .csv file with the columns sentence and round_trip.
-
-    Raises:
-        DataError: For a malformed file, and when called with a sentence that is not in it.
-    """
+    """Prepared round trips from a .tsv or .csv file with the columns sentence and round_trip."""
 
     def __init__(self, path: str | Path):
         self.path = expanded(path)

@@ -19,7 +19,7 @@ import torch
 from torch import Tensor, nn
 from transformers import LlamaForCausalLM, PreTrainedTokenizerBase
 
-from cselab.data.token_rows import Rows, next_sentence_pairs
+from cselab.data.token_rows import Rows
 from cselab.errors import DataError
 from cselab.methods.baselines.sif import sif_weights
 from cselab.models.folder import check_folder, new_folder
@@ -30,7 +30,12 @@ from cselab.study.pretraining.architectures import (
     build_model,
     init_embeddings,
 )
-from cselab.study.pretraining.objectives import encoder_losses, held_out_loss, next_token_loss
+from cselab.study.pretraining.objectives import (
+    encoder_losses,
+    held_out_loss,
+    next_sentence_pairs,
+    next_token_loss,
+)
 from cselab.study.pretraining.tokenizer import train_byte_tokenizer, train_tokenizer
 from cselab.study.pretraining.trainer import CurveTrainer
 

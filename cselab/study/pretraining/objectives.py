@@ -148,3 +148,28 @@ def held_out_loss(
             total += loss.item() * predicted
             count += predicted
     return total / count
+
+
+def next_sentence_pairs(
+    rows: Rows, pairs: int, pad: int, random: np.random.Generator
+) -> tuple[Int[Tensor, "B L"], Int[Tensor, "B L"], Int[Tensor, " B"]]:
+    """Pairs for BERT's next-sentence task: token ids, segments and labels.
+
+    Devlin et al. 2019, https://arxiv.org/abs/1810.04805, section 3.1, task 2. In every second pair,
+    the second sentence is a random one of the text.
+
+    Returns:
+        Ids `[CLS] a [SEP] b [SEP]`, (B, L); segments, 0 for a and 1 for b, (B, L); and labels, 0 if
+        b follows a, (B,).
+    """
+    first = random.integers(0, len(rows) - 1, pairs)
+    second = np.where(np.arange(pairs) % 2, random.integers(0, len(rows), pairs), first + 1)
+    a, b = rows.padded(first, pad), rows.padded(second, pad, skip=1)
+    lengths_a, lengths_b = (a != pad).sum(1), (b != pad).sum(1)
+    ids = torch.full((pairs, int((lengths_a + lengths_b).max())), pad)
+    segments = torch.zeros_like(ids)
+    columns = torch.arange(ids.shape[1])
+    in_a = columns < lengths_a[:, None]
+    in_b = ~in_a & (columns < (lengths_a + lengths_b)[:, None])
+    ids[in_a], ids[in_b], segments[in_b] = a[a != pad], b[b != pad], 1
+    return ids, segments, torch.arange(pairs) % 2

@@ -18,7 +18,7 @@ from transformers import BertForPreTraining
 from cselab.data.corpus import load_corpus
 from cselab.data.sts import STS7, load_sts
 from cselab.data.synthetic import sentences as synthetic_sentences
-from cselab.data.token_rows import Rows, next_sentence_pairs
+from cselab.data.token_rows import Rows
 from cselab.errors import ModelError, SettingsError, suggest
 from cselab.evaluation.sts import evaluate_sts
 from cselab.experiments.environment import environment_stamp
@@ -30,7 +30,7 @@ from cselab.models.folder import check_folder
 from cselab.study.pretraining.architectures import MODELS, BackboneConfig, Kind
 from cselab.study.pretraining.backbones import held_out_positions, pretrain
 from cselab.study.pretraining.card import card_text
-from cselab.study.pretraining.objectives import held_out_loss
+from cselab.study.pretraining.objectives import held_out_loss, next_sentence_pairs
 from cselab.study.pretraining.trainer import check_device
 
 TEXT = (

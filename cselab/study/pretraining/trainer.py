@@ -3,7 +3,7 @@
 import itertools
 import json
 import time
-from collections.abc import Callable, MutableMapping
+from collections.abc import Callable, Iterator, MutableMapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,6 @@ from torch import Tensor
 from torch.utils.data import DataLoader
 from transformers import PreTrainedModel, Trainer, TrainerControl, TrainingArguments
 
-from cselab.data.token_rows import batches
 from cselab.errors import SettingsError
 from cselab.paths import replacing
 from cselab.training.checkpoints import MarkComplete, last_complete, read_history
@@ -52,6 +51,15 @@ def check_device(name: str) -> None:
         raise SettingsError(f"device {name!r}: expected cpu, cuda or cuda:1") from None
     if kind == "cuda" and not torch.cuda.is_available():
         raise SettingsError(f"device {name!r}: torch sees no such GPU here; use cpu")
+
+
+def batches(lengths: np.ndarray, batch_size: int, *, seed: int) -> Iterator[np.ndarray]:
+    """Endless batches of row numbers of similar length; each epoch is a new shuffle of all rows."""
+    for epoch in itertools.count():
+        random = np.random.default_rng((seed, epoch))
+        order = random.permutation(len(lengths))[: len(lengths) // batch_size * batch_size]
+        order = order[np.argsort(lengths[order] + random.uniform(-2, 2, len(order)), kind="stable")]
+        yield from random.permutation(order.reshape(-1, batch_size))
 
 
 class CurveTrainer(Trainer):

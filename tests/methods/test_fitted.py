@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from cselab.models import Flowed, Whitened
+from cselab.methods.baselines.fitted import Flowed, Whitened
 
 TEXT = [str(i) for i in range(400)]
 
