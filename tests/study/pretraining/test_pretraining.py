@@ -13,8 +13,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from accelerate import Accelerator
-from accelerate.state import AcceleratorState
 from safetensors.torch import load_file
 from transformers import AutoModelForCausalLM, AutoTokenizer, BertForPreTraining
 
@@ -29,7 +27,6 @@ from cselab.study.pretraining.architectures import BackboneConfig
 from cselab.study.pretraining.backbones import BERT_OBJECTIVES, BackboneTrainer, pretrain
 from cselab.study.pretraining.objectives import bag_of_words_loss, random_tokens
 from cselab.study.pretraining.tokenizer import train_tokenizer
-from cselab.study.pretraining.trainer import _arguments
 
 TEXT = list(sentences(900, 21))
 SIZES = {"layers": 2, "width": 32, "heads": 2, "inner": 64}
@@ -273,14 +270,6 @@ def test_what_cannot_be_trained_is_refused(tmp_path):
             BackboneConfig(heads=heads)
     with pytest.raises(DataError, match="90 sentences are too few"):
         pretrain("bert", SMALL, TEXT[:90], tmp_path / "bb")
-
-
-def test_the_gpu_that_is_asked_for_is_used(tmp_path, monkeypatch):
-    """Prevents the Trainer from taking the first GPU for `--device cuda:1`."""
-    monkeypatch.setattr(torch.cuda, "set_device", lambda device: None)
-    arguments = _arguments(replace(SMALL, device="cuda:1"), tmp_path, {})
-    assert arguments.device == Accelerator().device == torch.device("cuda:1")
-    AcceleratorState._reset_state(reset_partial_state=True)
 
 
 def test_a_backbone_that_cannot_be_shared_saved_or_measured_is_not_trained(
