@@ -14,7 +14,7 @@ Width = Annotated[int, typer.Option(help="Width of the vectors.")]
 Heads = Annotated[int, typer.Option(help="Attention heads; they divide the width.")]
 Seed = Annotated[int, typer.Option(help="Seed of weights, batches and masks.")]
 Inner = Annotated[int, typer.Option(help="Width of the feed-forward layers.")]
-Device = Annotated[str, typer.Option(help="cpu, cuda or cuda:1.")]
+Device = Annotated[str, typer.Option(help="cpu or cuda; CUDA_VISIBLE_DEVICES says which.")]
 Bf16 = Annotated[bool, typer.Option("--bf16", help="Faster where bfloat16 matrix units are.")]
 DataDir = Annotated[Path | None, typer.Option(help="The data folder; CSELAB_DATA by default.")]
 
