@@ -21,9 +21,9 @@ test: $(INSTALLED)  ## linters, types, import contracts and the fast tests
 		--doctest-modules tests cselab
 
 test-slow: $(INSTALLED)  ## tests that take minutes
-	$(BIN)/python -m pytest -m slow --durations=15 tests/workbook/browser tests/workbook/course  # they take all cores
+	$(BIN)/python -m pytest -m slow --durations=15 tests/workbook/browser  # they take all cores
 	$(BIN)/python -m pytest -m slow -n auto --dist worksteal --durations=15 \
-		--ignore tests/workbook/browser --ignore tests/workbook/course
+		--ignore tests/workbook/browser
 
 # set CSELAB_DATA for real text
 bench: $(INSTALLED)  ## time cselab and its peers; writes outputs/reference/benchmarks.json

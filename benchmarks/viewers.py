@@ -13,12 +13,12 @@ from pathlib import Path
 
 import bertviz
 import torch
-from browsers import browser
 from circuitsvis.attention import attention_heads
-from playwright.sync_api import Browser
+from playwright.sync_api import Browser, sync_playwright
 from timing import TINY
 from transformers import BertConfig, BertModel
 
+from cselab.cli import doctor
 from cselab.experiments.environment import environment_stamp
 from cselab.models import SentenceEncoder, load_tokenizer
 from cselab.paths import project_path
@@ -38,7 +38,9 @@ def main() -> None:
     inspector = AttentionInspector(encoders, SENTENCE)
     reading = inspector.read("A", SENTENCE)
     attention, tokens = list(reading.trace.attention), list(reading.tokens)
-    with tempfile.TemporaryDirectory() as folder, browser() as chromium:
+    with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
+        options = {"executable_path": doctor.browser(), "args": ["--no-sandbox"]}
+        chromium = playwright.chromium.launch(**options)
         pages = {name: Path(folder) / f"{name}.html" for name in ("cselab", "bertviz", "circuits")}
         write_widget(pages["cselab"], "cselab", inspector.saved())
         view = bertviz.model_view(attention, tokens, html_action="return")

@@ -24,7 +24,6 @@ __all__ = [
     "attention_sink",
     "cls_energy",
     "context_energy",
-    "read_lengths",
     "received_attention",
     "token_classes",
     "trace",
@@ -91,18 +90,6 @@ def trace(
             state = layer(state, mask)
             states.append(state)
     return Trace(*map(torch.stack, (attentions, all_values, contexts, states)))
-
-
-def read_lengths(
-    attention: Float[Tensor, "n B h L L"], values: Float[Tensor, "n B h L e"]
-) -> Float[Tensor, "n B h L L"]:
-    """Length `a_qk ||v_k||` of what each query reads from each key.
-
-    Kobayashi et al. 2020, https://arxiv.org/abs/2004.10102: a large weight on a short value reads
-    little. With one tower's attention and the other's values, this is what a cross-attention layer
-    reads. Queries by keys, from the attention and the values of a `Trace`.
-    """
-    return attention * values.norm(dim=-1)[..., None, :]
 
 
 def cls_energy(

@@ -4,11 +4,11 @@ from functools import lru_cache
 from pathlib import Path
 
 import torch
-from transformers import PreTrainedTokenizerBase, RobertaConfig, RobertaForMaskedLM
+from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers, processors, trainers
+from transformers import PreTrainedTokenizerFast, RobertaConfig, RobertaForMaskedLM
 from transformers.models.roberta.modeling_roberta import RobertaPooler
 
 from cselab.data.synthetic import sentences
-from cselab.study.pretraining.tokenizer import train_byte_tokenizer
 
 TEXTS = [
     "A man is playing a guitar in the park.",
@@ -18,15 +18,43 @@ TEXTS = [
 ]
 
 
+def train_byte_tokenizer(text) -> PreTrainedTokenizerFast:
+    """A byte-level tokenizer as the hub's RoBERTa has, with a small vocabulary."""
+    special = ["<s>", "<pad>", "</s>", "<unk>"]
+    names = dict(zip(("bos", "pad", "eos", "unk"), special, strict=True))
+    names |= {"cls": "<s>", "sep": "</s>", "mask": "<mask>"}
+    tokenizer = Tokenizer(models.BPE())
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    tokenizer.decoder = decoders.ByteLevel()
+    trainer = trainers.BpeTrainer(
+        vocab_size=400,
+        special_tokens=[*special, AddedToken("<mask>", lstrip=True, special=True)],
+        initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
+        show_progress=False,
+    )
+    tokenizer.train_from_iterator(text, trainer)
+    tokenizer.post_processor = processors.RobertaProcessing(
+        ("</s>", 2), ("<s>", 0), add_prefix_space=False
+    )
+    return PreTrainedTokenizerFast(
+        tokenizer_object=tokenizer,
+        model_max_length=512,
+        model_input_names=["input_ids", "attention_mask"],
+        **{
+            f"{name}_token": token for name, token in {**names, "cls": "<s>", "sep": "</s>"}.items()
+        },
+    )
+
+
 @lru_cache
-def byte_tokenizer() -> PreTrainedTokenizerBase:
-    """As the hub's RoBERTa has, with a small vocabulary."""
-    return train_byte_tokenizer(sentences(400, 3), vocab_size=400, max_length=512)
+def byte_tokenizer() -> PreTrainedTokenizerFast:
+    """Trained on synthetic text, once."""
+    return train_byte_tokenizer(sentences(400, 3))
 
 
-def save_roberta(folder: Path, seed: int, layers: int = 12) -> str:
-    """Save a random RoBERTa with a pooler and a masked-LM head, with gains and biases off their
-    defaults; returns the folder."""
+def save_roberta(folder: Path, seed: int, layers: int = 12, *, pooler: bool = True) -> str:
+    """Save a random RoBERTa with a masked-LM head and, not as the hub's, a pooler, with gains and
+    biases off their defaults; returns the folder."""
     tokenizer = byte_tokenizer()
     config = RobertaConfig(
         vocab_size=len(tokenizer),
@@ -42,7 +70,8 @@ def save_roberta(folder: Path, seed: int, layers: int = 12) -> str:
     with torch.random.fork_rng(), torch.no_grad():
         torch.manual_seed(seed)
         model = RobertaForMaskedLM(config)
-        model.roberta.pooler = RobertaPooler(config)
+        if pooler:
+            model.roberta.pooler = RobertaPooler(config)
         for parameter in model.parameters():
             parameter.add_(0.02 * torch.randn_like(parameter))
     model.save_pretrained(folder)

@@ -114,6 +114,9 @@ class User:
     def run(self, *arguments: str, outputs: str = "{outputs}", **files: str):
         self.cselab("run", "--outputs", outputs, *arguments, **files)
 
+    def mteb(self, encoder: str, *arguments: str, **files: str):
+        self.cselab("mteb", encoder, "--outputs", "{outputs}", *arguments, **files)
+
     def notebook(self, source: str = "", *arguments: str, tags: Sequence[str] = ("parameters",)):
         """A notebook of somebody's own, with one cell."""
         cell = nbformat.v4.new_code_cell(source, metadata={"tags": list(tags)})
@@ -319,6 +322,7 @@ BAD = [
     ("page's name", user.run("{folder}/index.ipynb", **{"index.ipynb": ""}), r"index\.html;"),
     ("run taken", user.run("--name", "one", **{"outputs/runs/one/a.lock": ""}), r"exists; choose"),
     ("--resume", user.run("--resume", "one"), r"no run to resume in .*/one; expected its"),
+    ("--resume -p", user.run("--resume", "one", "-p", "seed=6"), r"--resume takes .*; give none"),
     ("damaged run", user.damaged_run(), r"no run to resume in"),
     ("outputs of a run", user.run(outputs=__file__), r"cannot write to .*; choose another"),
     (
@@ -460,7 +464,26 @@ BAD = [
     ("no padding token", user.decoder(no_padding), r"no padding token.*; set its pad_token"),
     ("twin as backbone", user.twin_as_backbone(), r"holds a twin; give the folder of a single"),
     ("export a name", user.cselab("export", "tiny-brt", "{folder}/out"), r"'tiny-brt' .*did you"),
-    ("mteb a name", user.cselab("mteb", "tiny-brt", "--task", "STS12"), r"'tiny-brt' .*tiny-bert'"),
+    ("mteb a name", user.mteb("tiny-brt", "--task", "STS12"), r"'tiny-brt' .*tiny-bert'"),
+    (
+        "mteb empty",
+        user.mteb("{folder}/temporary", "--task", "STS12"),
+        r"no encoder in .*: expected",
+    ),
+    (
+        "mteb vision",
+        user.mteb("{folder}/v", "--task", "STS12", **{"v/config.json": '{"model_type": "vit"}'}),
+        r"is a 'vit' model; expected an encoder",
+    ),
+    (
+        "mteb language",
+        user.mteb(BERT, "--task", "STS17", "--languages", "sw"),
+        r"has the language 'sw'; they have",
+    ),
+    ("mteb both", user.mteb(BERT, "--task", "STS12", "--benchmark", "offline"), r"tasks, not both"),
+    ("mteb data", user.mteb(BERT, "--data-dir", "/no/such"), r"no folder /no/such"),
+    ("mteb hub", user.mteb(BERT, "--data-dir", "/no/such", "--hub"), r"the hub or a data .*both"),
+    ("mteb pooling", user.mteb(BERT, "--pooling", "avg"), r"unknown pooling 'avg'"),
     ("export into a file", user.cselab("export", BERT, "{folder}/f/out", f=""), r"cannot write"),
     ("init in a file", user.cselab("init", "{folder}/f", f=""), r"cannot write to .*/f \(Not a"),
     (

@@ -64,15 +64,6 @@ def test_a_write_that_fails_leaves_the_file_as_it_was(tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["a.txt"]
 
 
-def test_two_writers_have_a_file_each(tmp_path):
-    """Prevents a file that is half of one writer and half of another."""
-    target = tmp_path / "a.txt"
-    with replacing(target) as one, replacing(target) as two:
-        one.write_text("one")
-        two.write_text("two")
-    assert target.read_text() == "one"  # the last to end
-
-
 def test_a_link_stays_a_link(tmp_path):
     """Prevents a shared file, reached by a link, that is no longer shared after a write."""
     (tmp_path / "shared").mkdir()

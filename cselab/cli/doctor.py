@@ -32,7 +32,7 @@ class Finding(NamedTuple):
 
 def examine(outputs: Path) -> Iterator[Finding]:
     """All findings, in order; a check that raises is a finding too."""
-    for check in (_packages, _devices, _programs, _disk, _embedded, _data, _hub):
+    for check in (_packages, _devices, _disk, _data, _hub):
         name, fix = check.__name__[1:], "install again: rm -rf .venv && make run"
         try:
             yield from (Finding(*finding) for finding in check(outputs))
@@ -50,21 +50,17 @@ def browser() -> str | None:
 def _packages(outputs: Path) -> Iterator[tuple]:
     from packaging.requirements import Requirement
 
-    yield "python", f"{platform.python_version()} at {sys.executable}"
-    needed = [Requirement(text) for text in importlib.metadata.requires("cselab") or ()]
-    versions, wrong = {}, []
-    for name, specifier in ((one.name, one.specifier) for one in needed if one.marker is None):
+    wrong = []
+    for need in map(Requirement, importlib.metadata.requires("cselab") or ()):
         try:
-            versions[name] = importlib.metadata.version(name)
-            if not specifier.contains(versions[name], prereleases=True):
-                wrong.append(f"{name} {versions[name]}, needed {specifier}")
+            version = "" if need.marker else importlib.metadata.version(need.name)
+            if version and not need.specifier.contains(version, prereleases=True):
+                wrong.append(f"{need.name} {version}, needed {need.specifier}")
         except importlib.metadata.PackageNotFoundError:
-            wrong.append(f"{name} is missing")
-    if wrong:
-        yield "packages", "; ".join(wrong), "pip install -c constraints.txt -e '.[dev]'", True
-    else:
-        main = (f"{name} {versions[name]}" for name in ("torch", "transformers", "datasets"))
-        yield "packages", f"{len(versions)} as needed: {', '.join(main)}"
+            wrong.append(f"{need.name} is missing")
+    fix = "pip install -c constraints.txt -e '.[dev]'" if wrong else ""
+    yield "python", f"{platform.python_version()} at {sys.executable}"
+    yield "packages", "; ".join(wrong) or "as needed", fix, bool(wrong)
 
 
 def _devices(outputs: Path) -> Iterator[tuple]:
@@ -72,23 +68,16 @@ def _devices(outputs: Path) -> Iterator[tuple]:
 
     yield "processor", f"{cpu_count()} cores, {torch.get_num_threads()} threads for torch"
     gpus = [torch.cuda.get_device_properties(i) for i in range(torch.cuda.device_count())]
-    for gpu in gpus:
-        yield "GPU", f"{gpu.name}, {gpu.total_memory / 2**30:.0f} GiB, CUDA {torch.version.cuda}"
-    if torch.backends.mps.is_available():
-        yield "GPU", "Apple's, as device mps"
-    elif not gpus:
-        fix = "with an NVIDIA GPU: a driver, and a torch that is not a +cpu build"
-        yield "GPU", f"torch {torch.__version__} sees none; the profile paper wants one", fix
-
-
-def _programs(outputs: Path) -> Iterator[tuple]:
-    compiler = next(
-        filter(None, map(shutil.which, (os.environ.get("CXX", ""), "g++", "clang++"))), ""
-    )
-    fix = "" if compiler else "apt install g++, or leave compile off"
-    yield "C++ compiler", compiler or "none; compile=True needs one on a CPU", fix
-    fix = "" if browser() else "apt install chromium, or your system's equivalent"
-    yield "browser", browser() or "none; the browser tests are skipped", fix
+    names = [f"{gpu.name}, {gpu.total_memory / 2**30:.0f} GiB" for gpu in gpus]
+    names += ["Apple's, as device mps"] if torch.backends.mps.is_available() else []
+    none = f"torch {torch.__version__} sees none; the profile paper wants one"
+    fix = "with an NVIDIA GPU: a driver, and a torch that is not a +cpu build"
+    yield "GPU", "; ".join(names) or none, "" if names else fix
+    compilers = map(shutil.which, (os.environ.get("CXX", ""), "g++", "clang++"))
+    compiler, none = next(filter(None, compilers), ""), "none; compile=True needs one on a CPU"
+    yield "C++ compiler", compiler or none, "" if compiler else "apt install g++"
+    found, fix = browser(), "apt install chromium, or your system's equivalent"
+    yield "browser", found or "none; the browser tests are skipped", "" if found else fix
 
 
 def _disk(outputs: Path) -> Iterator[tuple]:
@@ -104,16 +93,11 @@ def _disk(outputs: Path) -> Iterator[tuple]:
     yield "outputs", f"{outputs}, {free:.0f} GB free", "" if free > 2 else fix, free <= 2
 
 
-def _embedded(outputs: Path) -> Iterator[tuple]:
-    from cselab.data.sources import embedded_dir
+def _data(outputs: Path) -> Iterator[tuple]:
+    from cselab.data.sources import LAYOUT, data_folder, embedded_dir
 
     names = sorted(path.parent.name for path in embedded_dir().glob("backbones/*/config.json"))
     yield "embedded data", f"synthetic text, {', '.join(names)} in {embedded_dir()}"
-
-
-def _data(outputs: Path) -> Iterator[tuple]:
-    from cselab.data.sources import LAYOUT, data_folder
-
     folder, fix = data_folder(), f"{LAYOUT}; data/README.md says more"
     if folder is None:
         yield "data folder", "CSELAB_DATA is not set: tests and text are synthetic", fix
@@ -121,10 +105,9 @@ def _data(outputs: Path) -> Iterator[tuple]:
     parts = ("sts", "corpus", "transfer", "nli", "parallel")
     counts = {part: len([*(folder / part).glob("*.gz")]) for part in parts}
     shown = ", ".join(f"{count} in {part}/" for part, count in counts.items() if count)
-    yield "data folder", f"{folder}: {shown}"
-    for part in parts:
-        if not counts[part]:
-            yield f"data: {part}/", "no files: what reads them will do without", fix
+    lacking = ", ".join(f"{part}/" for part, count in counts.items() if not count)
+    none = f"; no files in {lacking}: what reads them will do without" if lacking else ""
+    yield "data folder", f"{folder}: {shown}{none}", fix if lacking else ""
 
 
 def _hub(outputs: Path) -> Iterator[tuple]:

@@ -39,9 +39,6 @@ def run(
     jobs: Annotated[
         int, typer.Option(help="Number of notebooks at a time; they share the cores.")
     ] = 1,
-    fail_fast: Annotated[
-        bool, typer.Option("--fail-fast", help="Stop at the first notebook that fails.")
-    ] = False,
 ) -> None:
     """Execute notebooks headless, each in its own kernel process, and write pages and scores.
 
@@ -76,7 +73,6 @@ def run(
         name=resume or name,
         timeout=timeout,
         limit=notebook_timeout,
-        fail_fast=fail_fast,
         jobs=jobs,
         resume=resume is not None,
     ):

@@ -20,6 +20,7 @@ LIBRARIES = tuple(Path(sysconfig.get_paths()[name]).resolve() for name in SCHEME
 TRAINING = (
     "cselab.training.fit",
     "cselab.experiments.training_rows",
+    "cselab.data.nli",
     "cselab.data.targets",
     "cselab.evaluation.sts",
 )

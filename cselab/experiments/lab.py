@@ -2,6 +2,7 @@
 
 import itertools
 import json
+import os
 import random
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import Any
 import numpy
 import pandas
 import torch
+from filelock import FileLock
 
 from cselab.data.batching import BucketedBatchSampler, ViewCollator
 from cselab.data.progress_bar import progress_bar
@@ -20,12 +22,12 @@ from cselab.evaluation.sts import StsReport
 from cselab.experiments.cache import Cache, quiet_libraries
 from cselab.experiments.check import check
 from cselab.experiments.measures import score
-from cselab.experiments.results import append_rows
 from cselab.experiments.run import Machine, RunConfig, check_settings, configure, set_up
 from cselab.experiments.train import Trained, rows_of, start_folders, train, train_node
 from cselab.methods import Batch, Method, MethodConfig, create, registered
 from cselab.models import load, load_tokenizer
 from cselab.models.encode import Encoder
+from cselab.seals import clear_access
 from cselab.training.distributed import rank_and_world
 
 
@@ -239,7 +241,7 @@ class Lab:
             "settings": json.dumps(settings, sort_keys=True, default=str),
             **self.cache.environment,
         }
-        append_rows(self.cache.run_dir / "results.jsonl", ({**common, **row} for row in rows))
+        _append_rows(self.cache.run_dir / "results.jsonl", ({**common, **row} for row in rows))
 
     def with_settings(self, **changes: Any) -> "Lab":
         """The same lab with other parameters of `open_lab`, but for settings of the whole lab
@@ -260,6 +262,27 @@ class Lab:
             f"({stamp['hardware']}), torch {stamp['torch']}, transformers {stamp['transformers']}; "
             f"results in {self.cache.run_dir}"
         )
+
+
+def _append_rows(path: Path, rows: Iterable[Mapping[str, Any]]) -> None:
+    """Append rows to the file, whole and after the line of a writer that was killed.
+
+    Methods and tasks are texts, also of numbers.
+    """
+    text = ""
+    for row in rows:
+        texts = {name: str(row[name]) for name in ("method", "task") if name in row}
+        text += json.dumps({**row, **texts}, default=_plain) + "\n"
+    with clear_access(path.parent), FileLock(f"{path}.lock"), path.open("a+b") as file:
+        file.seek(max(file.seek(0, os.SEEK_END) - 1, 0))
+        if file.read() not in (b"", b"\n"):
+            text = "\n" + text
+        file.write(text.encode())
+
+
+def _plain(value: Any) -> Any:
+    """A number of NumPy or torch as one of Python, anything else as its text."""
+    return value.item() if getattr(value, "ndim", None) == 0 else str(value)
 
 
 def _check_machine(changes: Mapping[str, Any]) -> None:

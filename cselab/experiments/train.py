@@ -12,6 +12,7 @@ import datasets
 import torch
 from transformers import PreTrainedTokenizerBase
 
+from cselab.data.nli import tokenize_triplets
 from cselab.data.targets import with_targets
 from cselab.errors import SettingsError
 from cselab.evaluation.sts import StsReport
@@ -20,12 +21,13 @@ from cselab.experiments.code import code_of
 from cselab.experiments.keys import fitted_text, key_inputs, node_key
 from cselab.experiments.measures import dev_score, score
 from cselab.experiments.run import RunConfig
-from cselab.experiments.training_rows import Widen, text_rows, triplet_rows
+from cselab.experiments.training_rows import Widen, text_rows
 from cselab.methods import MethodConfig, create, registered
 from cselab.methods.nodes import TrainedConfig
 from cselab.methods.training_free import Materials
 from cselab.models import load, load_tokenizer
 from cselab.models.encode import Encoder
+from cselab.models.prompts import fill_prompt
 from cselab.models.texts import as_sentences
 from cselab.training import fit
 from cselab.training.distributed import rank_and_world
@@ -184,13 +186,15 @@ def rows_of(
     triplets."""
     length, trips = node.schedule.max_length, node.trips
     if registered(node.method).reads == "triplets":
-        return triplet_rows(
-            cache.data.triplets,
-            tokenizer,
-            max_length=length,
-            path=cache.cache_dir / "triplets" / f"{node_key(cache, node)}.arrow",
-            prompt=getattr(node, "prompt", ""),
-        )
+        path = cache.cache_dir / "triplets" / f"{node_key(cache, node)}.arrow"
+        path.parent.mkdir(exist_ok=True)
+        prompt = getattr(node, "prompt", "")
+
+        def add_prompt(side: Sequence[str]) -> list[str]:
+            return fill_prompt(prompt, side, tokenizer, length) if prompt else list(side)
+
+        triplets, options = cache.data.triplets, {"max_length": length, "add_prompt": add_prompt}
+        return tokenize_triplets(triplets, tokenizer, path, **options)
     return text_rows(
         cache.data.text,
         tokenizer,

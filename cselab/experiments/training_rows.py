@@ -1,6 +1,6 @@
-"""Training rows: tokens of the text alone, with its round trips, or of triplets."""
+"""Training rows: tokens of the text alone, or with its round trips."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import Literal
 
@@ -8,9 +8,7 @@ import datasets
 from transformers import PreTrainedTokenizerBase
 
 from cselab.data.corpus import Corpus, load_corpus, tokenize_corpus
-from cselab.data.nli import Triplet, tokenize_triplets
 from cselab.data.settings import Mode
-from cselab.models.prompts import fill_prompt
 
 Widen = Callable[[datasets.Dataset, Corpus], datasets.Dataset]
 """Gives the rows of sentences further columns."""
@@ -45,25 +43,6 @@ def text_rows(
     back = load_corpus([str(trips())])
     other = tokenised(back)
     return combine(rows, other if mode == "pair" else widen(other, back), mode)
-
-
-def triplet_rows(
-    triplets: Sequence[Triplet],
-    tokenizer: PreTrainedTokenizerBase,
-    *,
-    max_length: int,
-    path: Path,
-    prompt: str = "",
-) -> datasets.Dataset:
-    """Tokenised triplets, each side in the prompt if there is one; kept in an Arrow file."""
-
-    def add_prompt(side: Sequence[str]) -> list[str]:
-        return fill_prompt(prompt, side, tokenizer, max_length) if prompt else list(side)
-
-    path.parent.mkdir(exist_ok=True)
-    return tokenize_triplets(
-        triplets, tokenizer, path, max_length=max_length, add_prompt=add_prompt
-    )
 
 
 def combine(

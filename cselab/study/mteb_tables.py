@@ -3,35 +3,16 @@
 import functools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from importlib.resources import files
 from typing import Any
 
 import pandas
+import yaml
 
 from cselab.errors import SettingsError, suggest
 from cselab.study import papers
 
-LEFT_OUT = {
-    "ContractNLIInclusionOfVerbally": "ConveyedInformationLegalBench",
-    "ContractNLIPermissibleAcquirement": "OfSimilarInformationLegalBench",
-    "ContractNLIPermissibleDevelopment": "OfSimilarInformationLegalBench",
-    "OPP115InternationalAndSpecific": "AudiencesLegalBench",
-}
-"""Parts of mteb's names, before the suffix, that JTCSE's Table II leaves out."""
-MTEB_NAMES = {
-    "PolEmo2": "PolEmo2.0-IN",  # the table does not say whether IN or OUT
-    "CMedQAv1": "CMedQAv1-reranking",
-    "CMedQAv2": "CMedQAv2-reranking",
-    "STS17": "STS17/en-en",
-    "STS22": "STS22.v2/en",  # the cells are those of Table V's STS22.v2, en
-    "STSBM": "STSBenchmarkMultilingualSTS/en",
-}
-"""Other names that the tables shorten, with mteb's."""
-FULL_NAMES = {
-    *("AllegroReviews", "KLUE-TC", "SentimentAnalysisHindi", "TNews"),
-    *("AskUbuntuDupQuestions", "SciDocsRR", "StackOverflowDupQuestions"),
-    *("BUCC", "BUCC.v2", "Tatoeba"),
-}
-"""Names that JTCSE's tables print in full, without the suffix of their kind."""
+_DATA = yaml.safe_load(files(__package__).joinpath("mteb_tables.yaml").read_text(encoding="utf-8"))
 
 
 @dataclass(frozen=True)
@@ -46,12 +27,12 @@ class PaperTable:
         only: The printed columns that belong here; none for all.
     """
 
-    papers: tuple[str, ...]
+    papers: Sequence[str]
     number: str
     average: str
     suffix: str = ""
     metric: str | None = None
-    only: tuple[str, ...] = ()
+    only: Sequence[str] = ()
 
     @property
     def title(self) -> str:
@@ -72,24 +53,14 @@ class PaperTable:
         return {name: self._mteb_name(name) for name in printed}
 
     def _mteb_name(self, printed: str) -> str:
-        whole = printed.endswith(self.suffix) or printed in FULL_NAMES
-        full = printed if whole else f"{printed}{LEFT_OUT.get(printed, '')}{self.suffix}"
-        return MTEB_NAMES.get(printed, full)
+        if printed in _DATA["names"]:
+            return _DATA["names"][printed]
+        if printed.endswith(self.suffix) or printed in _DATA["full"]:
+            return printed
+        return f"{printed}{_DATA['left_out'].get(printed, '')}{self.suffix}"
 
 
-_JTCSE, _TNCSE = ("jtcse",), ("tncse-supplement",)
-TABLES = {
-    "jtcse-sts": PaperTable(_JTCSE, "I", "avg3", only=("STS17", "STS22", "STSBM")),
-    "jtcse-classification": PaperTable(_JTCSE, "II", "avg45", "Classification"),
-    "jtcse-reranking": PaperTable(_JTCSE, "III", "avg14", "Reranking"),
-    "jtcse-bitext": PaperTable(_JTCSE, "IV", "avg15", "BitextMining"),
-    "jtcse-sts22": PaperTable(("jtcse", "jtcse-readme"), "V", "avg18"),
-    "tncse-sts17": PaperTable(_TNCSE, "IV-1", "STS17/avg11"),
-    "tncse-sts22": PaperTable(_TNCSE, "IV-2", "STS22/avg18"),
-    "tncse-classification": PaperTable(_TNCSE, "IV-3", "classification/avg30"),
-    "tncse-retrieval": PaperTable(_TNCSE, "IV-4", "retrieval/avg30", metric="map_at_10"),
-    "tncse-reranking": PaperTable(_TNCSE, "IV-5", "reranking/avg9"),
-}
+TABLES = {name: PaperTable(**fields) for name, fields in _DATA["tables"].items()}
 """Tables that name their tasks."""
 SUPPLEMENT = tuple(name for name in TABLES if name.startswith("tncse-"))
 RETRIEVAL, ZERO_SHOT = "jtcse-retrieval", "tncse-zero-shot"

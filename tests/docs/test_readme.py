@@ -2,11 +2,11 @@
 
 import re
 import shlex
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+
+from cselab import cli
 
 ROOT = Path(__file__).resolve().parents[2]
 README = ROOT / "README.md"
@@ -16,7 +16,7 @@ SMALL = {"steps": 2, "sentences": 200, "dev_pairs": 20, "synthetic_pairs": 40}
 QUICK = [word for name, value in SMALL.items() for word in ("-p", f"{name}={value}")]
 OF_TOWERS = ["-p", "towers.steps=2"]
 ELSEWHERE = ("--profile paper", "profile=paper", "--scheduler", "/shared/", "outputs/steps/")
-"""Commands for the hub, a cluster, other folders; tests/hub and tests/sweep run such ones."""
+"""Commands for the hub, a cluster, other folders; tests/hub and tests/experiments run such ones."""
 
 
 def blocks(page: Path, language: str) -> list[str]:
@@ -34,48 +34,39 @@ def commands(page: Path) -> list[str]:
     return [line for line in ours if not any(part in line for part in ELSEWHERE)]
 
 
-WITH_COMMANDS = [page for page in (README, *TUTORIALS) if commands(page)]
-
-
-def environment(folder: Path, monkeypatch) -> None:
-    """The folder of a stranger: no data folder, outputs of its own, this cselab on the path."""
-    monkeypatch.chdir(folder)
-    monkeypatch.setenv("CSELAB_OUTPUTS", str(folder / "outputs"))
+@pytest.fixture
+def folder(tmp_path, monkeypatch, own_registry):
+    """The folder of a stranger: no data folder, outputs of its own, the files of the pages."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("CSELAB_OUTPUTS", str(tmp_path / "outputs"))
     monkeypatch.delenv("CSELAB_DATA", raising=False)
     for block in (block for page in TUTORIALS for block in blocks(page, "python")):
         if name := re.match(r"# (\w+\.py)\n", block):
-            (folder / name[1]).write_text(block)
+            (tmp_path / name[1]).write_text(block)
+    return tmp_path
 
 
 @pytest.mark.slow  # trains
-def test_the_snippets_of_each_page_run_in_order(tmp_path, monkeypatch):
-    """Prevents a first page whose lines fail when they are copied. All pages share what is trained,
-    so one test runs them all."""
-    environment(tmp_path, monkeypatch)
+def test_the_snippets_of_each_page_run_in_order(folder, capsys):
+    """Prevents a first page whose lines fail when they are copied."""
     for page in (README, *TUTORIALS):
         code = "\n".join(block for block in blocks(page, "python") if not block.startswith("# "))
         quick = {**SMALL, "towers.steps": 2}
         code = re.sub(r'open_lab\(("\w+")\)', rf"open_lab(\1, **{quick})", code)
-        found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
-        assert found.returncode == 0, page.stem + found.stderr[-2000:]
-        assert bool(found.stdout) == bool(code), page.stem
+        exec(compile(code, page.stem, "exec"), {"__name__": "__main__"})
+        assert bool(capsys.readouterr().out) == bool(code), page.stem
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("page", [pytest.param(p, id=p.name) for p in WITH_COMMANDS])
-def test_the_commands_of_a_page_run_in_order(page, tmp_path, monkeypatch):
+def test_the_commands_of_each_page_run_in_order(folder):
     """Prevents a command with an option that is gone, and a report of a sweep that the page does
     not make."""
-    environment(tmp_path, monkeypatch)
-    for command in dict.fromkeys(commands(page)):
+    for command in dict.fromkeys(line for page in (README, *TUTORIALS) for line in commands(page)):
         words = ["1-2" if word == "1-5" else word for word in shlex.split(command)]  # fewer seeds
         quick = QUICK if words[1] in ("run", "train", "sweep") else []
         if quick and ("jtcse" in words or words[1] == "run"):
             quick = [*QUICK, *OF_TOWERS]
-        done = subprocess.run(
-            [sys.executable, "-m", *words, *quick], capture_output=True, text=True
-        )
-        assert done.returncode == 0, (command, (done.stdout + done.stderr)[-2000:])
+        assert cli.app([*words[1:], *quick], standalone_mode=False) in (None, 0), command
         made = {"sweep": "sweep.sqlite", "report": "report/index.html"}
         if words[1] in made:  # not in the project's own outputs
-            assert (tmp_path / "outputs" / made[words[1]]).is_file()
+            assert (folder / "outputs" / made[words[1]]).is_file()

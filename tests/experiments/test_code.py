@@ -1,6 +1,5 @@
 """The code in a key: what a cached training has to notice, and what it may ignore."""
 
-import importlib.util
 import sys
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
@@ -10,7 +9,7 @@ from IPython.core.inputtransformer2 import TransformerManager
 
 from cselab.experiments import code
 from cselab.experiments.code import code_of, imported, own_sources
-from cselab.methods import method_names, registered
+from cselab.methods import load_method_file, method_names, registered
 
 # ------------------------------------------------------------------------------------- the library
 
@@ -94,81 +93,41 @@ def test_an_unrelated_method_is_not_in_the_code_of_another():
 
 # ---------------------------------------------------------------------------------- a user's method
 
-FILE = '''
+FILE = """
 import helpers
-import numpy
 from cselab.losses import modulus_ratio
+from cselab.methods import register
 from cselab.methods.simcse import SimCSE
 
-MARGIN = 0.5
 
-
-class Base(SimCSE):
-    def scaled(self, x):
-        """Comment."""
-        return helpers.distant(x) * MARGIN
-
-
-class Mine(Base):
+@register("mine")
+class Mine(SimCSE):
     def lengths(self, outputs):
-        return modulus_ratio(*outputs.sentence).mean() * 7
-'''
-HELPERS = "def distant(x):\n    return x\n"
+        return modulus_ratio(*outputs.sentence).mean() * helpers.HALF
+"""
 
 
-def mine(folder: Path, text: str = FILE, helpers: str = HELPERS) -> type:
-    """`Mine` in a file of its own, imported anew."""
-    folder.mkdir(exist_ok=True)
-    (folder / "helpers.py").write_text(helpers)
-    path = folder / "mine.py"
-    path.write_text(text)
-    sys.path.insert(0, str(folder))
-    importlib.invalidate_caches()
-    try:
-        for name in ("helpers", "mine"):
-            sys.modules.pop(name, None)
-        spec = importlib.util.spec_from_file_location("mine", path)
-        module = importlib.util.module_from_spec(spec)
-        sys.modules["mine"] = module
-        spec.loader.exec_module(module)
-        return module.Mine
-    finally:
-        sys.path.remove(str(folder))
+def mine(folder: Path, half: str) -> type:
+    """`Mine` in a file of its own, with a file beside it."""
+    (folder / "helpers.py").write_text(f"HALF = {half}")
+    (folder / "mine.py").write_text(FILE)
+    load_method_file(folder / "mine.py")
+    return registered("mine")
 
 
-@pytest.mark.parametrize(
-    ("before", "after"),
-    [("mean() * 7", "mean() * 8"), ("MARGIN = 0.5", "MARGIN = 0.6"), ("(x) * M", "(x) / M")],
-)
-def test_an_edited_file_is_another_method(before, after, tmp_path):
-    """Prevents an edited method from finding the training of the method that it was."""
-    assert before in FILE
-    one = own_sources(mine(tmp_path / "a"))
-    assert one != own_sources(mine(tmp_path / "b", FILE.replace(before, after)))
-
-
-def test_a_file_beside_it_is_in_it(tmp_path):
-    """Prevents a helper file whose edits are not noticed."""
-    one = own_sources(mine(tmp_path / "a"))
-    assert one != own_sources(mine(tmp_path / "b", helpers=HELPERS.replace("x\n", "-x\n")))
-
-
-def test_comments_docstrings_and_places_are_not_in_it(tmp_path):
-    """Prevents a night of retraining because a comment was mended or a file was moved."""
-    changed = FILE.replace("Comment.", "Another.").replace("MARGIN = 0.5", "MARGIN = 0.5  # why")
-    before = code_of(mine(tmp_path / "one"))
-    assert code_of(mine(tmp_path / "two", changed)) == before
-
-
-def test_the_library_that_a_users_method_imports_is_in_its_code(tmp_path, edited):
-    """Prevents a user's method that is found though a loss of the library that it calls has
-    changed."""
-    kind = mine(tmp_path / "files")
-    assert {"cselab.losses.modulus", "cselab.methods.simcse"} <= own_sources(kind)[1]
-    before = code_of(kind), code_of(registered("simcse"))
+def test_a_users_files_and_what_they_import_of_the_library_are_the_code(
+    tmp_path, edited, own_registry
+):
+    """Prevents a helper file whose edits are not noticed, and a user's method that is found though
+    a loss of the library that it calls has changed; tests of method files edit the file itself."""
+    one, other = (own_sources(mine(tmp_path, half)) for half in ("1 / 2", "1 / 3"))
+    assert one[0] != other[0]
+    assert {"cselab.losses.modulus", "cselab.methods.simcse"} <= one[1]
+    kinds = registered("mine"), registered("simcse")
+    before = list(map(code_of, kinds))
     edited("cselab.losses.modulus", "return ", "return None or ")
-    assert code_of(kind) != before[0]
-    assert code_of(registered("simcse")) == before[1]
+    changed = [old != new for old, new in zip(before, map(code_of, kinds), strict=True)]
+    assert changed == [True, False]
 
 
 def test_a_method_of_the_library_has_no_code_of_a_user():

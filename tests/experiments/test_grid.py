@@ -10,7 +10,6 @@ from cselab.experiments.grid import expand, parse_seeds, read_grid
 from cselab.workbook.headless.runner import find_parameters
 
 ROOT = Path(__file__).resolve().parents[2]
-GRIDS = ROOT / "outputs" / "reference" / "grids"
 FIND = partial(find_parameters, ROOT / "notebooks")
 
 
@@ -61,13 +60,6 @@ def test_a_setting_at_the_top_is_for_the_methods_that_have_it():
     assert not hasattr(simcse.config.method, "caels")
     with pytest.raises(SettingsError, match="unknown setting 'caels'"):
         expand({"runs": [{"methods": ["simcse"], "caels": 2}]})
-
-
-def test_what_varies_is_in_the_label():
-    assert runs({"methods": ["jtcse"], "caels": [1, 2], "seed": 3}) == [
-        ("jtcse, caels=1", 3),
-        ("jtcse, caels=2", 3),
-    ]
 
 
 def test_an_axis_is_not_in_the_label_of_a_method_without_it():
@@ -154,11 +146,3 @@ def test_a_file_whose_methods_nobody_names_is_said(tmp_path, capsys, own_registr
 def test_a_file(tmp_path):
     (tmp_path / "g.toml").write_text('methods = ["sif"]\nseeds = "1-2"\n')
     assert len(expand(read_grid(tmp_path / "g.toml"))) == 2
-
-
-@pytest.mark.slow  # expands thousands of runs
-@pytest.mark.parametrize("path", sorted(GRIDS.glob("*.toml")), ids=lambda path: path.stem)
-def test_the_grids_that_come_with_the_project(path):
-    """Prevents a command of a reference page that fails."""
-    found = expand({**read_grid(path), "seeds": "1"})
-    assert len({(run.label, run.seed) for run in found}) == len(found) > 1

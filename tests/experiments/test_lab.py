@@ -2,6 +2,7 @@
 
 import gzip
 import json
+from types import SimpleNamespace
 
 import numpy
 import pytest
@@ -10,7 +11,6 @@ from quick import same_weights
 
 from cselab.data.sts import load_sts
 from cselab.errors import SettingsError
-from cselab.evaluation import StsReport
 from cselab.experiments.measures import energy, geometry
 from cselab.models import SentenceEncoder, TwinEncoder, load_backbone
 
@@ -124,41 +124,20 @@ def test_only_synthetic_tests_are_thinned(open_lab, tmp_path):
     assert len(official) == 1379
 
 
-class Constant:
-    """Stands for an encoder whose score is its number."""
-
-    def __init__(self, number: float):
-        self.number = number
-
-    def encode(self, sentences, **options):
-        raise AssertionError("its score is given")
-
-
-class Report(StsReport):
-    """The report of a `Constant`."""
-
-    average = property(lambda self: self.number)
-
-    def __init__(self, number: float):
-        super().__init__({})
-        object.__setattr__(self, "number", number)
-
-    def to_rows(self):
-        return [{"score": self.average}]
+def report(number: float) -> SimpleNamespace:
+    """Stands for an encoder, and for its report: the score is the number."""
+    return SimpleNamespace(average=number, to_rows=lambda: [{"score": number}])
 
 
 @pytest.fixture
 def constant_scores(monkeypatch):
-    def score(data, encoder):
-        return Report(encoder.number)
-
-    monkeypatch.setattr("cselab.experiments.lab.score", score)
+    monkeypatch.setattr("cselab.experiments.lab.score", lambda data, encoder: encoder)
 
 
 @pytest.mark.usefixtures("constant_scores")
 def test_each_method_is_scored_with_each_seed(lab):
     """Prevents seeds that all score the first one's encoder, and exchanged columns."""
-    build = {"a": lambda lab: Constant(10.0 + lab.seed), "b": lambda lab: Constant(20.0 + lab.seed)}
+    build = {"a": lambda lab: report(10.0 + lab.seed), "b": lambda lab: report(20.0 + lab.seed)}
     table = lab.over_seeds(build, range(3, 6))
     assert table.to_dict("index") == {s: {"a": 10.0 + s, "b": 20.0 + s} for s in (3, 4, 5)}
     recorded = [(row["method"], row["seed"]) for row in rows(lab)]
@@ -169,8 +148,8 @@ def test_each_method_is_scored_with_each_seed(lab):
 def test_a_report_that_is_there_is_not_computed_again(lab):
     """Prevents one seed's comparison from scoring everything twice, and another seed from getting
     the first one's score."""
-    build = {"a": lambda lab: Constant(float(lab.seed))}
-    table = lab.over_seeds(build, (3, 4), known={"a": Report(99.0)})
+    build = {"a": lambda lab: report(float(lab.seed))}
+    table = lab.over_seeds(build, (3, 4), known={"a": report(99.0)})
     assert table["a"].tolist() == [99.0, 4.0]
 
 

@@ -98,15 +98,6 @@ def test_stage_one_is_the_same_in_both():
     assert one.towers == other.towers
 
 
-@pytest.mark.parametrize("row", SWITCHES, ids=lambda row: row.name)
-def test_each_difference_is_switched_alone(row):
-    """Prevents a row of the page whose switch is no setting, or sets what the default is."""
-    base = configure(row.method, changes=row.base).method
-    changes = [row.changes(base, family) for family in ("bert", "roberta")]
-    assert any(changes)
-    assert all(base.changed(change) != base for change in changes if change)
-
-
 def test_every_setting_of_a_preset_has_a_row():
     """Prevents a setting of a preset that no row explains, and a row whose setting is in no preset,
     which would change nothing."""

@@ -42,14 +42,6 @@ def test_students_and_simcse_of_a_roberta(name, expected):
     assert rates(configure(name, "paper", changes=ROBERTA).method) == expected
 
 
-def test_what_is_set_comes_after_robertas_values():
-    """Prevents RoBERTa's values from overriding what was asked for."""
-    asked = {"learning_rate": 2e-5, "towers.0.round_trips.pivot": "fr"}
-    twin = configure("tncse", "paper", changes={**ROBERTA, **asked}).method
-    assert [rates(node)[0] for node in (twin, *twin.parts)] == [2e-5, 1.5e-5, 1.25e-5]
-    assert [tower.round_trips.pivot for tower in twin.parts] == ["fr", "zh"]
-
-
 def test_bert_and_the_other_profiles_keep_their_values():
     """Prevents Table I-1's values for RoBERTa-base in a small backbone's short training."""
     assert configure("tncse", "paper").method.parts[0].round_trips.pivot == "fr"

@@ -257,18 +257,15 @@ def scoring_notebook(path: Path, seeds: str) -> None:
 def test_a_notebook_in_a_grid(client, tmp_path, monkeypatch):
     """Prevents a notebook's scores from getting lost, parameters that stay the defaults, and an
     IntegrityError after a notebook of several seeds has run, and at every later sweep."""
-    scoring_notebook(tmp_path / "01_t.ipynb", "[seed] if seed < 3 else (1, 2)")
+    scoring_notebook(tmp_path / "01_t.ipynb", "[seed] if seed < 2 else (1, 2)")
     monkeypatch.setattr(RunData, "fingerprint", "d")
     find_notebook = partial(find_parameters, tmp_path)
-    grid = expand({"notebooks": ["01"], "seeds": [1, 2, 3]}, find_notebook=find_notebook)
+    grid = expand({"notebooks": ["01"], "seeds": [1, 2]}, find_notebook=find_notebook)
     board = sweep(client, grid, tmp_path / "s.sqlite", tmp_path / "o")
     (failed,) = board.failed
     assert "01_t recorded a method with several seeds or settings" in failed.error
     rows = Store(tmp_path / "s.sqlite").scores()
-    assert sorted(zip(rows.seed, rows.measure, rows.task, rows.value, strict=True)) == [
-        (1, "m", "T", 51.0),
-        (2, "m", "T", 52.0),
-    ]
+    assert rows[["seed", "measure", "task", "value"]].to_numpy().tolist() == [[1, "m", "T", 51.0]]
     assert (tmp_path / "o" / "runs").is_dir()
 
 

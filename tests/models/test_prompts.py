@@ -1,11 +1,11 @@
 """Prompts: whole templates, cut sentences."""
 
 import pytest
+from roberta_helpers import train_byte_tokenizer
 
 from cselab.data.sources import embedded_dir
 from cselab.models import load_tokenizer
 from cselab.models.prompts import fill_prompt, prompt_template
-from cselab.study.pretraining.tokenizer import train_byte_tokenizer
 
 
 @pytest.fixture(scope="module")
@@ -38,7 +38,7 @@ def test_a_prompt_that_joins_into_fewer_tokens_without_its_sentence_stays_whole(
     """Prevents a sentence that is one token too long, so that the tokenizer cuts the prompt's end:
     byte-level, `""` is one token, and two quotes around a sentence are two."""
     text = ['He said "" and "no" .', LONG, prompt_template("summarize")] * 20
-    byte_level = train_byte_tokenizer(text, vocab_size=400, max_length=512)
+    byte_level = train_byte_tokenizer(text)
     assert len(byte_level(' ""', add_special_tokens=False)["input_ids"]) == 1
     (filled,) = fill_prompt("summarize", [LONG], byte_level, 24)
     assert filled.endswith('" in one word:"')

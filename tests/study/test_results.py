@@ -5,7 +5,6 @@ import re
 import claim_tables
 import pytest
 import result_tables
-import result_values
 import results
 from result_values import REFERENCE
 
@@ -57,27 +56,6 @@ def test_grids_agree_only_where_both_verdicts_are_settled(monkeypatch):
     monkeypatch.setattr(claim_tables, "checked", found.__getitem__)
     agree = list(claim_tables.claims()["real text, agree"])
     assert agree == ["yes", "no", *("" for _ in undecided)]
-
-
-@pytest.mark.slow  # expands all grids
-def test_the_grids_have_the_runs_of_their_stores_and_the_labels_of_the_claims():
-    """Prevents a claim that no run can ever answer because a label was renamed, and a verdict from
-    a store in which a row or a seed is missing."""
-    claims = claim_tables.read_claims(claim_tables.CLAIMS)
-    wanted = {label for claim in claims for label in (claim.better, claim.than)}
-    sick = {"SimCSE with SICK-R", "JTCSE with SICK-R"}
-    no_head = {"SimCSE, no head"}  # tuned, SimCSE has no head: the claim's `than_otherwise`
-    lacking = {
-        "synthetic-papers": sick,
-        "real-papers": set(),
-        "synthetic-tuned": sick | no_head,
-        "real-tuned": no_head,
-    }
-    for grid in claim_tables.GRIDS:
-        declared = claim_tables.declared_runs(grid)
-        assert wanted - {label for label, _ in declared} == lacking[grid], grid
-        rows = result_values.rows_of(grid)
-        assert set(zip(rows.label, rows.seed, strict=True)) == declared, grid
 
 
 def test_the_stores_are_of_one_library_and_every_row_has_the_same_seeds():

@@ -12,21 +12,15 @@ from transformers import (
     LlamaForCausalLM,
     PreTrainedModel,
     PreTrainedTokenizerBase,
-    RobertaForMaskedLM,
 )
-from transformers.models.roberta.modeling_roberta import RobertaPooler
 
 from cselab.data.token_rows import Rows
 from cselab.methods.baselines.sif import cooccurrence, ppmi_vectors
 from cselab.study.pretraining.trainer import TrainingConfig
 
-Kind: TypeAlias = Literal["bert", "roberta", "llama"]
+Kind: TypeAlias = Literal["bert", "llama"]
 DROPOUTS = ("hidden_dropout_prob", "attention_probs_dropout_prob")
-MODELS: dict[str, Any] = {
-    "bert": BertForPreTraining,
-    "roberta": RobertaForMaskedLM,
-    "llama": LlamaForCausalLM,
-}
+MODELS: dict[str, Any] = {"bert": BertForPreTraining, "llama": LlamaForCausalLM}
 
 
 @dataclass(frozen=True)
@@ -42,7 +36,7 @@ class BackboneConfig(TrainingConfig):
     held_out: int = 2000
     """Sentences for the held-out loss."""
     masked: float = 0.3
-    """Share of masked words in single sentences; this and what follows are for encoders."""
+    """Share of masked words in single sentences; this and what follows are for a BERT."""
     bag_weight: float = 3.0
     """Weight of the bag-of-words loss; with 1, [CLS] scored a point less on STS-B dev. 0: none."""
     dropout: float = 0.1
@@ -50,7 +44,7 @@ class BackboneConfig(TrainingConfig):
     dropout_last: float = 0.15
     """Share of the steps, the last ones, with dropout: drawing masks takes a third of the time."""
     pair_every: int = 8
-    """With ordered text, one of so many steps of a BERT is on sentence pairs."""
+    """With ordered text, one of so many steps is on sentence pairs."""
 
 
 def build_model(
@@ -65,21 +59,13 @@ def build_model(
         "pad_token_id": tokenizer.pad_token_id,
         "max_position_embeddings": config.max_positions,
     }
-    if kind != "bert":
-        shape |= {"bos_token_id": tokenizer.cls_token_id, "eos_token_id": tokenizer.sep_token_id}
     if kind == "llama":
         inner = 2 * config.inner // 3  # SwiGLU has three matrices, BERT two
+        shape |= {"bos_token_id": tokenizer.cls_token_id, "eos_token_id": tokenizer.sep_token_id}
         shape |= {"intermediate_size": inner, "tie_word_embeddings": True}
     else:
         shape |= dict.fromkeys(DROPOUTS, config.dropout) | {"intermediate_size": config.inner}
-    if kind == "roberta":
-        shape["max_position_embeddings"] += tokenizer.pad_token_id + 1  # where positions start
-        shape |= {"type_vocab_size": 1, "layer_norm_eps": 1e-5}
-    model = MODELS[kind](AutoConfig.for_model(kind, **shape))
-    if kind == "roberta" and config.bag_weight:
-        model.roberta.pooler = RobertaPooler(model.config)
-        model.roberta.pooler.apply(model._init_weights)
-    return model
+    return MODELS[kind](AutoConfig.for_model(kind, **shape))
 
 
 @torch.no_grad()

@@ -1,10 +1,9 @@
-"""Pretraining of a small BERT, RoBERTa or Llama on plain sentences.
+"""Pretraining of a small BERT or Llama on plain sentences.
 
 Masked LM does not train [CLS], from which contrastive training starts. Therefore, by default,
 [CLS] also predicts the words of its sentence, weighted towards rare ones. A BERT's pooler is
-trained on the next-sentence task, if the text keeps its order. A RoBERTa (Liu et al. 2019,
-https://arxiv.org/abs/1907.11692) has no such task: its pooler predicts the words too, or there is
-none without bag of words, as in the hub's. The Llama, for BeLLM, predicts the next token.
+trained on the next-sentence task, if the text keeps its order. The Llama, for BeLLM, predicts the
+next token.
 """
 
 import hashlib
@@ -36,7 +35,7 @@ from cselab.study.pretraining.objectives import (
     next_sentence_pairs,
     next_token_loss,
 )
-from cselab.study.pretraining.tokenizer import train_byte_tokenizer, train_tokenizer
+from cselab.study.pretraining.tokenizer import train_tokenizer
 from cselab.study.pretraining.trainer import CurveTrainer
 
 BERT_OBJECTIVES: Mapping[str, Any] = MappingProxyType(
@@ -77,9 +76,8 @@ def pretrain(
     """
     check_folder(folder)
     torch.manual_seed(config.seed)  # of the weights, which are drawn next
-    train = train_byte_tokenizer if kind == "roberta" else train_tokenizer
-    tokenizer = train(sentences, vocab_size=config.vocab_size, max_length=config.max_positions)
-    cut = config.max_length
+    sizes = {"vocab_size": config.vocab_size, "max_length": config.max_positions}
+    tokenizer, cut = train_tokenizer(sentences, **sizes), config.max_length
     rows = Rows.tokenize(sentences, tokenizer, max_length=cut)
     in_order = None if ordered is None else Rows.tokenize(ordered, tokenizer, max_length=cut)
     checkpoints = Path(f"{folder}.checkpoints")

@@ -9,12 +9,12 @@ from typing import Annotated, Literal, TypeAlias
 
 import typer
 
-Kind: TypeAlias = Literal["bert", "roberta", "llama"]
+Kind: TypeAlias = Literal["bert", "llama"]
 Width = Annotated[int, typer.Option(help="Width of the vectors.")]
 Heads = Annotated[int, typer.Option(help="Attention heads; they divide the width.")]
 Seed = Annotated[int, typer.Option(help="Seed of weights, batches and masks.")]
 Inner = Annotated[int, typer.Option(help="Width of the feed-forward layers.")]
-Device = Annotated[str, typer.Option(help="cpu, cuda or cuda:1.")]
+Device = Annotated[str, typer.Option(help="cpu or cuda; CUDA_VISIBLE_DEVICES says which.")]
 Bf16 = Annotated[bool, typer.Option("--bf16", help="Faster where bfloat16 matrix units are.")]
 DataDir = Annotated[Path | None, typer.Option(help="The data folder; CSELAB_DATA by default.")]
 
@@ -52,14 +52,14 @@ def pretrain(
     cselab pretrain my-bert --data-dir ~/data --bf16
     cselab pretrain big-bert --data-dir ~/data --bf16 --device cuda --layers 12 --width 384
     cselab pretrain plain-bert --data-dir ~/data --bf16 --objectives bert
-    cselab pretrain my-roberta --data-dir ~/data --bf16 --kind roberta
+    cselab pretrain my-llama --data-dir ~/data --bf16 --kind llama
     """
     from cselab.errors import SettingsError
     from cselab.study.pretraining.backbones import BERT_OBJECTIVES
     from cselab.study.pretraining.recipe import TEXT, make_backbone
 
     if kind == "llama" and objectives == "bert":
-        raise SettingsError("--objectives bert is for encoders; a llama predicts the next token")
+        raise SettingsError("--objectives bert is for a BERT; a llama predicts the next token")
     card = make_backbone(
         kind,
         folder,

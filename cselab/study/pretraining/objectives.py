@@ -1,23 +1,16 @@
 """Pretraining losses of a small encoder: masked LM, bag of words from [CLS], next sentence."""
 
 from collections.abc import Mapping
-from typing import TypeAlias
 
 import numpy as np
 import torch
 import torch.nn.functional as F
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
-from transformers import (
-    BertForPreTraining,
-    LlamaForCausalLM,
-    PreTrainedTokenizerBase,
-    RobertaForMaskedLM,
-)
+from transformers import BertForPreTraining, LlamaForCausalLM, PreTrainedTokenizerBase
 
 from cselab.data.token_rows import Rows
 
-MaskedLM: TypeAlias = BertForPreTraining | RobertaForMaskedLM
 PAIRS_MASKED = 0.15
 """Share of masked words in sentence pairs, BERT's."""
 
@@ -32,14 +25,8 @@ def random_tokens(ids: Int[Tensor, "B L"], special: list[int], share: float) -> 
     return (torch.rand(ids.shape, device=ids.device) < share) & ~is_special
 
 
-def word_logits(model: MaskedLM, states: Float[Tensor, "*B d"]) -> Float[Tensor, "*B V"]:
-    """Logits over the vocabulary, by the masked-LM head."""
-    head = model.lm_head if isinstance(model, RobertaForMaskedLM) else model.cls.predictions
-    return head(states)
-
-
 def token_loss(
-    model: MaskedLM,
+    model: BertForPreTraining,
     states: Float[Tensor, "B L d"],
     ids: Int[Tensor, "B L"],
     where: Bool[Tensor, "B L"],
@@ -48,7 +35,7 @@ def token_loss(
 
     Other positions are not projected to the vocabulary, which is most of a small model's work.
     """
-    return F.cross_entropy(word_logits(model, states[where]).float(), ids[where])
+    return F.cross_entropy(model.cls.predictions(states[where]).float(), ids[where])
 
 
 def bag_of_words_loss(
@@ -65,7 +52,7 @@ def bag_of_words_loss(
 
 
 def encoder_losses(
-    model: MaskedLM,
+    model: BertForPreTraining,
     tokenizer: PreTrainedTokenizerBase,
     batch: Mapping[str, Tensor],
     *,
@@ -75,9 +62,8 @@ def encoder_losses(
     """Losses of single sentences (masked LM, bag of words), or of pairs (masked LM, next sentence).
 
     The masks are drawn anew at every call (RoBERTa's dynamic masking,
-    https://arxiv.org/abs/1907.11692). The bag contains the masked words too; a RoBERTa's pooler, if
-    it has one, predicts it as well. The losses of pairs are BERT's (Devlin et al. 2019,
-    https://arxiv.org/abs/1810.04805, section 3.1).
+    https://arxiv.org/abs/1907.11692). The bag contains the masked words too. The losses of pairs
+    are BERT's (Devlin et al. 2019, https://arxiv.org/abs/1810.04805, section 3.1).
 
     Args:
         batch: input_ids and attention_mask, (B, L); of pairs also token_type_ids, (B, L), and
@@ -95,11 +81,8 @@ def encoder_losses(
         follows = model.cls.seq_relationship(output.pooler_output).float()
         losses["next sentence"] = F.cross_entropy(follows, labels)
     elif weights is not None:
-        vectors = [states[:, 0]]
-        if isinstance(model, RobertaForMaskedLM) and output.pooler_output is not None:
-            vectors.append(output.pooler_output)
-        bags = [bag_of_words_loss(word_logits(model, v), ids, weights) for v in vectors]
-        losses["bag of words"] = sum(bags) / len(bags)
+        words = model.cls.predictions(states[:, 0])
+        losses["bag of words"] = bag_of_words_loss(words, ids, weights)
     losses[name] = token_loss(model, states, ids, hidden)
     return losses
 
@@ -116,7 +99,7 @@ def next_token_loss(
 
 @torch.no_grad()
 def held_out_loss(
-    model: MaskedLM | LlamaForCausalLM,
+    model: BertForPreTraining | LlamaForCausalLM,
     tokenizer: PreTrainedTokenizerBase,
     rows: Rows,
     which: np.ndarray,

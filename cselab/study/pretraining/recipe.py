@@ -7,7 +7,7 @@ sentences take the place of captions.
 
 import itertools
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -29,9 +29,9 @@ from cselab.models.encode import Encoder
 from cselab.models.folder import check_folder
 from cselab.study.pretraining.architectures import MODELS, BackboneConfig, Kind
 from cselab.study.pretraining.backbones import held_out_positions, pretrain
-from cselab.study.pretraining.card import card_text
 from cselab.study.pretraining.objectives import held_out_loss, next_sentence_pairs
 from cselab.study.pretraining.trainer import check_device
+from cselab.workbook.templates import templates
 
 TEXT = (
     "wiki1m-piece",
@@ -114,8 +114,8 @@ def make_backbone(
 
 
 def measure(folder: str | Path, data_dir: str | Path | None) -> dict:
-    """Measure a backbone: held-out losses (nats); for an encoder also STS before contrastive
-    training, for a BERT its next-sentence accuracy.
+    """Measure a backbone: held-out losses (nats); for a BERT also its next-sentence accuracy, and
+    STS before contrastive training.
 
     Args:
         folder: Folder of the backbone, with its card, which names the held-out text.
@@ -147,11 +147,42 @@ def measure(folder: str | Path, data_dir: str | Path | None) -> dict:
 
     if kind == "llama":
         return {"next-token loss": loss()}
-    measured = {f"masked-LM loss, {share:.0%} masked": loss(share) for share in (0.15, 0.3)}
-    if kind == "bert":
-        ordered = load_corpus([name for name in IN_ORDER if name in corpora], folder=data_dir)
-        measured["next-sentence accuracy"] = _next_sentence_accuracy(model, tokenizer, ordered)
-    return {**measured, "sts": _sts_scores(folder, data_dir, text)}
+    ordered = load_corpus([name for name in IN_ORDER if name in corpora], folder=data_dir)
+    return {
+        **{f"masked-LM loss, {share:.0%} masked": loss(share) for share in (0.15, 0.3)},
+        "next-sentence accuracy": _next_sentence_accuracy(model, tokenizer, ordered),
+        "sts": _sts_scores(folder, data_dir, text),
+    }
+
+
+def card_text(
+    name: str, kind: str, card: Mapping, text: Sequence[str], in_order: Sequence[str]
+) -> str:
+    """Markdown with the front matter of a hub card (card.md.j2).
+
+    Args:
+        kind: "bert" or "llama".
+        card: The result of `recipe.make_backbone`.
+        text: Names of the corpora; `in_order`: of those that keep their order.
+    """
+    config, curve = card["config"], card["curve"]
+    last = config.get("dropout_last", 0)
+    return (
+        templates(Path(__file__).parent)
+        .get_template("card.md.j2")
+        .render(
+            card,
+            **config,
+            name=name,
+            kind=kind,
+            text=text,
+            in_order=in_order,
+            own=kind != "llama" and not config["bag_weight"],
+            late="every step" if last >= 1 else f"the last {last:.0%} of the steps",
+            rows=[*curve[: -1 : max(1, len(curve) // 10)], curve[-1]],
+            percent="{:.0%}".format,
+        )
+    )
 
 
 @torch.no_grad()

@@ -4,7 +4,6 @@ import itertools
 from collections.abc import Iterable
 
 from tokenizers import (
-    AddedToken,
     Tokenizer,
     decoders,
     models,
@@ -24,13 +23,6 @@ SPECIAL = {
     "cls_token": "[CLS]",
     "sep_token": "[SEP]",
     "mask_token": "[MASK]",
-}
-ROBERTA_SPECIAL = {
-    "bos_token": "<s>",
-    "pad_token": "<pad>",
-    "eos_token": "</s>",
-    "unk_token": "<unk>",
-    "mask_token": "<mask>",
 }
 ALPHABET = 200
 """Number of characters with a piece, the most frequent ones; a word with another one is [UNK]."""
@@ -57,40 +49,6 @@ def train_tokenizer(
     )
     return PreTrainedTokenizerFast(
         tokenizer_object=tokenizer, model_max_length=max_length, **SPECIAL
-    )
-
-
-def train_byte_tokenizer(
-    sentences: Iterable[str], *, vocab_size: int, max_length: int
-) -> PreTrainedTokenizerFast:
-    """Train a cased byte-level BPE tokenizer.
-
-    It is like RoBERTa's: `Ġ` is the space before a word, the ids of `<s>`, `<pad>`, `</s>` and
-    `<unk>` are 0 to 3, and no text has an unknown token, because every byte is a piece.
-    """
-    tokenizer = Tokenizer(models.BPE())
-    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
-    tokenizer.decoder = decoders.ByteLevel()
-    *special, mask = ROBERTA_SPECIAL.values()
-    trainer = trainers.BpeTrainer(
-        vocab_size=vocab_size,
-        # the mask stands for a word and the space before it
-        special_tokens=[*special, AddedToken(mask, lstrip=True, special=True)],
-        initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
-        show_progress=False,
-    )
-    tokenizer.train_from_iterator(sentences, trainer)
-    ids = tokenizer.get_vocab()
-    tokenizer.post_processor = processors.RobertaProcessing(
-        ("</s>", ids["</s>"]), ("<s>", ids["<s>"]), add_prefix_space=False
-    )
-    return PreTrainedTokenizerFast(
-        tokenizer_object=tokenizer,
-        model_max_length=max_length,
-        model_input_names=["input_ids", "attention_mask"],
-        cls_token="<s>",
-        sep_token="</s>",
-        **ROBERTA_SPECIAL,
     )
 
 

@@ -44,12 +44,10 @@ class TrainingConfig:
 
 
 def check_device(name: str) -> None:
-    """Raise SettingsError for a device that torch does not know or that is not available."""
-    try:
-        kind = torch.device(name).type
-    except RuntimeError:
-        raise SettingsError(f"device {name!r}: expected cpu, cuda or cuda:1") from None
-    if kind == "cuda" and not torch.cuda.is_available():
+    """Raise SettingsError for another device than "cpu" and, with a GPU, "cuda"."""
+    if name not in ("cpu", "cuda"):
+        raise SettingsError(f"device {name!r}: expected cpu, cuda (CUDA_VISIBLE_DEVICES: which)")
+    if name == "cuda" and not torch.cuda.is_available():
         raise SettingsError(f"device {name!r}: torch sees no such GPU here; use cpu")
 
 
@@ -165,7 +163,7 @@ class CurveTrainer(Trainer):
 
 
 def _arguments(config: TrainingConfig, checkpoints: Path, options: dict) -> TrainingArguments:
-    every, device = max(1, config.steps // config.evaluations), torch.device(config.device)
+    every = max(1, config.steps // config.evaluations)
     arguments = TrainingArguments(
         output_dir=str(checkpoints),
         max_steps=config.steps,
@@ -174,7 +172,7 @@ def _arguments(config: TrainingConfig, checkpoints: Path, options: dict) -> Trai
         warmup_steps=max(1, config.steps // 20),
         weight_decay=0.01,
         bf16=config.bf16,
-        use_cpu=device.type == "cpu",
+        use_cpu=config.device == "cpu",
         seed=config.seed,
         eval_strategy="steps",
         eval_steps=every,
@@ -188,7 +186,4 @@ def _arguments(config: TrainingConfig, checkpoints: Path, options: dict) -> Trai
         **options,
     )
     arguments._n_gpu = min(arguments.n_gpu, 1)
-    if device.index:  # the Trainer takes the first GPU
-        torch.cuda.set_device(device)
-        arguments.distributed_state.device = arguments.__dict__["_setup_devices"] = device
     return arguments

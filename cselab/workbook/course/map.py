@@ -1,7 +1,10 @@
 """The concept map of the workbook: topics of each notebook, and the notebooks that it needs."""
 
-import jinja2
+from pathlib import Path
+
 from IPython.display import HTML
+
+from cselab.workbook.templates import templates
 
 WIDTH, HEIGHT, GAP = 184, 60, 8
 """Of a box, and between two, in pixels."""
@@ -35,20 +38,6 @@ CHAPTERS = """
 paper_vs_code | looking inside | paper vs. code | papers and released code | 03
 """
 """A line a notebook: stem, group, title, concepts, and the number of the one before it."""
-TEMPLATE = """
-<div style='overflow-x: auto'><div style='position: relative; width: {{ width }}px; height: {{
-height }}px'><svg width='{{ width }}' height='{{ height }}' fill='none' stroke='#888'
-aria-hidden='true'>{% for x, y, to_x, to_y in lines %}<path
-d='M{{ x }} {{ y }}C{{ x + half }} {{ y }} {{ x + half }} {{ to_y }} {{ to_x }} {{ to_y }}'/>{%
-endfor %}</svg>{% for stem, group, title, concepts, left, top in boxes %}
-<a href='{{ stem }}.ipynb' style='position: absolute; left: {{ left }}px; top: {{ top }}px;
-width: {{ size[0] }}px; height: {{ size[1] }}px; box-sizing: border-box; padding: 5px 8px;
-border: 1px solid #888; border-radius: 6px; border-left: 5px solid {{ colours[group] }};
-color: inherit; text-decoration: none; font-size: 12px; line-height: 1.35'><b>{{ title }}</b><br>{{
-concepts }}</a>
-{% endfor %}</div><div style='font-size: 13px'>{% for group, colour in colours.items() %}
-<span style='color: {{ colour }}'>■</span> {{ group }} &nbsp; {% endfor %}</div></div>
-"""
 
 
 def concept_map() -> HTML:
@@ -84,8 +73,9 @@ def concept_map() -> HTML:
         if before:
             x, y = corners[before]
             lines.append((x + WIDTH, y + HEIGHT / 2, left, top + HEIGHT / 2))
+    page = templates(Path(__file__).parent).get_template("map.html.j2")
     return HTML(
-        jinja2.Template(TEMPLATE, autoescape=True).render(
+        page.render(
             boxes=boxes,
             lines=lines,
             colours=COLOURS,

@@ -1,8 +1,6 @@
 """Record of a run, `run.json`: its notebooks, parameters and outcomes, for `--resume`."""
 
-import os
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from pathlib import Path
 
 from pydantic import BaseModel
@@ -37,18 +35,6 @@ def read_record(path: Path) -> RunRecord:
         raise CselabError(
             f"no run to resume in {path.parent}; expected its run.json, see outputs/runs"
         ) from None
-
-
-def seconds_before(runs: Path, profile: str) -> dict[str, float]:
-    """Seconds that each notebook took in the latest run with a profile, by its stem."""
-    seconds: dict[str, float] = {}
-    for path in sorted(runs.glob("*/run.json"), key=os.path.getmtime):
-        with suppress(CselabError):
-            record = read_record(path)
-            if record.given.get("profile", "") == profile:
-                ended = record.outcomes.items()
-                seconds |= {stem: outcome.seconds for stem, outcome in ended if not outcome.failure}
-    return seconds
 
 
 def open_record(path: Path, notebooks: Sequence[Path], parameters: Mapping[str, str]) -> RunRecord:

@@ -1,19 +1,26 @@
 """Run notebooks, sequentially or in parallel, each in its own kernel process, and write pages."""
 
 import errno
-import itertools
 import os
 import re
 import signal
 import sys
 import time
 from collections.abc import Callable, Collection, Generator, Iterator, Mapping, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from concurrent.futures import Future, ProcessPoolExecutor, as_completed
 from contextlib import closing, contextmanager
 from functools import partial
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
+
+from rich.progress import (
+    MofNCompleteColumn,
+    Progress,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
 
 from cselab.errors import CselabError, Interrupted, suggest
 from cselab.machine import MALLOC, clock, cpu_count
@@ -21,8 +28,7 @@ from cselab.paths import absolute
 from cselab.workbook.headless.engine import NotebookFailed, execute
 from cselab.workbook.headless.page import write_page
 from cselab.workbook.headless.parameters import assign, read_cells, read_parameters
-from cselab.workbook.headless.progress import LiveLine
-from cselab.workbook.headless.record import open_record, seconds_before
+from cselab.workbook.headless.record import open_record
 from cselab.workbook.headless.report import Outcome, write_index
 
 Job = Callable[[], Outcome]
@@ -87,7 +93,6 @@ def run(
     name: str | None = None,
     timeout: int | None = None,
     limit: int | None = None,
-    fail_fast: bool = False,
     jobs: int = 1,
     resume: bool = False,
 ) -> bool:
@@ -100,7 +105,6 @@ def run(
         outputs: Folder of outputs; the run's folder in it is `runs/<name>`, by default the time.
         timeout: Seconds for each cell.
         limit: Seconds for each notebook.
-        fail_fast: Whether the first failure ends the run.
         jobs: Number of notebooks at a time, which share the cores and cached steps.
         resume: Continue the run `name`; finished notebooks are not executed again.
 
@@ -115,7 +119,6 @@ def run(
     record = open_record(folder / "run.json", notebooks, parameters)
     outcomes = {stem: outcome for stem, outcome in record.outcomes.items() if not outcome.failure}
     record.outcomes = outcomes
-    expected = seconds_before(folder.parent, parameters.get("profile", ""))
     todo = [
         partial(
             _execute,
@@ -126,7 +129,6 @@ def run(
             label=f"[{number}/{len(notebooks)}] {notebook.stem}",
             timeout=timeout,
             limit=limit,
-            expected=expected.get(notebook.stem),
             live=jobs == 1,
             stems=frozenset(each.stem for each in notebooks),
         )
@@ -146,7 +148,7 @@ def run(
     if jobs > 1 and "OMP_NUM_THREADS" not in os.environ:
         variables["OMP_NUM_THREADS"] = str(max(1, cpu_count() // jobs))
     try:
-        with environment(**variables), closing(_outcomes(todo, jobs, fail_fast)) as ended:
+        with environment(**variables), closing(_outcomes(todo, jobs)) as ended:
             for outcome in ended:
                 outcomes[outcome.stem] = outcome
                 record.write(folder / "run.json")
@@ -159,40 +161,26 @@ def run(
     return not any(outcome.failure for outcome in outcomes.values())
 
 
-def _outcomes(todo: Sequence[Job], jobs: int, fail_fast: bool) -> Generator[Outcome, None, None]:
-    """Outcomes as notebooks end; after a failure that ends the run, those of what runs then.
-
-    Parallel jobs need processes, because papermill changes the working folder.
-    """
-    waiting = iter(todo)
+def _outcomes(todo: Sequence[Job], jobs: int) -> Generator[Outcome, None, None]:
+    """Outcomes as notebooks end, of several at a time in processes: papermill changes the working
+    folder."""
     if jobs == 1:
-        for job in waiting:
-            yield (outcome := job())
-            if outcome.failure and fail_fast:
-                return
+        yield from (job() for job in todo)
         return
     with ProcessPoolExecutor(jobs, mp_context=get_context("spawn")) as pool:
         try:
-            # no more than run at once: what a pool has taken, it cannot give back
-            running = {_submit(pool, job) for job in itertools.islice(waiting, jobs)}
-            while running:
-                ended, running = wait(running, return_when=FIRST_COMPLETED)
-                for outcome in (future.result() for future in ended):
-                    if outcome.failure and fail_fast:
-                        waiting = iter(())
-                    yield outcome
-                    running |= {_submit(pool, job) for job in itertools.islice(waiting, 1)}
+            yield from (future.result() for future in as_completed(_submit(pool, todo)))
         except BaseException:  # an interrupt, which the pool would not pass on
             for process in list(pool._processes.values()):
                 process.terminate()
             raise
 
 
-def _submit(pool: ProcessPoolExecutor, job: Job) -> Future[Outcome]:
-    """Submit a job to a process that ignores Ctrl-C, at which it would print a traceback."""
+def _submit(pool: ProcessPoolExecutor, jobs: Sequence[Job]) -> list[Future[Outcome]]:
+    """Submit jobs to processes that ignore Ctrl-C, at which they would print a traceback."""
     before = signal.signal(signal.SIGINT, signal.SIG_IGN)  # a new process inherits it
     try:
-        return pool.submit(job)
+        return [pool.submit(job) for job in jobs]
     finally:
         signal.signal(signal.SIGINT, before)
 
@@ -204,31 +192,40 @@ def _execute(
     title: str,
     *,
     label: str,
-    expected: float | None,
     live: bool,
     stems: Collection[str],
     **limits: int | None,
 ) -> Outcome:
-    """Run one notebook, show its progress and write its page, with links to those of `stems`."""
+    """Run one notebook and write its page, with links to those of `stems`; its cells are counted
+    in a line that is redrawn, if it is the only one (`live`) on a terminal."""
     executed, log = folder / notebook.name, folder / f"{notebook.stem}.log"
-    failure = ""
-    with LiveLine(label, expected, live=live) as line:
+    started, failure, detail = time.monotonic(), "", ""
+    options: dict[str, Any] = {"log": log, "cwd": notebook.parent.resolve(), **limits}
+    columns = (TextColumn("{task.description}  cell", markup=False), MofNCompleteColumn())
+    times = (TimeElapsedColumn(), TimeRemainingColumn())
+    live = live and sys.stdout.isatty()
+    with Progress(*columns, *times, transient=True, disable=not live) as bar:
+        line = bar.add_task(label, total=None)
+        if not live:
+            print(label, flush=True)
         try:
-            options: dict[str, Any] = {"log": log, "cwd": notebook.parent.resolve(), **limits}
-            execute(notebook, executed, parameters, on_cell=line.on_cell, **options)
-            line.close("finished")
+            options["on_cell"] = lambda index, total: bar.update(
+                line, completed=index + 1, total=total
+            )
+            execute(notebook, executed, parameters, **options)
         except Exception as error:  # also of papermill, as for a notebook that is gone
             if getattr(error, "errno", None) == errno.ENOSPC:
                 raise  # the others would fail too
-            known = isinstance(error, NotebookFailed)
-            failure = str(error) if known else _in_one_line(error)
-            line.close(f"FAILED: {failure}")
+            failure = str(error) if isinstance(error, NotebookFailed) else _in_one_line(error)
             detail = getattr(error, "detail", f"see {log}")
-            detail = detail if sys.stderr.isatty() else ANSI.sub("", detail)
-            print(detail, file=sys.stderr, flush=True)
+    seconds = time.monotonic() - started
+    outcome = f"FAILED: {failure}" if failure else "finished"
+    print(f"{label}  {outcome}  {clock(seconds)}", flush=True)
+    if failure:
+        print(detail if sys.stderr.isatty() else ANSI.sub("", detail), file=sys.stderr, flush=True)
     if executed.is_file():
         _report(write_page, executed, folder / f"{notebook.stem}.html", title, beside=stems)
-    return Outcome(notebook.stem, title, line.elapsed, failure)
+    return Outcome(notebook.stem, title, seconds, failure)
 
 
 def _report(write: Callable[..., object], *arguments: Any, **options: Any) -> None:

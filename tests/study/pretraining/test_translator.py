@@ -12,7 +12,6 @@ from cselab.data.translation.translators import open_translator
 from cselab.errors import DataError, SettingsError
 from cselab.study.pretraining import translator as module
 from cselab.study.pretraining.tokenizer import train_pair_tokenizer
-from cselab.study.pretraining.trainer import CurveTrainer
 from cselab.study.pretraining.translator import TranslatorConfig, train_translator
 
 NOUNS = {"dog": "chien", "cat": "chat", "man": "homme", "boy": "garçon", "bird": "oiseau"}
@@ -50,28 +49,6 @@ def test_it_learns_both_directions(tmp_path):
     assert sum(a == b for a, b in zip(back, text, strict=True)) > 25
     with pytest.raises(DataError, match="no token >>de<<, so it does not know 'de'"):
         open_translator(str(tmp_path / "fr"), "de")
-
-
-def test_the_same_steps_give_the_same_translator_also_after_an_interruption(tmp_path, monkeypatch):
-    """Prevents a training that depends on the time, so that nobody can repeat the results that used
-    its round trips."""
-    config = TranslatorConfig(steps=6, evaluations=3, dropout=0.1, **SMALL)
-    train_translator(config, TRAIN, TEST, tmp_path / "whole")
-    step = CurveTrainer.training_step
-
-    def stop(self, *batch):
-        if self.state.global_step == 5:
-            raise KeyboardInterrupt
-        return step(self, *batch)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(CurveTrainer, "training_step", stop)
-        with pytest.raises(KeyboardInterrupt):
-            train_translator(config, TRAIN, TEST, tmp_path / "part")
-    assert (tmp_path / "part.checkpoints" / "checkpoint-4").is_dir()
-    train_translator(config, TRAIN, TEST, tmp_path / "part")
-    one, two = ((tmp_path / n / "model.safetensors").read_bytes() for n in ("whole", "part"))
-    assert one == two
 
 
 @pytest.mark.parametrize("smoothing", [0.0, 0.1])

@@ -1,5 +1,5 @@
-"""Notebooks 02, 06 and 11 as a reader uses them: JupyterLab in Chromium, cells run, controls moved
-with the keyboard."""
+"""Notebook 02 and the widgets as a reader uses them: JupyterLab in Chromium, cells run, controls
+moved with the keyboard."""
 
 import re
 from pathlib import Path
@@ -9,7 +9,6 @@ from jupyterlab_page import IDLE, TOKEN
 
 CHECKS = (Path(__file__).parents[1] / "widgets" / "page_checks.js").read_text()
 
-QUICK = {"sentences": 300, "settings": {"steps": 2, "towers.steps": 2}}
 FIGURE = ".jp-RenderedPlotly :is(img, .main-svg)"  # JupyterLab shows a saved figure as an image
 OUTPUT = ".jp-OutputArea-output[data-mime-type='application/vnd.jupyter.{}']"
 
@@ -30,7 +29,8 @@ def in_theme(page, name: str):
 
 INSPECTED = f"""
 from cselab.models import SentenceEncoder, TwinEncoder, load_backbone, load_tokenizer
-from cselab.workbook.widgets import AttentionInspector, CaelExplorer, NormExplorer
+from cselab.methods import create
+from cselab.workbook.widgets import AttentionInspector, CaelExplorer, LossPlayground, NormExplorer
 
 folder = {str(Path(__file__).parents[3] / "data" / "backbones" / "tiny-bert")!r}
 tokenizer = load_tokenizer(folder)
@@ -46,12 +46,13 @@ inspector
 
 
 @pytest.mark.slow
-def test_the_attention_inspector_and_the_explorers(open_notebook):
+def test_the_widgets(open_notebook):
     """Prevents a widget that works in Python and is dead, empty or broken in the browser: of one
     width in every window, clipped at 468 pixels, white in the dark theme, deaf to its keys."""
     others = [
         "NormExplorer(encoders, ['A cat.', 'Two dogs run.'])",
         "CaelExplorer(towers[0].config)",
+        "LossPlayground(create('simcse', folders=[folder]))",
     ]
     page, console_errors = open_notebook("inspected", cells=[INSPECTED, *others])
     page.set_default_timeout(60_000)
@@ -68,6 +69,11 @@ def test_the_attention_inspector_and_the_explorers(open_notebook):
     sentence.press("Enter")
     inspector.locator(".strips .chip", has_text="dogs").wait_for()
     assert inspector.locator(".strips .chip", has_text="<").count() == 2
+    playground = page.locator(".cselab[aria-label='Loss playground']")
+    before = playground.inner_html()
+    playground.get_by_role("button", name="one step").first.click()
+    page.wait_for_timeout(300)
+    assert playground.inner_html() != before
     page.evaluate("() => window.jupyterapp.commands.execute('application:toggle-left-area')")
     for theme in ("JupyterLab Light", "JupyterLab Dark"):
         in_theme(page, theme)
@@ -79,21 +85,6 @@ def test_the_attention_inspector_and_the_explorers(open_notebook):
                 cell = "root => root.closest('.jp-OutputArea-output').clientWidth"
                 assert widget.bounding_box()["width"] > 0.97 * widget.evaluate(cell)
     assert page.get_by_text("model not found").count() == 0
-    assert_no_errors(page, console_errors)
-
-
-@pytest.mark.slow
-def test_the_loss_playground(open_notebook):
-    """Prevents a play button that moves nothing, a slider that the loss does not hear, and points
-    that the browser moves by itself: it rounded a slider's value and sent it back."""
-    page, console_errors = open_notebook("11_loss_playground", sentences=300, steps=2)
-    assert_no_errors(page, console_errors)
-    playground = page.locator(".cselab[aria-label='Loss playground']").first
-    playground.scroll_into_view_if_needed()
-    before = playground.inner_html()
-    playground.get_by_role("button", name="one step").first.click()
-    page.wait_for_timeout(300)
-    assert playground.inner_html() != before
     assert_no_errors(page, console_errors)
 
 

@@ -16,9 +16,8 @@ import plotly.graph_objects as go
 import pytest
 
 from cselab.workbook.headless import runner
-from cselab.workbook.headless.headline import headline
 from cselab.workbook.headless.page import write_page
-from cselab.workbook.headless.report import Outcome, read_rows, write_index
+from cselab.workbook.headless.report import Outcome, headline, read_rows, write_index
 
 NEW = nbformat.v4
 
@@ -129,11 +128,10 @@ def index(folder, *rows) -> str:
 
 @pytest.mark.parametrize("line", DAMAGED.values(), ids=DAMAGED)
 def test_a_damaged_row_is_named_and_costs_no_other(line, tmp_path, capsys):
-    """Prevents half a row, or one typed by hand, from ending the run, and from costing the row that
-    another notebook wrote right after it."""
+    """Prevents half a row, or one typed by hand, from ending the run, or from costing another."""
     line = line if isinstance(line, bytes) else line.encode()
     other = WHOLE.replace('"T"', '"other"').encode()
-    (tmp_path / "results.jsonl").write_bytes(b"\n".join([WHOLE.encode(), line + other, b""]))
+    (tmp_path / "results.jsonl").write_bytes(b"\n".join([WHOLE.encode(), line, other, b""]))
     for _ in range(2):
         write_index(tmp_path, [Outcome("01_a", "A", 61.0)], {})
     (said,) = capsys.readouterr().err.splitlines()

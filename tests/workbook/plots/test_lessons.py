@@ -67,13 +67,3 @@ def test_the_arrows_of_the_modulus_term_lead_downhill():
         for axis in (lines.x, lines.y)
     ]
     assert (value(*little) < starts).all()
-
-
-def test_the_way_through_alignment_and_uniformity_starts_where_the_training_does():
-    history = [
-        {"step": 0, "uniformity": -2.0, "alignment": 0.4},
-        {"step": 5, "uniformity": -3.0, "alignment": 0.2},
-    ]
-    (trace,) = plots.paths({"tower I": history}).data
-    assert (list(trace.x), list(trace.y)) == ([-2.0, -3.0], [0.4, 0.2])
-    assert trace.marker.symbol[0] == "circle-open"

@@ -9,13 +9,13 @@ import torch
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers
 from transformers import PreTrainedTokenizerFast
 
-from cselab.analysis import read_lengths, trace
+from cselab.analysis import trace
 from cselab.errors import ModelError
 from cselab.models import SentenceEncoder
 from cselab.workbook.analysis import token_labels
 from cselab.workbook.widgets import AttentionInspector, bertviz_page
+from cselab.workbook.widgets.attention import LONGEST
 from cselab.workbook.widgets.bertviz_page import show_bertviz
-from cselab.workbook.widgets.reading import LONGEST
 
 SENTENCE, OTHER = "a man is playing guitar .", "the dog was sleeping under the table"
 
@@ -46,7 +46,7 @@ def test_the_maps_are_the_models_own(encoders, inspector, run_js):
     cross-attention where there is none: at a CAEL tower I's weights read tower II's values."""
     twin, reading = encoders["twin"], inspector.read("twin, tower I", SENTENCE)
     one, two = (trace(tower, ids(twin, SENTENCE)) for tower in twin.backbones)
-    own, other = (read_lengths(one.attention, tower.values) for tower in (one, two))
+    own, other = (one.attention * x.values.norm(dim=-1)[..., None, :] for x in (one, two))
     for layer, head, show, expected in (
         (3, 0, "weights", one.attention[2, 0].mean(0)),
         (3, 2, "weights", one.attention[2, 0, 1]),
