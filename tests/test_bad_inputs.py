@@ -51,7 +51,6 @@ UTF_16 = "two words\n".encode("utf-16")
 LFS = b"version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 12345\n"
 NUMBERS = "".join(f"{number**7:x}\n" for number in range(999))
 CUT_OFF = gzip.compress(NUMBERS.encode(), mtime=0)[:500]
-LATIN = gzip.compress(b"caf\xe9\n", mtime=0)
 ONE = 'methods = ["sif"]\n'
 IN_PLACE = (".lock", ".dirlock", "sweep.log", ".sqlite")
 """Endings of files that a refused command may leave: locks, the log of a sweep and its store."""

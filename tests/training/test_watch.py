@@ -28,19 +28,6 @@ def test_the_probe_draws_nothing_and_sees_the_same_twice(towers, corpus):
     assert len(probe.batch["input_ids"]) == 2 * len(corpus)
 
 
-def test_flops_of_a_step_by_hand(towers, corpus):
-    """Prevents a count of one view, of the forward pass alone, or of a whole batch."""
-    method = build("simcse", towers, dropout=0)
-    probe = Probe(method, corpus, torch.device("cpu"))
-    config, (rows, length) = method.encoder.backbone.config, probe.step["input_ids"].shape
-    d, inner = config.hidden_size, config.intermediate_size
-    layer = 2 * rows * length * (4 * d * d + 2 * d * inner) + 4 * rows * length * length * d
-    # of the last layer, keys and values of all tokens, and the rest of [CLS] alone
-    last = 4 * rows * length * (d * d + d) + 4 * rows * (d * d + d * inner)
-    expected = 3 * ((config.num_hidden_layers - 1) * layer + last) / (rows / 2)
-    assert probe.flops_per_sentence(method) == pytest.approx(expected, rel=1e-6)
-
-
 @pytest.mark.parametrize("diverges", [False, True])
 def test_logs_that_cannot_be_written_end_no_training(diverges, towers, corpus, tmp_path, capsys):
     """Prevents TensorBoard's files from costing the weights, and a divergence its message."""
