@@ -1,28 +1,37 @@
-"""Evaluation: STS, transfer, retrieval, geometry, inference cost and significance tests."""
+"""Evaluation: STS, transfer, retrieval, geometry, inference cost and significance tests.
 
-from cselab.evaluation.cost import (
-    InferenceCost,
-    encoder_cost,
-    inference_cost,
-    sentences_per_second,
-    twin_training_cost,
-)
-from cselab.evaluation.csts import conditional_cosines, evaluate_csts, follows_condition
-from cselab.evaluation.geometry import alignment, uniformity
-from cselab.evaluation.methods import compare_methods
-from cselab.evaluation.retrieval import RetrievalScore, caption_retrieval
-from cselab.evaluation.significance import (
-    PairComparison,
-    SeedComparison,
-    compare_averages,
-    compare_pairs,
-    compare_seeds,
-    paired_t_power,
-    seeds_for_width,
-    seeds_needed,
-)
-from cselab.evaluation.sts import StsReport, TaskScore, evaluate_sts, score_data, score_pairs
+Names are imported when first used, so that a training does not wait for scikit-learn and pandas.
+"""
 
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from cselab.evaluation.cost import (
+        InferenceCost,
+        encoder_cost,
+        inference_cost,
+        sentences_per_second,
+        twin_training_cost,
+    )
+    from cselab.evaluation.csts import conditional_cosines, evaluate_csts, follows_condition
+    from cselab.evaluation.geometry import alignment, uniformity
+    from cselab.evaluation.methods import compare_methods
+    from cselab.evaluation.retrieval import RetrievalScore, caption_retrieval
+    from cselab.evaluation.significance import (
+        PairComparison,
+        SeedComparison,
+        compare_averages,
+        compare_pairs,
+        compare_seeds,
+        paired_t_power,
+        seeds_for_width,
+        seeds_needed,
+    )
+    from cselab.evaluation.sts import StsReport, TaskScore, evaluate_sts, score_data, score_pairs
+    from cselab.evaluation.transfer import evaluate_transfer
+
+_MODULES = ("geometry", "sts", "csts", "significance", "methods", "retrieval", "cost", "transfer")
 __all__ = [
     "InferenceCost",
     "PairComparison",
@@ -54,10 +63,9 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str):
-    """Import `evaluate_transfer`, and scikit-learn with it, on first use."""
-    if name == "evaluate_transfer":
-        from cselab.evaluation.transfer import evaluate_transfer
-
-        return evaluate_transfer
+def __getattr__(name: str) -> Any:
+    """Import a name from the first module that has it."""
+    for module in _MODULES if name in __all__ else ():
+        if hasattr(found := importlib.import_module(f"{__name__}.{module}"), name):
+            return getattr(found, name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -16,7 +16,7 @@ from transformers import TrainerCallback
 from cselab.data.batching import ViewCollator
 from cselab.data.progress_bar import progress_bar
 from cselab.errors import DivergenceError
-from cselab.evaluation import alignment, uniformity
+from cselab.evaluation.geometry import alignment, uniformity
 from cselab.methods import Batch, Method
 
 PROBE_SENTENCES = 64
