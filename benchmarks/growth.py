@@ -8,13 +8,22 @@ from statistics import median
 
 import datasets
 import torch
-from timing import TINY, benchmark, flops, new_method, plan, seconds, step_seconds, text
+from timing import (
+    TINY,
+    benchmark,
+    flops,
+    new_method,
+    plan,
+    seconds,
+    step_flops,
+    step_seconds,
+    text,
+)
 from transformers import BertConfig, BertModel
 
 from cselab.experiments import configure
 from cselab.methods import Method, create
 from cselab.models import SentenceEncoder, load_backbone, load_tokenizer
-from cselab.training.watch import Probe
 
 BATCH, LENGTH, STEPS, REPEATS = 64, 32, 4, 3
 BATCHES, LENGTHS = (16, 32, 64, 128, 256), (8, 16, 32, 64, 128)
@@ -59,7 +68,7 @@ def step(method: Method, batch: int, length: int, device: torch.device) -> Work:
     ids = torch.tensor(words)[torch.randint(len(words), (STEPS * batch, length), generator=drawn)]
     columns = {"length": [length] * len(ids), "text_hash": list(range(len(ids)))}
     rows = datasets.Dataset.from_dict({"input_ids": ids.tolist(), **columns})
-    count = batch * Probe(method, rows, device).flops_per_sentence(method)
+    count = batch * step_flops(method, rows, device)
     return partial(step_seconds, method, rows, plan(STEPS, length, batch), device), count
 
 

@@ -8,9 +8,10 @@ from pathlib import Path
 
 import torch
 from torch.profiler import ProfilerActivity, profile
-from torch.utils.flop_counter import FlopCounterMode
+from torch.utils.flop_counter import FlopCounterMode, sdpa_flop_count
 from transformers import AutoModel, PreTrainedModel
 
+from cselab.data.batching import ViewCollator
 from cselab.data.corpus import load_corpus, tokenize_corpus
 from cselab.data.sources import data_folder, embedded_dir
 from cselab.data.synthetic import sentences as synthetic_sentences
@@ -18,7 +19,6 @@ from cselab.experiments import configure
 from cselab.methods import Method, Schedule, create, registered
 from cselab.models import load_tokenizer
 from cselab.training import fit
-from cselab.training.watch import CPU_ATTENTION
 from cselab.workbook.analysis.peak import matmul_peak
 
 TINY = embedded_dir() / "backbones" / "tiny-bert"
@@ -31,6 +31,11 @@ PRODUCTS = (
 )
 """torch's operators on a processor whose FLOPs are counted; attention is two products and a
 softmax in one."""
+CPU_ATTENTION = {  # torch's counter has no formula for this attention kernel
+    torch.ops.aten._scaled_dot_product_flash_attention_for_cpu: lambda q, k, v, *_, **__: (
+        sdpa_flop_count(q, k, v)
+    )
+}
 BENCHMARKS: dict[str, Callable] = {}
 
 
@@ -139,6 +144,15 @@ def flops(work: Callable[[], object]) -> int:
     with FlopCounterMode(display=False, custom_mapping=CPU_ATTENTION) as counter:
         work()
     return counter.get_total_flops()
+
+
+def step_flops(method: Method, rows, device: torch.device) -> float:
+    """FLOPs per sentence of a training step, with all views: three forward passes."""
+    some = list(rows.select(range(0, len(rows), max(1, len(rows) // 64))[:16]))
+    batch = ViewCollator(method.encoder.tokenizer, views=method.views)(some)
+    batch = {name: x.to(device) for name, x in batch.items() if name != "text_hash"}
+    with torch.no_grad(), torch.random.fork_rng():
+        return 3 * flops(lambda: method(batch)) / len(some)
 
 
 def against_peak(count: int, shortest: float, device: torch.device) -> dict:

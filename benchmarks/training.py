@@ -19,6 +19,7 @@ from timing import (
     plan,
     rows_of,
     seconds,
+    step_flops,
     step_seconds,
     stock_tower,
     summary,
@@ -31,7 +32,6 @@ from cselab.losses import ictm
 from cselab.methods import StepContext
 from cselab.models import load_tokenizer
 from cselab.training.precision import has_bfloat16
-from cselab.training.watch import Probe
 
 PAPER = {"temperature": 0.05}
 """The papers' temperature, the peers'."""
@@ -101,7 +101,7 @@ def jtcse_step(device: torch.device) -> dict:
         work = {}
         for name in ("jtcse", "tncse"):
             method = new_method(name).to(device)
-            work[name] = Probe(method, rows, device).flops_per_sentence(method)
+            work[name] = step_flops(method, rows, device)
     expected = round(work["tncse"] / work["jtcse"], 3)
     return {"JTCSE's rate over TNCSE's": {**summary(turns), "by_flops": expected}}
 

@@ -51,7 +51,6 @@ UTF_16 = "two words\n".encode("utf-16")
 LFS = b"version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 12345\n"
 NUMBERS = "".join(f"{number**7:x}\n" for number in range(999))
 CUT_OFF = gzip.compress(NUMBERS.encode(), mtime=0)[:500]
-LATIN = gzip.compress(b"caf\xe9\n", mtime=0)
 ONE = 'methods = ["sif"]\n'
 IN_PLACE = (".lock", ".dirlock", "sweep.log", ".sqlite")
 """Endings of files that a refused command may leave: locks, the log of a sweep and its store."""
@@ -342,7 +341,7 @@ BAD = [
     ("report in a file", user.report("--folder", f"{__file__}/x"), r"write .*/x\S* \(Not a dir.*;"),
     ("store in a file", user.cluster("seed=1", f"{__file__}/s"), r"no store .*; choose another"),
     ("~ of nobody", user.report("--folder", "~no-one/x"), r"~no-one/x: no home .*; write the path"),
-    ("-m in Latin-1", lambda u: u.sweep("-m", str(u.file("m.py", b"# caf\xe9"))), r"m\.py is not"),
+    ("-m in Latin-1", lambda u: u.sweep("-m", str(u.file("m.py", b"# caf\xe9"))), r"m\.py: Synt"),
     ("dashboard", user.silent_scheduler(), r"no scheduler answers at .* \(TimeoutError\); start"),
     # Sweeps and grids.
     ("--seeds 5-1", user.sweep("-m", "sif", "--seeds", "5-1"), r"'5-1' runs backwards; .* \"1-5\""),
@@ -362,19 +361,14 @@ BAD = [
     ("doubled column", user.sts(HEADER[:-1] + "\tscore\n"), r"'score' is named twice; name each"),
     ("missing column", user.sts("sentence1\tscore\n"), r"'sentence2'; its first line must name"),
     ("score 7", user.sts(HEADER + "a\tb\t7\n"), r"line 2: score '7' .* from 0 to 5; correct"),
-    ("score high", user.sts(HEADER + "a\tb\thigh\n"), r"line 2: score 'high' .* from 0 to 5;"),
     ("pairs", user.sts(HEADER + "a\tb\t1\n"), r"has 1 pairs, .* has 1500; get the official file"),
     ("quoted tab", user.sts(HEADER + '"a\tm"\tb\t1\n'), r"line 2: 4 cells, .* must become a space"),
-    ("pairs in Latin", user.sts(LATIN), r"line 1: not UTF-8 .*; convert"),
     # Files that are no text, and tables of other forms.
     ("UTF-16", user.opens(load_corpus, "a.txt", UTF_16), r"line 1: a NUL byte, .*; convert UTF"),
-    ("NUL in pairs", user.sts(HEADER + "a\0\tb\t1\n"), r"line 2: a NUL byte, .*; convert UTF"),
-    ("zip", user.opens(load_corpus, "a.txt", b"PK\x03\x04\x14\0"), r"a zip archive .*; save its"),
     ("PDF", user.opens(load_sts, "a.pdf", "%PDF-1.4\n"), r"a PDF, not a text; save its sent"),
     ("page", user.opens(load_captions, "a.tsv", "<!DOCTYPE html>"), r"a web page, not a text; sav"),
     ("JSON", user.opens(load_sts, "a.JSONL", "{}"), r"a \.jsonl file.*\(pandas\.read_json"),
     ("LFS", user.opens(load_corpus, "a.txt", LFS), r"a pointer of Git LFS, .*; run `git lfs"),
-    ("LFS of trips", user.trips(LFS.decode()), r"trips\.tsv is a pointer of Git LFS, .*; run"),
     ("old Mac", user.opens(load_sts, "a.tsv", "a\tb\rc"), r"a carriage return alone; save it"),
     ("few cells", user.sts(HEADER + "a\tb\n"), r"line 2: 2 cells, expected 3 .*; write all"),
     ("comma", user.opens(load_sts, "a.csv", CSV + "a,b,c,1\n"), r"4 cells, .* quote marks"),
@@ -451,39 +445,12 @@ BAD = [
     ("export", user.cselab("export", "{folder}/temporary", "{folder}/out"), r"no encoder in .*:"),
     # Files of models that are not what their names say; targets of an export; texts of widgets.
     ("LFS weights", user.backbone(pointer("model.safetensors")), r"is a pointer of Git LFS.*; run"),
-    (
-        "LFS pickle",
-        user.backbone(pickled(LFS.decode())),
-        r"pytorch_model\.bin is a pointer of Git LFS",
-    ),
-    ("LFS config", user.backbone(pointer("config.json")), r"config\.json is a pointer of Git LFS"),
     ("no pickle", user.backbone(pickled("x")), r"it is damaged, or has more than tensors\)$"),
     ("null width", user.backbone(config(hidden_size=None)), r"no backbone .*'hidden_size'.*None"),
-    ("null type", user.backbone(config(model_type=None)), r"no backbone .*model type `None`"),
     ("null padding", user.backbone(config(pad_token_id=None)), r"pads with id 0, .*None; load"),
     ("no padding token", user.decoder(no_padding), r"no padding token.*; set its pad_token"),
     ("twin as backbone", user.twin_as_backbone(), r"holds a twin; give the folder of a single"),
-    ("export a name", user.cselab("export", "tiny-brt", "{folder}/out"), r"'tiny-brt' .*did you"),
-    ("mteb a name", user.mteb("tiny-brt", "--task", "STS12"), r"'tiny-brt' .*tiny-bert'"),
-    (
-        "mteb empty",
-        user.mteb("{folder}/temporary", "--task", "STS12"),
-        r"no encoder in .*: expected",
-    ),
-    (
-        "mteb vision",
-        user.mteb("{folder}/v", "--task", "STS12", **{"v/config.json": '{"model_type": "vit"}'}),
-        r"is a 'vit' model; expected an encoder",
-    ),
-    (
-        "mteb language",
-        user.mteb(BERT, "--task", "STS17", "--languages", "sw"),
-        r"has the language 'sw'; they have",
-    ),
-    ("mteb both", user.mteb(BERT, "--task", "STS12", "--benchmark", "offline"), r"tasks, not both"),
-    ("mteb data", user.mteb(BERT, "--data-dir", "/no/such"), r"no folder /no/such"),
-    ("mteb hub", user.mteb(BERT, "--data-dir", "/no/such", "--hub"), r"the hub or a data .*both"),
-    ("mteb pooling", user.mteb(BERT, "--pooling", "avg"), r"unknown pooling 'avg'"),
+    ("mteb a name", user.cselab("mteb", "tiny-brt", "--task", "STS12"), r"'tiny-brt' .*tiny-bert'"),
     ("export into a file", user.cselab("export", BERT, "{folder}/f/out", f=""), r"cannot write"),
     ("init in a file", user.cselab("init", "{folder}/f", f=""), r"cannot write to .*/f \(Not a"),
     (

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 
-from cselab.data.sources import check_count, data_folder, parse_name, read_table
+from cselab.data.sources import check_count, find_file, parse_name, read_table
 from cselab.errors import DataError, suggest
 
 COUNTS = {
@@ -38,16 +38,11 @@ def load_transfer(task: str | Path, folder: str | Path | None = None) -> dict[st
     task = parse_name(task)
     if task not in COUNTS:
         raise DataError(f"unknown transfer task {task!r}; {suggest(task, COUNTS)}")
-    root = data_folder(folder)
-    if root is None:
-        raise DataError(
-            f"no source for {task}; set data_dir or CSELAB_DATA to a folder with "
-            f"transfer/{task.lower()}*.tsv.gz"
-        )
     columns = ("sentence1", "sentence2", "label") if task == "MRPC" else ("text", "label")
     parts = {}
     for part, count in COUNTS[task].items():
-        path = root / "transfer" / f"{task.lower()}{'-' if part else ''}{part}.tsv.gz"
+        name = f"{task.lower()}-{part}".removesuffix("-")
+        path = find_file(name, folder, "transfer/*.tsv.gz", kind="transfer file")
         rows = [[row[name] for name in columns] for _, row in read_table(path, columns)]
         check_count(path, len(rows), count)
         *texts, labels = (list(column) for column in zip(*rows, strict=True))

@@ -3,11 +3,9 @@
 import ast
 import functools
 import importlib
-import io
 import pkgutil
 import sys
 import sysconfig
-import tokenize
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from importlib.machinery import PathFinder
@@ -168,21 +166,12 @@ def method_sources(path: str | Path) -> tuple[tuple[str, bytes], ...]:
     while left:
         file = left.pop()
         if (name := file.relative_to(path.parent).as_posix()) not in contents:
-            contents[name] = _python(file)
+            try:
+                contents[name] = file.read_bytes()
+            except OSError as error:
+                raise SettingsError(f"{file} cannot be read ({error.strerror})") from None
             left += [f for top in _imports(contents[name]) for f in _files(path.parent, top)]
     return (path.name, contents.pop(path.name)), *sorted(contents.items())
-
-
-def _python(file: Path) -> bytes:
-    try:
-        content = file.read_bytes()
-        encoding, _ = tokenize.detect_encoding(io.BytesIO(content).readline)
-        content.decode(encoding)
-    except OSError as error:
-        raise SettingsError(f"{file} cannot be read ({error.strerror})") from None
-    except (SyntaxError, UnicodeDecodeError):
-        raise SettingsError(f"{file} is not UTF-8 text; save it as UTF-8") from None
-    return content
 
 
 def _imports(content: bytes) -> set[str]:

@@ -167,7 +167,7 @@ def _open_modules(folder: Path) -> SentenceEncoder:
         )
     prompt = prompt and f"{prompt}{{sentence}}"
     encoder = _open_stock(Path(transformer_folder(folder)), pooling=pooling, prompt=prompt)
-    tokenizer = encoder.tokenizer
+    tokenizer: Any = encoder.tokenizer
     if model[0].do_lower_case and tokenizer.tokenize("The DOG") != tokenizer.tokenize("the dog"):
         raise ModelError(
             f"{folder} asks for lower case (do_lower_case); save a tokenizer that lower-cases"

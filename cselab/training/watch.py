@@ -11,7 +11,6 @@ from typing import Protocol, runtime_checkable
 import datasets
 import torch
 from torch import Tensor
-from torch.utils.flop_counter import FlopCounterMode, sdpa_flop_count
 from transformers import TrainerCallback
 
 from cselab.data.batching import ViewCollator
@@ -21,16 +20,9 @@ from cselab.evaluation.geometry import alignment, uniformity
 from cselab.methods import Batch, Method
 
 PROBE_SENTENCES = 64
-COUNTED_SENTENCES = 16
 COLLAPSED = -0.05
 """Uniformity above which embeddings count as collapsed (0: one point; trained: -4 to -2), unless
 they started near it: a random encoder's may be -0.1. Then three quarters of it have to be lost."""
-
-CPU_ATTENTION = {  # torch's counter has no formula for this attention kernel
-    torch.ops.aten._scaled_dot_product_flash_attention_for_cpu: lambda q, k, v, *_, **__: (
-        sdpa_flop_count(q, k, v)
-    )
-}
 
 
 def forked_random_state(device: torch.device) -> AbstractContextManager[None]:
@@ -45,12 +37,8 @@ class Probe:
     def __init__(self, method: Method, corpus: datasets.Dataset, device: torch.device):
         step = max(1, len(corpus) // PROBE_SENTENCES)
         rows = list(corpus.select(range(0, len(corpus), step)[:PROBE_SENTENCES]))
-        tokenizer = method.encoder.tokenizer
-        batch = ViewCollator(tokenizer)(rows)
+        batch = ViewCollator(method.encoder.tokenizer)(rows)
         self.batch = {name: batch[name].to(device) for name in ("input_ids", "attention_mask")}
-        counted = ViewCollator(tokenizer, views=method.views)(rows[:COUNTED_SENTENCES])
-        self.step = {name: x.to(device) for name, x in counted.items()}
-        self.step.pop("text_hash", None)
         self.start: float | None = None
 
     @torch.no_grad()
@@ -73,13 +61,6 @@ class Probe:
                 f"{now:.2f}; keep a term with negatives ('nce'), or lower the learning rate"
             )
         return {"alignment": alignment(first, second).item(), "uniformity": now}
-
-    def flops_per_sentence(self, method: Method) -> float:
-        """FLOPs per sentence of a training step, with all views: three forward passes."""
-        counter = FlopCounterMode(display=False, custom_mapping=CPU_ATTENTION)
-        with torch.no_grad(), torch.random.fork_rng(), counter:
-            method(self.step)
-        return 3 * counter.get_total_flops() / (len(self.step["input_ids"]) / method.views)
 
 
 @runtime_checkable

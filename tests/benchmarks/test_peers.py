@@ -1,9 +1,10 @@
 """The peers of the benchmarks compute what they are compared with."""
 
+import datasets
 import pytest
 import torch
 from peers import LoopTwin, ReleasedTwin
-from timing import TINY, new_method, stock_tower
+from timing import TINY, new_method, step_flops, stock_tower
 from training import PAPER, RELEASED
 
 from cselab.methods import StepContext
@@ -34,3 +35,16 @@ def test_a_peer_has_the_loss_that_it_is_timed_against(twin, losses):
         expected = peer.loss(peer.batch(SENTENCES, cpu))
     assert found["ictm"] > 1e-3
     torch.testing.assert_close(sum(found.values()), expected, rtol=1e-4, atol=1e-5)
+
+
+def test_flops_of_a_step_by_hand():
+    """Prevents a count of one view, of the forward pass alone, or of a whole batch."""
+    method, rows = new_method("simcse", dropout=0.0), [[2, 7, 8, 9, 3]] * 16
+    found = step_flops(method, datasets.Dataset.from_dict({"input_ids": rows}), torch.device("cpu"))
+    config, length = method.encoder.backbone.config, 5
+    d, inner = config.hidden_size, config.intermediate_size
+    layer = 2 * length * (4 * d * d + 2 * d * inner) + 4 * length * length * d
+    # of the last layer, keys and values of all tokens, and the rest of [CLS] alone
+    last = 4 * length * (d * d + d) + 4 * (d * d + d * inner)
+    expected = 3 * 2 * ((config.num_hidden_layers - 1) * layer + last)
+    assert found == pytest.approx(expected, rel=1e-6)

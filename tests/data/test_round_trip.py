@@ -1,6 +1,5 @@
 """Round trips: one line a sentence, the same every time; pivots that differ; their report."""
 
-import itertools
 import re
 import subprocess
 import sys
@@ -123,14 +122,3 @@ def test_only_a_damaged_cache_is_translated_again(how, tmp_path, capsys):
         assert list(RoundTrip("fr", asked, cache=tmp_path)(text[::order])) == expected[::order]
         assert len(asked.asked) == again * len(text)
         assert capsys.readouterr().err.count(f"{path} is damaged (") == again
-
-
-def test_a_long_duration_is_announced(capsys, monkeypatch):
-    """Prevents days of translation without a warning; a small text gives none."""
-    clock = itertools.count(0.0, 10.0)  # each look at the clock is ten seconds after the last
-    monkeypatch.setattr("cselab.data.translation.round_trip.time.perf_counter", lambda: next(clock))
-    sentences = [f"sentence {i}" for i in range(2000)]
-    assert list(RoundTrip("fr", lambda batch: batch)(sentences)) == sentences
-    assert "2,000 sentences take about 3 minutes" in capsys.readouterr().out
-    list(RoundTrip("fr", lambda batch: batch)(sentences[:500]))
-    assert "take about" not in capsys.readouterr().out

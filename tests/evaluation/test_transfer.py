@@ -4,8 +4,6 @@ import gzip
 
 import numpy as np
 import pytest
-from sklearn.linear_model import LogisticRegression
-from threadpoolctl import threadpool_info, threadpool_limits
 
 from cselab.data import transfer as data
 from cselab.data.transfer import LabelledText, load_transfer
@@ -52,29 +50,6 @@ def test_an_encoder_that_knows_the_label_scores_all_of_it(folder):
     """Prevents labels that slip against their texts, in any of the three protocols."""
     tasks = ("MR", "SST2", "MRPC")
     assert evaluate_transfer(reads_the_end, tasks, folder=folder) == dict.fromkeys(tasks, 100)
-
-
-def test_a_fit_has_one_thread_and_the_encoder_has_them_all(folder, monkeypatch):
-    """Prevents fits whose threads wait for each other: on busy cores 280 seconds, not three."""
-    seen, before, fit = {}, most_threads(), LogisticRegression.fit
-
-    def watched(model, *data):
-        seen["fit"] = most_threads()
-        return fit(model, *data)
-
-    def encode(sentences):
-        seen["encode"] = most_threads()
-        return reads_the_end(sentences)
-
-    monkeypatch.setattr(LogisticRegression, "fit", watched)
-    with threadpool_limits(2):
-        evaluate_transfer(encode, ("SST2",), folder=folder)
-    assert seen == {"fit": 1, "encode": 2}
-    assert most_threads() == before
-
-
-def most_threads():
-    return max(pool["num_threads"] for pool in threadpool_info())
 
 
 def test_an_encoder_that_knows_nothing_scores_chance(folder):

@@ -75,9 +75,6 @@ class Mine(SimCSE):
 """
 
 
-LATIN = "# coding: latin-1\n"
-
-
 def test_a_method_file_is_read_again_when_it_changes(own_registry, tmp_path):
     """Prevents a sweep that trains the method as it was when the session began, and a method of a
     refused file from being trained, or from taking the place of the one that was there."""
@@ -143,18 +140,6 @@ def test_a_method_file_imports_the_files_beside_it(own_registry, tmp_path):
     (two / "my_method.py").write_text(BESIDE.replace("helpers", "torch"))
     with pytest.raises(SettingsError, match="torch.py has the name of an installed module; rename"):
         loaded(two)
-
-
-@pytest.mark.parametrize(("start", "encoding"), [("", "utf-8-sig"), (LATIN, "latin-1")])
-def test_a_method_file_in_another_encoding(own_registry, tmp_path, start, encoding):
-    """Prevents a traceback of a file that an editor began with a mark, and text that is garbled."""
-    path = tmp_path / "my_method.py"
-    path.write_text(start + FILE.format(name="mine", scale="'é'"), encoding=encoding)
-    load_method_file(path)
-    assert registered("mine").scale == "é"
-    path.write_text("# é", encoding="latin-1")
-    with pytest.raises(SettingsError, match="my_method.py is not UTF-8 text; save it as UTF-8"):
-        load_method_file(path)
 
 
 @pytest.mark.parametrize(

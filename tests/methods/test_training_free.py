@@ -36,14 +36,6 @@ def test_a_sum_adds_what_its_towers_say(tower, options, kind):
     torch.testing.assert_close(total.encode(SENTENCES), expected)
 
 
-def test_uc_gives_the_outsider_its_weight(tower):
-    """Prevents the weight from going to the twin."""
-    twin, outsider = encoder("sum", tower(1), tower(2)), tower(3)
-    vectors = encoder("uc", twin, outsider, weight=0.7).encode(SENTENCES)
-    expected = 0.3 * twin.encode(SENTENCES) + 0.7 * outsider.encode(SENTENCES)
-    torch.testing.assert_close(vectors, expected)
-
-
 def test_an_ensemble_shares_the_twins_towers_and_draws_its_own_for_other_pivots():
     """Prevents an ensemble that trains the twin's towers again, and members of one seed, which
     would share batches and dropout."""

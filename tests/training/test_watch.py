@@ -10,7 +10,7 @@ from training_helpers import schedule
 
 from cselab.errors import DivergenceError
 from cselab.training import fit, watch
-from cselab.training.watch import Probe, forked_random_state
+from cselab.training.watch import Probe
 
 
 def test_the_probe_draws_nothing_and_sees_the_same_twice(towers, corpus):
@@ -26,29 +26,6 @@ def test_the_probe_draws_nothing_and_sees_the_same_twice(towers, corpus):
     assert looks[0]["alignment"] > 0  # two dropout views
     assert looks[0]["uniformity"] < 0
     assert len(probe.batch["input_ids"]) == 2 * len(corpus)
-
-
-def test_a_look_keeps_the_random_state_of_an_apple_gpu(monkeypatch):
-    """Prevents dropout masks on mps that depend on the number of looks; the state is a fake."""
-    state = [torch.tensor(1)]
-    monkeypatch.setattr(torch.mps, "get_rng_state", lambda device: state[0])
-    monkeypatch.setattr(torch.mps, "set_rng_state", lambda new, device: state.insert(0, new))
-    with forked_random_state(torch.device("mps")):
-        state.insert(0, torch.tensor(2))
-    assert state[0] == 1
-
-
-def test_flops_of_a_step_by_hand(towers, corpus):
-    """Prevents a count of one view, of the forward pass alone, or of a whole batch."""
-    method = build("simcse", towers, dropout=0)
-    probe = Probe(method, corpus, torch.device("cpu"))
-    config, (rows, length) = method.encoder.backbone.config, probe.step["input_ids"].shape
-    d, inner = config.hidden_size, config.intermediate_size
-    layer = 2 * rows * length * (4 * d * d + 2 * d * inner) + 4 * rows * length * length * d
-    # of the last layer, keys and values of all tokens, and the rest of [CLS] alone
-    last = 4 * rows * length * (d * d + d) + 4 * rows * (d * d + d * inner)
-    expected = 3 * ((config.num_hidden_layers - 1) * layer + last) / (rows / 2)
-    assert probe.flops_per_sentence(method) == pytest.approx(expected, rel=1e-6)
 
 
 @pytest.mark.parametrize("diverges", [False, True])

@@ -20,10 +20,9 @@ SAMPLE = 100
 class RoundTrip:
     """Round-trip translation: `RoundTrip("fr")(sentences)` yields one round trip per sentence.
 
-    The augmentation of TNCSE, https://arxiv.org/abs/2503.12739, and JTCSE. If `sentences` has a
-    length and the first hundred take long, the estimated time of all is printed first (above a
-    minute). A sentence whose round trip is empty stays as it is. Memory: the round trips in the
-    cache, about 0.3 GB per million sentences.
+    The augmentation of TNCSE, https://arxiv.org/abs/2503.12739, and JTCSE. A sentence whose
+    round trip is empty stays as it is. Memory: the round trips in the cache, about 0.3 GB per
+    million sentences.
 
     Args:
         pivot: The pivot language; without a translator, the name of a lexical pivot.
@@ -63,8 +62,6 @@ class RoundTrip:
         with RoundTripCache(self.cache) as cache, progress as bar:
             while window := list(itertools.islice(lines, WINDOW * self.batch_size)):
                 new = [sentence for sentence in dict.fromkeys(window) if sentence not in cache]
-                if total and not done and new:
-                    self._announce(new[:SAMPLE], total)
                 new.sort(key=len, reverse=True)
                 for start in range(0, len(new), self.batch_size):
                     batch = new[start : start + self.batch_size]
@@ -81,16 +78,6 @@ class RoundTrip:
         started = time.perf_counter()
         self.translate(sentences)
         return total * (time.perf_counter() - started) / len(sentences)
-
-    def _announce(self, sample: list[str], total: int) -> None:
-        if total > 10 * len(sample) and (seconds := self.seconds_for(sample, total)) > 60:
-            hours = (
-                f"{seconds / 3600:.1f} hours" if seconds > 5400 else f"{seconds / 60:.0f} minutes"
-            )
-            print(
-                f"round trips ({self.pivot}): {total:,} sentences take about {hours} on this "
-                f"machine ({total / seconds:,.0f} per second); those in the cache take none"
-            )
 
     def _translated(self, batch: list[str], number: int) -> list[str]:
         trips = self.translate(batch)

@@ -12,13 +12,9 @@ import torch
 from plotly.subplots import make_subplots
 
 from cselab.data.sts import rating_scale
-<<<<<<< HEAD
 from cselab.data.translation.round_trip import token_overlap
 from cselab.evaluation.significance import compare_pairs
 from cselab.evaluation.sts import StsReport
-=======
-from cselab.evaluation import StsReport, compare_pairs
->>>>>>> y-lib
 from cselab.losses import modulus_surface
 from cselab.models.texts import as_sentences
 from cselab.workbook.analysis.round_trips import token_overlap
