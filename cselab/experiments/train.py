@@ -193,8 +193,9 @@ def rows_of(
         def add_prompt(side: Sequence[str]) -> list[str]:
             return fill_prompt(prompt, side, tokenizer, length) if prompt else list(side)
 
-        triplets, options = cache.data.triplets, {"max_length": length, "add_prompt": add_prompt}
-        return tokenize_triplets(triplets, tokenizer, path, **options)
+        return tokenize_triplets(
+            cache.data.triplets, tokenizer, path, max_length=length, add_prompt=add_prompt
+        )
     return text_rows(
         cache.data.text,
         tokenizer,

@@ -60,7 +60,9 @@ class PaperTable:
         return f"{printed}{_DATA['left_out'].get(printed, '')}{self.suffix}"
 
 
-TABLES = {name: PaperTable(**fields) for name, fields in _DATA["tables"].items()}
+TABLES: dict[str, PaperTable] = {
+    name: PaperTable(**fields) for name, fields in _DATA["tables"].items()
+}
 """Tables that name their tasks."""
 SUPPLEMENT = tuple(name for name in TABLES if name.startswith("tncse-"))
 RETRIEVAL, ZERO_SHOT = "jtcse-retrieval", "tncse-zero-shot"

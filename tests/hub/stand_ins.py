@@ -151,10 +151,12 @@ def _save_marian(folder: Path, target: str) -> None:
 
 
 def _pairs(count: int, seed: str) -> Iterator[tuple[str, str, float]]:
-    """Pairs of 200 sentences, and the share of their words that both have, with noise."""
+    """Pairs of 200 sentences, also with their first word left out, and the share of the words that
+    both have, with noise: some pairs mean the same."""
     random, texts = Random(seed), _text()[:200]
     for _ in range(count):
-        one, two = random.choice(texts), random.choice(texts)
+        one, other = random.choice(texts), random.choice(texts)
+        two = one.partition(" ")[2] if random.random() < 0.3 else other
         a, b = set(one.lower().split()), set(two.lower().split())
         noisy = len(a & b) / len(a | b) + random.uniform(-0.1, 0.1)
         yield one, two, min(max(noisy, 0.0), 1.0)

@@ -154,13 +154,14 @@ from cselab import cli
 from cselab.errors import CselabError
 
 outputs = sys.argv[2]
-for number, words in enumerate(json.loads(sys.argv[1])):
+for words in json.loads(sys.argv[1]):
     try:
         cli.app([*words, "--outputs", outputs], standalone_mode=False)
     except CselabError as error:
         print("ERROR", error)
-for number, encoder in enumerate(glob.glob(f"{outputs}/steps/*/encoder")):
-    cli.app(["export", encoder, f"{outputs}/exported/{number}"], standalone_mode=False)
+for name in ("jtcse", "tncse", "simcse"):  # the others put a prompt around the sentence
+    (encoder, *_) = glob.glob(f"{outputs}/steps/{name}-*/encoder")
+    cli.app(["export", encoder, f"{outputs}/exported/{name}"], standalone_mode=False)
 """
 
 
@@ -190,11 +191,11 @@ def test_training_and_exporting(filled, tmp_path):
     assert len(dev) == len(TRAINED)
     assert all(dev)  # an encoder that gives every sentence one vector ranks nothing
     no_pooler, no_decoder = (line for line in lines if line.startswith("ERROR"))
-    assert no_pooler.startswith("ERROR jtcse: FacebookAI/roberta-base has no trained pooler")
+    assert no_pooler.startswith("ERROR jtcse: ")
+    assert "has no trained pooler" in no_pooler
     assert "pooler='fresh'" in no_pooler
     assert no_decoder.startswith("ERROR bellm: ")
-    exported = {path.parent for path in (tmp_path / "exported").glob("*/config.json")}
-    assert len(exported) >= len(TRAINED)
+    assert len(list((tmp_path / "exported").glob("*/modules.json"))) == 3
 
 
 def test_notebooks_at_paper_size(filled, tmp_path):

@@ -21,15 +21,15 @@ def test_the_tables_of_a_page_are_its_stores(page):
     assert results.filled(text) == text
 
 
-@pytest.mark.slow  # bootstraps of all tables: a minute and a half
-@pytest.mark.parametrize("template", results.PAGES)
-def test_a_page_of_results_is_its_template(template):
+@pytest.mark.slow  # all tables, of which pages share some
+def test_pages_of_results_are_their_templates():
     """Prevents a page or a CSV file that other stores made, and a number typed into a page."""
-    text, tables = results.rendered(template)
-    assert results.PAGES[template].read_text(encoding="utf-8") == text
-    for name, table in tables.items():
-        written = (REFERENCE / "tables" / f"{name}.csv").read_text(encoding="utf-8")
-        assert written == table.to_csv()
+    for template, page in results.PAGES.items():
+        text, tables = results.rendered(template)
+        assert page.read_text(encoding="utf-8") == text, template
+        for name, table in tables.items():
+            written = (REFERENCE / "tables" / f"{name}.csv").read_text(encoding="utf-8")
+            assert written == table.to_csv(), name
 
 
 def test_every_table_of_the_results_is_on_a_page():

@@ -167,7 +167,7 @@ def test_the_headline_has_the_methods_that_most_notebooks_compare(tmp_path):
     assert "What this run shows" in index(tmp_path, *rows)
     figure, test = headline(read_rows(tmp_path))
     points = go.Figure(figure).data[0]
-    assert points.y == ("m0", "m1", "m2", "m3", "m8", "&lt;b>")
+    assert points.y == ("m0", "m1", "m2", "m3", "m8", "&lt;b&gt;")
     assert points.x[-2:] == (71.0, 51.0)
     assert points.error_x.array[-1] == 2.0
     assert test == "the test T"
