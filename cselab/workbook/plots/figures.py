@@ -12,7 +12,6 @@ import torch
 from plotly.subplots import make_subplots
 
 from cselab.data.sts import rating_scale
-from cselab.data.translation.round_trip import token_overlap
 from cselab.evaluation.significance import compare_pairs
 from cselab.evaluation.sts import StsReport
 from cselab.losses import modulus_surface
