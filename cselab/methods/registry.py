@@ -9,6 +9,7 @@ import sysconfig
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from importlib.machinery import PathFinder
+from importlib.util import decode_source
 from pathlib import Path
 from types import ModuleType
 from typing import Any, ClassVar
@@ -168,8 +169,11 @@ def method_sources(path: str | Path) -> tuple[tuple[str, bytes], ...]:
         if (name := file.relative_to(path.parent).as_posix()) not in contents:
             try:
                 contents[name] = file.read_bytes()
+                decode_source(contents[name])  # Python itself lets any byte pass in a comment
             except OSError as error:
                 raise SettingsError(f"{file} cannot be read ({error.strerror})") from None
+            except (SyntaxError, UnicodeDecodeError):
+                raise SettingsError(f"{file} is not UTF-8 text; save it as UTF-8") from None
             left += [f for top in _imports(contents[name]) for f in _files(path.parent, top)]
     return (path.name, contents.pop(path.name)), *sorted(contents.items())
 
