@@ -168,7 +168,7 @@ class AlignUniform(SimCSE):
 
     @term
     def uniform(self, outputs, step):
-        return sum(uniformity(view, t=2) for view in outputs.sentence) * HALF
+        return sum(uniformity(view) for view in outputs.sentence) * HALF
 """
 
 

@@ -200,7 +200,7 @@ def test_odd_names_and_damaged_leftovers(tmp_path, capsys, monkeypatch):
     links = f"# A\n[there]({quote(two)}), [part](./{quote(one)}#part), [none](03_c.ipynb#a)"
     for name, text, *cells in (
         (one, links, half + f"file.write({DAMAGED['cut off']!r})", figure),
-        (two, "# A title", half + f"file.write({WHOLE + chr(10)!r})"),
+        (two, "# A title", half + f"file.write({chr(10) + WHOLE + chr(10)!r})"),
     ):
         parameters = NEW.new_code_cell("seed: int = 1", metadata={"tags": ["parameters"]})
         code = [NEW.new_code_cell(cell) for cell in cells]
