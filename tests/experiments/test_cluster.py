@@ -173,9 +173,7 @@ class AlignUniform(SimCSE):
 
 
 @pytest.mark.usefixtures("own_registry")
-def test_a_method_of_ones_own_and_its_report(
-    tmp_path, small_backbone, cluster, monkeypatch, capsys
-):
+def test_a_method_of_ones_own_and_its_report(tmp_path, small_backbone, cluster, monkeypatch):
     """Prevents workers that do not have the method, or the file beside it, a file that is read and
     not run, a key without its source, a report without an interval against a baseline, and runs
     that are done again after an edited comment."""
@@ -184,12 +182,10 @@ def test_a_method_of_ones_own_and_its_report(
     file.write_text(METHOD)
     half.write_text("HALF = 1 / 2")
     options = ("--scheduler", cluster.address, "-p", "device=cpu")
-    words = command(tmp_path, small_backbone, *options, seeds="1-3", methods=(file, "simcse"))
+    which = {"seeds": "1-3", "methods": (file, "simcse")}
 
     def swept() -> str:
-        capsys.readouterr()
-        cli.app(words, standalone_mode=False)
-        return capsys.readouterr().out
+        return ended(sweep(tmp_path, small_backbone, *options, **which))
 
     assert "6 of 6 runs" in swept()
     report = ["report", "--store", tmp_path / "s.sqlite", "--against", "simcse"]
