@@ -6,6 +6,7 @@ from cselab.models.decoder import add_lora, load_decoder, merge_lora
 from cselab.models.encode import encode, evaluating
 from cselab.models.ensemble import Ensemble
 from cselab.models.exporting import export
+from cselab.models.foreign import ForeignEncoder
 from cselab.models.loading import load, with_pooling
 from cselab.models.pooling import POOLINGS, pool
 from cselab.models.sentence import SentenceEncoder
@@ -17,6 +18,7 @@ __all__ = [
     "CROSS_STREAMS",
     "POOLINGS",
     "Ensemble",
+    "ForeignEncoder",
     "SentenceEncoder",
     "TwinEncoder",
     "TwinOutput",

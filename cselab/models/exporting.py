@@ -8,15 +8,16 @@ from typing import Any
 from cselab.errors import ModelError, suggest
 from cselab.models.ensemble import AnyEncoder, Ensemble
 from cselab.models.folder import new_folder
+from cselab.models.foreign import POOLING_MODES, ForeignEncoder
 from cselab.models.tokenizer import longest_text
 from cselab.models.twin import TwinEncoder
 
-STOCK_POOLINGS = {"cls": "cls", "mean": "mean", "last_token": "lasttoken", "pooler": "cls"}
+STOCK_POOLINGS = {**POOLING_MODES, "pooler": "cls"}
 """sentence-transformers' names of poolings; "pooler" is [CLS] and a Dense module."""
 MODULES = "sentence_transformers.sentence_transformer.modules"
 
 
-def export(encoder: AnyEncoder, folder: str | Path) -> None:
+def export(encoder: AnyEncoder | ForeignEncoder, folder: str | Path) -> None:
     """Write a folder that both `SentenceTransformer(folder)` and `load` open.
 
     The embeddings are the same. A single tower becomes stock modules. A twin needs a small custom
@@ -29,7 +30,7 @@ def export(encoder: AnyEncoder, folder: str | Path) -> None:
 
     Raises:
         ModelError: For an encoder without tokenizer, a pooling or prompt that stock modules do not
-            have, a fused twin, an ensemble, and a folder that holds something else.
+            have, a fused twin, an ensemble, a foreign encoder, and a folder of something else.
 
     Examples:
         >>> from cselab import load
@@ -38,6 +39,8 @@ def export(encoder: AnyEncoder, folder: str | Path) -> None:
         >>> load("exported").pooling
         'mean'
     """
+    if isinstance(encoder, ForeignEncoder):
+        raise ModelError("sentence-transformers runs this model itself: its folder is the export")
     twin = isinstance(encoder, TwinEncoder)
     if isinstance(encoder, Ensemble):
         problem = f"an ensemble runs {len(encoder.members)} encoders, each with its tokenizer"
@@ -69,6 +72,9 @@ def export(encoder: AnyEncoder, folder: str | Path) -> None:
         elif pooling == "pooler":
             _write_dense(encoder.backbone.pooler.dense, target / "2_Dense")
             modules.append((f"{MODULES}.Dense", "2_Dense"))
+        if not twin and encoder.normalized:
+            modules.append((f"{MODULES}.Normalize", "3_Normalize"))
+            (target / "3_Normalize").mkdir()
         (target / "1_Pooling").mkdir()
         contents: dict[str, Any] = {
             "1_Pooling/config.json": {

@@ -137,7 +137,7 @@ def write_card(folder: Path, kind: str, **fields: Any) -> None:
 
 
 def read_card(folder: str | Path, kind: str = "", *fields: str) -> dict[str, Any]:
-    """The kind of encoder that a folder holds, and `fields`, the arguments to build it.
+    """The kind of encoder that a folder holds, and the arguments to build it, `fields` among them.
 
     Raises ModelError if the folder has no card, a damaged one, or that of another kind ("": any).
     """
@@ -148,7 +148,7 @@ def read_card(folder: str | Path, kind: str = "", *fields: str) -> dict[str, Any
         card = json.loads(path.read_text())
         if kind and card["kind"] != kind:
             raise ModelError(f"{folder} holds a {card['kind']}; expected a {kind}")
-        return {name: card[name] for name in ("kind", *fields)}
+        return card | {name: card[name] for name in ("kind", *fields)}
     except (json.JSONDecodeError, KeyError, TypeError) as error:
         raise ModelError(
             f"{path} is damaged ({type(error).__name__}: {error}); save the encoder again"

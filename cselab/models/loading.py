@@ -4,7 +4,10 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from transformers.models.auto.modeling_auto import MODEL_FOR_CAUSAL_LM_MAPPING_NAMES
+from transformers.models.auto.modeling_auto import (
+    MODEL_FOR_CAUSAL_LM_MAPPING_NAMES,
+    MODEL_FOR_MASKED_LM_MAPPING_NAMES,
+)
 
 from cselab.errors import ModelError
 from cselab.models.backbone import (
@@ -20,23 +23,23 @@ from cselab.models.decoder import load_decoder
 from cselab.models.encode import Encoder
 from cselab.models.ensemble import AnyEncoder, Ensemble, open_saved
 from cselab.models.folder import CARD
+from cselab.models.foreign import POOLING_MODES, ForeignEncoder, open_stock
 from cselab.models.sentence import SentenceEncoder
 from cselab.models.tokenizer import load_tokenizer
 from cselab.models.twin import TwinEncoder
 from cselab.paths import check_readable
 
-POOLINGS_OF_MODULES = {"cls": "cls", "mean": "mean", "lasttoken": "last_token"}
-"""Poolings by their names in sentence-transformers."""
 STOCK_MODULES = ["Transformer", "Pooling", "Dense"]
 """Modules of sentence-transformers that a SentenceEncoder has: the last one is its pooler."""
 
 
-def load(folder: str | Path, *, pooling: str | None = None) -> AnyEncoder:
+def load(folder: str | Path, *, pooling: str | None = None) -> AnyEncoder | ForeignEncoder:
     """Load an encoder from a folder, in evaluation mode.
 
     The folder holds one of: what `save_pretrained` or `cselab export` wrote; a model of
-    sentence-transformers made of Transformer, Pooling and, if any, the pooler as Dense; a stock
-    BERT-like encoder or Llama-like decoder of transformers.
+    sentence-transformers; a stock encoder or Llama-like decoder of transformers. BERT-like encoders
+    and decoders become a SentenceEncoder; any other is a ForeignEncoder, run by
+    sentence-transformers.
 
     Weights are safetensors. Of a stock model or sentence-transformers model without them, a
     pytorch_model.bin is read, of which nothing but tensors is unpickled. The `max_seq_length` of a
@@ -74,7 +77,7 @@ def load(folder: str | Path, *, pooling: str | None = None) -> AnyEncoder:
     return (encoder if pooling is None else with_pooling(encoder, pooling)).eval()
 
 
-def with_pooling(encoder: Encoder, pooling: str) -> AnyEncoder:
+def with_pooling(encoder: Encoder, pooling: str) -> AnyEncoder | ForeignEncoder:
     """The same encoder, read by another pooling; weights are shared, not copied.
 
     A twin becomes the sum of its towers' pooled vectors (for "cls" it stays), an ensemble the
@@ -107,6 +110,8 @@ def with_pooling(encoder: Encoder, pooling: str) -> AnyEncoder:
         return Ensemble(
             [SentenceEncoder(one, encoder.tokenizer, pooling=pooling) for one in encoder.backbones]
         )
+    if isinstance(encoder, ForeignEncoder):
+        return encoder.pooled_by(pooling)
     if not isinstance(encoder, SentenceEncoder):
         raise ModelError(
             f"a {type(encoder).__name__} has no token states to pool; expected a single tower, a "
@@ -118,26 +123,35 @@ def with_pooling(encoder: Encoder, pooling: str) -> AnyEncoder:
             "'last_token', 'mean', 'first_last' or 'last_two'"
         )
     return SentenceEncoder(
-        encoder.backbone, encoder.tokenizer, pooling=pooling, prompt=encoder.prompt
+        encoder.backbone,
+        encoder.tokenizer,
+        pooling=pooling,
+        prompt=encoder.prompt,
+        normalized=encoder.normalized,
     )
 
 
-def _open_stock(folder: Path, *, pooling: str | None = None, prompt: str = "") -> SentenceEncoder:
+def _open_stock(
+    folder: Path, *, pooling: str | None = None, prompt: str = ""
+) -> SentenceEncoder | ForeignEncoder:
     """A stock encoder, or decoder, by default with the pooling of its kind."""
     if is_encoder(folder):
         tokenizer, backbone = load_tokenizer(folder), load_backbone(folder)
         return SentenceEncoder(backbone, tokenizer, pooling=pooling or "cls", prompt=prompt)
-    kind = read_config(folder, f"no model in {folder}").model_type
-    if kind not in MODEL_FOR_CAUSAL_LM_MAPPING_NAMES:
+    config = read_config(folder, f"no model in {folder}")
+    is_masked = config.model_type in {*MODEL_FOR_MASKED_LM_MAPPING_NAMES} - {*ENCODERS}
+    if is_masked and not getattr(config, "is_decoder", False):
+        return open_stock(folder, pooling or "cls")
+    if config.model_type not in MODEL_FOR_CAUSAL_LM_MAPPING_NAMES:
         raise ModelError(
-            f"{folder} is a {kind!r} model; expected an encoder of type {', '.join(ENCODERS)}, or "
-            "a Llama-like decoder"
+            f"{folder} is a {config.model_type!r} model; expected an encoder of text, such as "
+            f"{', '.join(ENCODERS)}, or a Llama-like decoder"
         )
     return SentenceEncoder(*load_decoder(folder), pooling=pooling or "last_token", prompt=prompt)
 
 
-def _open_modules(folder: Path) -> SentenceEncoder:
-    """A model of sentence-transformers. Raises ModelError for modules that a SentenceEncoder lacks.
+def _open_modules(folder: Path) -> SentenceEncoder | ForeignEncoder:
+    """A model of sentence-transformers; what no SentenceEncoder can hold encodes by itself.
     https://sbert.net/docs/sentence_transformer/usage/custom_models.html"""
     from sentence_transformers import SentenceTransformer
 
@@ -151,45 +165,46 @@ def _open_modules(folder: Path) -> SentenceEncoder:
         raise ModelError(
             f"sentence-transformers does not load {folder} ({first_line(error)}); get it again"
         ) from None
-    names, expected = [type(module).__name__ for module in model], STOCK_MODULES[: len(model)]
-    if len(names) < 2 or names != expected:
-        raise ModelError(
-            f"{folder} is a sentence-transformers model of {', '.join(names)}; expected "
-            f"{', '.join(STOCK_MODULES[:2])} and, if any, one {STOCK_MODULES[2]}"
-        )
-    module: Any = model[1]
-    pooling = POOLINGS_OF_MODULES.get(module.pooling_mode)
-    if pooling is None or (prompt and not module.include_prompt):
-        raise ModelError(
-            f"{folder} pools {module.pooling_mode!r}"
-            f"{'' if module.include_prompt else ' without its prompt'}; expected one of "
-            f"{', '.join(POOLINGS_OF_MODULES)} over all tokens"
-        )
+    *names, last = [type(module).__name__ for module in model]
+    normalized = last == "Normalize"
+    names = names if normalized else [*names, last]
+    module: Any = model[min(1, len(model) - 1)]
+    modes = {mode: pooling for pooling, mode in POOLING_MODES.items()}
+    pooling = modes.get(str(getattr(module, "pooling_mode", "")))
+    is_stock = names in (STOCK_MODULES[:2], STOCK_MODULES) and pooling
+    if not is_stock or (prompt and not module.include_prompt):
+        return ForeignEncoder(model)
     prompt = prompt and f"{prompt}{{sentence}}"
     encoder = _open_stock(Path(transformer_folder(folder)), pooling=pooling, prompt=prompt)
+    if isinstance(encoder, ForeignEncoder):
+        return ForeignEncoder(model)
     tokenizer: Any = encoder.tokenizer
     if model[0].do_lower_case and tokenizer.tokenize("The DOG") != tokenizer.tokenize("the dog"):
-        raise ModelError(
-            f"{folder} asks for lower case (do_lower_case); save a tokenizer that lower-cases"
-        )
+        return ForeignEncoder(model)
     tokenizer.model_max_length = model.max_seq_length or tokenizer.model_max_length
-    return encoder if len(names) == 2 else _use_dense(encoder, folder, model[2])
+    if names == STOCK_MODULES:
+        if not _is_pooler(encoder, model[2]):
+            return ForeignEncoder(model)
+        encoder = _use_dense(encoder, folder, model[2])
+    encoder.normalized = normalized
+    return encoder
 
 
-def _use_dense(encoder: SentenceEncoder, folder: Path, dense: Any) -> SentenceEncoder:
-    """The encoder with a Dense module as its pooler. Raises ModelError for another Dense."""
-    backbone, width = encoder.backbone, encoder.backbone.config.hidden_size
-    is_pooler = (
+def _is_pooler(encoder: SentenceEncoder, dense: Any) -> bool:
+    """Whether a Dense module is BERT's pooler: a square layer and tanh on [CLS]."""
+    width = encoder.backbone.config.hidden_size
+    return (
         encoder.pooling == "cls"
         and dense.linear.weight.shape == (width, width)
         and dense.linear.bias is not None
         and isinstance(dense.activation_function, torch.nn.Tanh)
         and not dense.use_residual
     )
-    if not is_pooler:
-        raise ModelError(
-            f"'Dense' in {folder} is no BERT pooler (a square layer and tanh on [CLS])"
-        )
+
+
+def _use_dense(encoder: SentenceEncoder, folder: Path, dense: Any) -> SentenceEncoder:
+    """The encoder with a Dense module as its pooler."""
+    backbone = encoder.backbone
     if backbone.pooler is None:
         with torch.random.fork_rng(devices=[]):
             backbone = load_backbone(folder, pooler="fresh")

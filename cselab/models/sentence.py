@@ -33,6 +33,7 @@ class SentenceEncoder(nn.Module):
             https://arxiv.org/abs/2201.04337).
         prompt: The template that `encode` puts every sentence into, or its name in
             `cselab.models.prompts`; "" for the sentence alone.
+        normalized: Whether embeddings have length 1 (sentence-transformers' Normalize).
 
     Raises:
         ModelError: For a pooling that the backbone or the prompt does not have, and a tokenizer of
@@ -55,6 +56,7 @@ class SentenceEncoder(nn.Module):
         *,
         pooling: str = "cls",
         prompt: str = "",
+        normalized: bool = False,
     ):
         super().__init__()
         poolings = (*POOLINGS, "pooler", "mask")
@@ -77,6 +79,7 @@ class SentenceEncoder(nn.Module):
         self.tokenizer = tokenizer
         self.pooling = pooling
         self.prompt = prompt
+        self.normalized = normalized
 
     @property
     def backbones(self) -> tuple[PreTrainedModel, ...]:
@@ -106,8 +109,9 @@ class SentenceEncoder(nn.Module):
         return pool(states, attention_mask, self.pooling)
 
     def embed(self, batch: dict[str, Tensor]) -> Float[Tensor, "B d"]:
-        """Pooled states of a batch with `input_ids` and `attention_mask`, (B, L) each."""
-        return self(batch["input_ids"], batch["attention_mask"])
+        """Embeddings of a batch with `input_ids` and `attention_mask`, (B, L) each."""
+        vectors = self(batch["input_ids"], batch["attention_mask"])
+        return nn.functional.normalize(vectors, dim=-1) if self.normalized else vectors
 
     def at_mask(
         self, states: Float[Tensor, "B L d"], ids: Int[Tensor, "B L"]
@@ -152,7 +156,8 @@ class SentenceEncoder(nn.Module):
             self.backbone.save_pretrained(target)
             if self.tokenizer is not None:
                 self.tokenizer.save_pretrained(target)
-            write_card(target, "sentence", pooling=self.pooling, prompt=self.prompt)
+            names = ("pooling", "prompt", "normalized")
+            write_card(target, "sentence", **{name: getattr(self, name) for name in names})
 
     @classmethod
     def from_pretrained(cls, folder: str | Path, **options) -> "SentenceEncoder":
@@ -169,4 +174,11 @@ class SentenceEncoder(nn.Module):
             backbone = load_backbone(folder, **options)
         else:
             backbone, tokenizer = load_decoder(folder, **options)
-        return cls(backbone, tokenizer, pooling=card["pooling"], prompt=card["prompt"])
+        normalized = card.get("normalized", False)  # of older versions
+        return cls(
+            backbone,
+            tokenizer,
+            pooling=card["pooling"],
+            prompt=card["prompt"],
+            normalized=normalized,
+        )
