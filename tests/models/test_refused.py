@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import jaxtyping
 import pytest
 import torch
-from transformers import DistilBertConfig, LlamaConfig, LlamaModel, PreTrainedTokenizerFast
+from transformers import LlamaConfig, LlamaModel, PreTrainedTokenizerFast, ViTConfig
 
 import cselab
 from cselab.errors import DataError, ModelError, SettingsError
@@ -85,7 +85,7 @@ REFUSED = [
     (lambda m: load_backbone(m.folder(), pooler="requird"), "did you mean 'required'"),
     (lambda m: load_backbone(m.folder(), dropout=1.5), "no probability below 1"),
     (lambda m: load_decoder(m.folder()), "a 'bert' model; expected a Llama-like decoder"),
-    (lambda m: cselab.load(m.of(DistilBertConfig())), "a 'distilbert' model; expected an encoder"),
+    (lambda m: cselab.load(m.of(ViTConfig())), "a 'vit' model; expected an encoder"),
     (lambda m: load_tokenizer(m.of(no_words())), r"maps every common English word to \[UNK\]"),
     # poolings
     (lambda m: m.single(pooling="pool"), "unknown pooling 'pool'"),
