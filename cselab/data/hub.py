@@ -53,7 +53,11 @@ def model_folder(name: str, *, hub: bool = False, setting: str = "model") -> Pat
 
 @functools.cache
 def hub_model(name: str) -> Path:
-    """Local folder with the configuration, tokenizer and weights of the hub's model `name`."""
+    """Local folder with the configuration, tokenizer and weights of the hub's model `name`.
+
+    Raises:
+        DataError: If the model is neither on the hub nor in the cache.
+    """
     folder = _snapshot(name, "model", MODEL_FILES)
     if not any(folder.glob("model*.safetensors*")):
         folder = _snapshot(name, "model", PICKLED)

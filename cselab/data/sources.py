@@ -162,6 +162,9 @@ def read_lines(path: str | Path) -> Iterator[str]:
 
     Only a line feed ends a line: `str.splitlines` would also split at U+2028 and U+0085, which are
     common in text from the web.
+
+    Raises:
+        DataError: With file and line, if the file cannot be read or is no UTF-8 text.
     """
     check_readable(path := Path(path))
     number = 0
@@ -225,6 +228,9 @@ def read_table(path: str | Path, columns: Sequence[str]) -> Iterator[tuple[int, 
 
     The first line names the columns and shows what separates them: a tab, without quoting (quote
     marks are part of the text), or a comma or semicolon, quoted as the csv module does.
+
+    Raises:
+        DataError: For a missing or doubled column, and a row with other cells than the header.
     """
     lines = read_lines(path)
     first = next(lines, "")

@@ -28,6 +28,13 @@ def feed(
 
     Raises:
         DataError: For a file that is damaged or malformed.
+
+    Examples:
+        >>> from cselab.evaluation.mteb_feed import feed
+        >>> from cselab.evaluation.mteb_tasks import find_tasks
+        >>> fed, lacking = feed(find_tasks(["SyntheticSTS", "SciFact"]))
+        >>> lacking
+        ['SciFact needs the hub (mteb/scifact): --hub']
     """
     path, fed, lacking = data_folder(folder), [], []
     for task in tasks:

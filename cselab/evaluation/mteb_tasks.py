@@ -83,6 +83,13 @@ def find_tasks(names: Sequence[str], languages: Sequence[str] = ()) -> list[AbsT
     Raises:
         SettingsError: For an unknown name, subset or language, and a task that reads more than
             text.
+
+    Examples:
+        >>> from cselab.evaluation.mteb_tasks import find_tasks
+        >>> [task.metadata.name for task in find_tasks(["STS12", "MRClassification"])]
+        ['STS12', 'MRClassification']
+        >>> find_tasks(["STS17"], ["fr"])[0].hf_subsets
+        ['fr-en']
     """
     subsets: dict[str, list[str]] = {}
     for name in names:

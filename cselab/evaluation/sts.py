@@ -168,6 +168,14 @@ def score_data(
 
     Raises:
         DataError: For two test sets of one name, and for bad vectors.
+
+    Examples:
+        >>> from cselab.data import load_sts
+        >>> from cselab.evaluation import score_data
+        >>> lengths = lambda sentences: [[len(sentence), 10.0] for sentence in sentences]
+        >>> report = score_data(lengths, [load_sts("Synthetic", "dev")], resamples=0)
+        >>> report.tasks["Synthetic"].data.split
+        'dev'
     """
     names = [data.task for data in loaded]
     if doubled := [name for name in names if names.count(name) > 1]:
@@ -269,7 +277,11 @@ def _centred_ranks(values: np.ndarray) -> np.ndarray:
 
 
 def finite_rows(vectors: Any, n: int) -> np.ndarray:
-    """Embeddings of n sentences (tensor, array or nested lists) as (n, d) float64."""
+    """Embeddings of n sentences (tensor, array or nested lists) as (n, d) float64.
+
+    Raises:
+        DataError: For another shape, NaN or infinity.
+    """
     kind = type(vectors).__name__
     try:
         if not hasattr(vectors, "__array__"):  # a list of rows

@@ -104,6 +104,9 @@ def without_duplicates(
     Args:
         ids: One number per row and column, equal for equal texts; None changes nothing.
         positive: Each row's column of its positive.
+
+    Raises:
+        DataError: Unless there is one id per row.
     """
     if ids is None:
         return logits

@@ -38,7 +38,11 @@ Terms = dict[str, Any]
 
 
 def read_terms(values: Any, offered: Mapping[str, type[TermConfig]]) -> dict[str, TermConfig]:
-    """Read `Terms` as configurations, in their order; those of weight 0 are left out."""
+    """Read `Terms` as configurations, in their order; those of weight 0 are left out.
+
+    Raises:
+        ValueError: For a term that is not offered, or named twice, and where none is left.
+    """
     if isinstance(values, (list, tuple)):
         if repeated := [name for name in values if values.count(name) > 1]:
             raise ValueError(f"the term {repeated[0]!r} is named twice; give it a weight instead")
@@ -124,6 +128,11 @@ class StepContext:
         coin: A fair coin (JTCSE Eq. 12, https://arxiv.org/abs/2505.02366).
         ids: (N,), equal for equal sentences of the batch: duplicates are no negatives of each
             other.
+
+    Examples:
+        >>> from cselab.methods import StepContext
+        >>> [StepContext.at(seed=1, step=step).coin for step in range(4)]
+        [False, True, False, True]
     """
 
     seed: int

@@ -41,6 +41,10 @@ def new_folder(folder: str | Path) -> Iterator[Path]:
 
     It owns these files and no others, and lists them in its card: over a saved encoder, exactly the
     files of that one are replaced, and what a user put beside them stays.
+
+    Raises:
+        ModelError: Before anything is changed, if `folder` holds something else; and if it cannot
+            be written.
     """
     own, final = check_folder(folder), _resolved(folder)
     with _write_errors(final):

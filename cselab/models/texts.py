@@ -17,7 +17,12 @@ two thirds are cut at the papers' 32 tokens."""
 
 
 def as_sentences(texts: Any, reader: str = "encode") -> list[str]:
-    """The strings of any iterable, as a list: of an array, a column of a table, a generator."""
+    """The strings of any iterable, as a list: of an array, a column of a table, a generator.
+
+    Raises:
+        DataError: With the `reader`, for a single string, a table or mapping, an entry that is no
+            string, and a string that is no Unicode text.
+    """
     if isinstance(texts, str):
         call = f"{reader}([sentence])" if reader.isidentifier() else "[sentence]"
         raise DataError(f"{reader} takes a list of sentences, got one string; wrap it: {call}")

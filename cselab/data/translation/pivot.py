@@ -28,7 +28,11 @@ ARTICLES = {"a": "the", "an": "the", "the": "a"}
 
 
 class LexicalPivot:
-    """Round-trip translator: `pivot(sentences) -> sentences`, deterministic for each sentence."""
+    """Round-trip translator: `pivot(sentences) -> sentences`, deterministic for each sentence.
+
+    Raises:
+        SettingsError: For a name that is not in data/synthetic/pivots.yaml.
+    """
 
     def __init__(self, name: str):
         settings = _tables()["pivots"]

@@ -41,6 +41,10 @@ class Seq2Seq:
         beams: Width of the beam search; 1 is greedy.
         temperature: Above 0, words are sampled instead. The random numbers depend on `seed` and on
             the sentences of the call, so equal calls give equal results.
+
+    Raises:
+        DataError: For a model that does not load or does not have the target language.
+        SettingsError: For bad `beams` or `temperature`.
     """
 
     def __init__(
@@ -182,7 +186,11 @@ class RoundTripTranslator:
 
 
 class PreparedTrips:
-    """Prepared round trips from a .tsv or .csv file with the columns sentence and round_trip."""
+    """Prepared round trips from a .tsv or .csv file with the columns sentence and round_trip.
+
+    Raises:
+        DataError: For a malformed file, and when called with a sentence that is not in it.
+    """
 
     def __init__(self, path: str | Path):
         self.path = expanded(path)

@@ -1,0 +1,170 @@
+"""Exercises whose answer is a number."""
+
+import math
+
+from cselab.evaluation.significance import compare_seeds
+from cselab.workbook.course.checks import Number
+
+# 04.2: five differences between two methods, and the t interval of their mean
+DIFFERENCES = (0.9, -0.2, 0.6, 0.1, 0.4)
+OVER_SEEDS = compare_seeds(list(DIFFERENCES), [0.0] * len(DIFFERENCES))
+HALF = OVER_SEEDS.mean - OVER_SEEDS.low
+# 11.2: a softmax at τ = 0.1 of these cosines
+COSINES = (0.8, 0.7, 0.2, 0.0)
+WEIGHTS = [math.exp(cosine / 0.1) for cosine in COSINES]
+# 12.1: linear layers of 12 x 768 (3072) against 6 x 192 (384)
+COST = 12 * (4 * 768**2 + 2 * 768 * 3072) / (6 * (4 * 192**2 + 2 * 192 * 384))
+
+NUMBERS = {
+    "01.2": Number(
+        2 / 6,
+        "Two texts of the same meaning may share a third of their words.",
+        within=0.005,
+        mistakes={
+            "Divide by the words of both texts together, six different ones.": 2 / 4,
+            "Each word counts once in the union.": 2 / 8,
+        },
+    ),
+    "02.2": Number(
+        math.exp(0.4 / 0.05),
+        "At a low temperature the nearest negatives have the larger part of the gradient.",
+        within=0.01 * math.exp(0.4 / 0.05),
+        mistakes={
+            "Divide the difference of the cosines by the temperature before the exponential.": (
+                math.exp(0.4)
+            ),
+            "This is the exponent; the weight is its exponential.": 0.4 / 0.05,
+        },
+    ),
+    "03.2": Number(
+        math.exp(-1),
+        "Towers that agree (s near 1) hardly feel the term; it is for those that do not.",
+        within=0.005,
+        mistakes={
+            "That is log base 10; the losses use the natural logarithm.": 0.1,
+            "exp(1) is above 1, and a cosine is not.": math.e,
+        },
+    ),
+    "04.2": Number(
+        OVER_SEEDS.low,
+        f"{OVER_SEEDS.low:+.2f} to {OVER_SEEDS.high:+.2f}: zero is inside, five seeds do not "
+        "settle it.",
+        within=0.01,
+        mistakes={
+            "Divide the standard deviation by the root of the number of seeds.": (
+                OVER_SEEDS.mean - HALF * len(DIFFERENCES) ** 0.5
+            ),
+            "With 1.96 the interval is that of a normal distribution; five seeds need t.": (
+                OVER_SEEDS.mean - HALF * 1.96 / 2.776
+            ),
+            "This is the upper end.": OVER_SEEDS.high,
+        },
+    ),
+    "06.2": Number(
+        1 / 16**0.5,
+        "So the energy falls as one over the root of the length, whatever the model does.",
+        within=0.002,
+        mistakes={
+            "The Frobenius norm adds squares: take a root.": 1 / 16,
+            "H has the other tokens only, 16 of the 17.": 17**-0.5,
+        },
+    ),
+    "07.2": Number(
+        0.0,
+        "Cubing keeps the order of all cosines, negative ones too, so it keeps every rank.",
+        within=1e-6,
+    ),
+    "08.2": Number(
+        1.36**-0.5,
+        "A student can miss a third of the variance and still order pairs much like its teacher.",
+        within=0.005,
+        mistakes={
+            "The student's own variance is larger than the teacher's, by the error.": 0.64**0.5,
+            "This is the share of explained variance, not a correlation.": 0.64,
+        },
+    ),
+    "09.2": Number(  # N + M - 1 >= 768 with N = 64
+        705,
+        "With fewer the identity stays out of reach, whatever is trained.",
+        mistakes={
+            "Centring takes one from the rank: one row more.": 704,
+            "The sentences of the batch count too: N + M − 1 = d.": 768,
+        },
+    ),
+    "10.2": Number(  # 2N - 1
+        63,
+        "N − 1 entailed sentences of others, and N contradicting ones, its own included.",
+        mistakes={
+            "The contradicting sentences of the others count too.": 31,
+            "One of the 2N candidates is the positive.": 64,
+            "The other anchors are not candidates: only entailed and contradicting sentences.": 95,
+        },
+    ),
+    "11.2": Number(
+        WEIGHTS[0] / sum(WEIGHTS),
+        "Nearly all of the rest belongs to the one negative at 0.7.",
+        within=0.003,
+        mistakes={
+            "The positive is in the denominator too.": WEIGHTS[0] / sum(WEIGHTS[1:]),
+            "Divide the cosines by τ before the exponential.": (
+                math.exp(COSINES[0]) / sum(map(math.exp, COSINES))
+            ),
+        },
+    ),
+    "12.1": Number(
+        COST,
+        "Its time grows less: large products come nearer to the peak of a machine.",
+        within=0.1,
+        mistakes={
+            "BERT-base has twice as many layers, too.": COST / 2,
+            "The inner width is four times d in BERT-base, twice d here.": 32.0,
+        },
+    ),
+    "13.2": Number(  # (1 + 1/2 + … + 1/10) / 10
+        100 * sum(1 / rank for rank in range(1, 11)) / 10,
+        "So 29 on such a task is chance; a table without it looks better than it is.",
+        within=0.05,
+        mistakes={
+            "That is how often it is first; a later rank counts too.": 10,
+            "The mean of 1/r is not 1 divided by the mean rank.": 100 / 5.5,
+            "In percent, please.": sum(1 / rank for rank in range(1, 11)) / 10,
+        },
+    ),
+    "14.2": Number(  # one right among 100, of a sentence that is chosen 100 times
+        100 * 2 / 101 / 100,
+        "F1 is below the accuracy wherever two sentences choose the same one.",
+        within=0.001,
+        mistakes={
+            "That is the accuracy. What is the precision of the sentence that is chosen?": 1,
+            "In percent, please.": 2 / 101 / 100,
+            "That is the F1 of the one sentence; the score is the mean over all 100.": 200 / 101,
+            "That is the precision of the one sentence, over 100; F1 also has its recall.": 0.01,
+        },
+    ),
+    "14.3": Number(  # the encoder gets the same ids twice
+        1.0,
+        "Left are the number of words, the marks, and words in letters that the tokenizer knows.",
+        within=1e-6,
+        mistakes={
+            "That is of their meanings, which the encoder does not get. What are its inputs?": 0.0,
+            "Vectors of equal inputs point in the same direction, not in opposite ones.": -1.0,
+        },
+    ),
+    "15.2": Number(
+        50.0,
+        "Its two cosines of a pair are equal, and a tie counts half.",
+        within=1e-6,
+        mistakes={
+            "It never prefers the wrong one of the two rows either: its cosines are equal.": 0.0,
+            "The measure is a percentage.": 0.5,
+        },
+    ),
+    "paper.1": Number(  # d log d against log d, at d = 768 features that are all alike
+        768,
+        "With λ = 0.1 beside InfoNCE the printed form would be all of the loss.",
+        mistakes={
+            "N divides the scores, and equal scores stay equal: it changes nothing here.": 768 * 64,
+            "Each feature's loss is the same in both forms; then one takes a sum of them.": 1,
+        },
+    ),
+}
