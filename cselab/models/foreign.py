@@ -68,7 +68,7 @@ class ForeignEncoder(nn.Module):
         return ForeignEncoder(SentenceTransformer(modules=[self.model[0], pool], device="cpu"))
 
 
-def open_stock(folder: Path, pooling: str) -> ForeignEncoder:
+def open_foreign(folder: Path, pooling: str) -> ForeignEncoder:
     """A stock encoder of transformers that is not BERT-like, such as ModernBERT or MPNet.
 
     Raises ModelError for weights that are missing, damaged or do not fit, and as `pooled_by`.
@@ -76,6 +76,7 @@ def open_stock(folder: Path, pooling: str) -> ForeignEncoder:
     from sentence_transformers import SentenceTransformer
     from sentence_transformers.sentence_transformer.modules import Transformer
 
+    # read twice: sentence-transformers does not say which weights are missing
     problem = f"the weights at {str(folder)!r} do not load"
     stock, info = load_weights(folder, read_config(folder, problem), problem)
     check_weights(stock, {key for key in info["missing_keys"] if "pooler" not in key}, folder)

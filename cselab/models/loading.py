@@ -23,7 +23,7 @@ from cselab.models.decoder import load_decoder
 from cselab.models.encode import Encoder
 from cselab.models.ensemble import AnyEncoder, Ensemble, open_saved
 from cselab.models.folder import CARD
-from cselab.models.foreign import POOLING_MODES, ForeignEncoder, open_stock
+from cselab.models.foreign import POOLING_MODES, ForeignEncoder, open_foreign
 from cselab.models.sentence import SentenceEncoder
 from cselab.models.tokenizer import load_tokenizer
 from cselab.models.twin import TwinEncoder
@@ -141,7 +141,7 @@ def _open_stock(
     config = read_config(folder, f"no model in {folder}")
     is_masked = config.model_type in {*MODEL_FOR_MASKED_LM_MAPPING_NAMES} - {*ENCODERS}
     if is_masked and not getattr(config, "is_decoder", False):
-        return open_stock(folder, pooling or "cls")
+        return open_foreign(folder, pooling or "cls")
     if config.model_type not in MODEL_FOR_CAUSAL_LM_MAPPING_NAMES:
         raise ModelError(
             f"{folder} is a {config.model_type!r} model; expected an encoder of text, such as "
@@ -165,26 +165,31 @@ def _open_modules(folder: Path) -> SentenceEncoder | ForeignEncoder:
         raise ModelError(
             f"sentence-transformers does not load {folder} ({first_line(error)}); get it again"
         ) from None
-    *names, last = [type(module).__name__ for module in model]
-    normalized = last == "Normalize"
-    names = names if normalized else [*names, last]
-    module: Any = model[min(1, len(model) - 1)]
+    encoder = _as_sentence_encoder(folder, model, prompt)
+    return ForeignEncoder(model) if encoder is None else encoder
+
+
+def _as_sentence_encoder(folder: Path, model: Any, prompt: str) -> SentenceEncoder | None:
+    """A model of sentence-transformers as a SentenceEncoder; None where that lacks a part of it."""
+    names = [type(module).__name__ for module in model]
+    normalized = names[-1:] == ["Normalize"]
+    if names[: len(names) - normalized] not in (STOCK_MODULES[:2], STOCK_MODULES):
+        return None
     modes = {mode: pooling for pooling, mode in POOLING_MODES.items()}
-    pooling = modes.get(str(getattr(module, "pooling_mode", "")))
-    is_stock = names in (STOCK_MODULES[:2], STOCK_MODULES) and pooling
-    if not is_stock or (prompt and not module.include_prompt):
-        return ForeignEncoder(model)
+    pooling = modes.get(str(model[1].pooling_mode))
+    if pooling is None or (prompt and not model[1].include_prompt):
+        return None
     prompt = prompt and f"{prompt}{{sentence}}"
     encoder = _open_stock(Path(transformer_folder(folder)), pooling=pooling, prompt=prompt)
     if isinstance(encoder, ForeignEncoder):
-        return ForeignEncoder(model)
+        return None
     tokenizer: Any = encoder.tokenizer
     if model[0].do_lower_case and tokenizer.tokenize("The DOG") != tokenizer.tokenize("the dog"):
-        return ForeignEncoder(model)
+        return None
     tokenizer.model_max_length = model.max_seq_length or tokenizer.model_max_length
-    if names == STOCK_MODULES:
+    if "Dense" in names:
         if not _is_pooler(encoder, model[2]):
-            return ForeignEncoder(model)
+            return None
         encoder = _use_dense(encoder, folder, model[2])
     encoder.normalized = normalized
     return encoder

@@ -156,8 +156,8 @@ class SentenceEncoder(nn.Module):
             self.backbone.save_pretrained(target)
             if self.tokenizer is not None:
                 self.tokenizer.save_pretrained(target)
-            names = ("pooling", "prompt", "normalized")
-            write_card(target, "sentence", **{name: getattr(self, name) for name in names})
+            fields = {"pooling": self.pooling, "prompt": self.prompt}
+            write_card(target, "sentence", normalized=self.normalized, **fields)
 
     @classmethod
     def from_pretrained(cls, folder: str | Path, **options) -> "SentenceEncoder":

@@ -42,5 +42,6 @@ def show_bertviz(inspector: AttentionInspector, kind: Literal["head", "model"] =
     view = page.data.partition("</script>")[2]  # the first loads require.js
     mark, _, script = view.partition('<script type="text/javascript">')
     script, _, _ = script.rpartition("</script>")
-    scripts = [(FOLDER / name).read_text() for name in ("jquery.slim.min.js", "d3.min.js")]
+    files = (FOLDER / "jquery.slim.min.js", FOLDER / "d3.min.js")
+    scripts = [file.read_text(encoding="utf-8") for file in files]
     display(HTML(f"{STYLE}{mark}{OPEN % tuple(scripts)}{script}}})();</script>"))
