@@ -13,8 +13,8 @@ from cselab.evaluation.geometry import alignment, uniformity
 from cselab.evaluation.sts import StsReport, score_data
 from cselab.experiments.run_data import RunData
 from cselab.models import Ensemble
-from cselab.models.backbone import is_encoder_config
 from cselab.models.encode import Encoder
+from cselab.models.layers import is_bert_like
 from cselab.training.distributed import rank_and_world
 
 MOST_PAIRS = 5000
@@ -104,7 +104,7 @@ def _towers(encoder: Encoder) -> Iterator[tuple[PreTrainedModel, PreTrainedToken
             yield from _towers(member)
     elif (tokenizer := getattr(encoder, "tokenizer", None)) is not None:
         for model in getattr(encoder, "backbones", ()):
-            if is_encoder_config(model.config):
+            if is_bert_like(model.config):
                 yield model, tokenizer
 
 

@@ -7,7 +7,7 @@ from pydantic import Field
 from cselab.methods import AnyMethod, Materials, MethodConfig, TrainingFree, register
 from cselab.methods.simcse import twin_towers
 from cselab.models import Ensemble, SentenceEncoder, TwinEncoder
-from cselab.models.backbone import is_encoder_config
+from cselab.models.layers import is_bert_like
 
 
 @register("sum")
@@ -31,5 +31,5 @@ class Sum(TrainingFree):
 
 def _is_stock(tower: Any) -> bool:
     """Whether the tower is a BERT-like encoder that is read by its [CLS] alone."""
-    is_single = isinstance(tower, SentenceEncoder) and is_encoder_config(tower.backbone.config)
+    is_single = isinstance(tower, SentenceEncoder) and is_bert_like(tower.backbone.config)
     return is_single and tower.pooling == "cls" and not tower.prompt

@@ -1,6 +1,7 @@
-"""Load stock transformers encoders (BERT, RoBERTa); silent failures are errors."""
+"""Load stock transformers encoders (BERT, RoBERTa, ModernBERT …); silent failures are errors."""
 
 import math
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -9,17 +10,28 @@ from typing import Any, Literal
 
 import torch
 from transformers import AutoConfig, AutoModel, PreTrainedConfig, PreTrainedModel
+from transformers.models.auto.modeling_auto import MODEL_FOR_MASKED_LM_MAPPING_NAMES
 from transformers.utils import logging
 
 from cselab.errors import ModelError, suggest
 from cselab.models.dropout import ATTENTION, use_fast_dropout
 from cselab.models.folder import CARD, read_card
+from cselab.models.layers import BERT_LIKE, is_bert_like
 from cselab.models.surgery import remove_layer_norms
 from cselab.paths import check_readable
 
-ENCODERS = ("bert", "roberta", "xlm-roberta", "camembert")
-"""Supported model types; all have `encoder.layer[i].attention.self.{query,key,value}`."""
+NOT_TEXT = {"perceiver", "tapas", "layoutlm", "modernvbert", "ultravbert", "esm"}
+"""Model types with a masked-LM head whose input is more, or other, than sentences."""
+DROPOUTS = (
+    *("hidden_dropout_prob", "attention_probs_dropout_prob", "dropout", "attention_dropout"),
+    *("embedding_dropout", "mlp_dropout"),
+)
+"""Names of probabilities in the families' configurations; those of heads are not here."""
 
+LAYER = re.compile(r"^(?!cls|lm_head|discriminator|c_head).*\blayers?\.\d+\.")
+"""Name of a weight inside an encoder's layer, not in a head's."""
+UNLIMITED = 1_000_000
+"""Tokens of a family without a table of positions."""
 POOLERS = ("if_present", "required", "fresh")
 
 
@@ -32,8 +44,9 @@ def load_backbone(
 ) -> PreTrainedModel:
     """Load a stock encoder without a head, in float32 and evaluation mode.
 
-    LayerNorms that `remove_layer_norms` removed before saving stay removed. The random state moves
-    only if a new pooler is drawn.
+    Any encoder of transformers with a masked-LM head: BERT, RoBERTa, ModernBERT, MPNet, DistilBERT,
+    ELECTRA, DeBERTa and others, without code of their own. LayerNorms that `remove_layer_norms`
+    removed before saving stay removed. The random state moves only if a new pooler is drawn.
 
     Args:
         name_or_path: A folder with config.json and weights, or a name on the hub. A folder without
@@ -71,10 +84,15 @@ def load_backbone(
         raise ModelError(
             f"{name_or_path} is a {config.model_type!r} "
             f"{'decoder' if getattr(config, 'is_decoder', False) else 'model'}; expected an "
-            f"encoder of type {', '.join(ENCODERS)} (for Llama-like decoders: load_decoder)"
+            f"encoder of text, such as {', '.join(BERT_LIKE)} (for decoders: load_decoder)"
         )
     if dropout is not None:
-        config.hidden_dropout_prob = config.attention_probs_dropout_prob = dropout
+        for name in DROPOUTS:
+            if hasattr(config, name):
+                setattr(config, name, dropout)
+    how = {"attn_implementation": attn_implementation}
+    if not is_bert_like(config) and attn_implementation == ATTENTION:
+        how = {}  # the family's own
     pickled = has_only_pickles(name_or_path)
     file = "pytorch_model.bin of tensors alone" if pickled else "model.safetensors"
     with torch.random.fork_rng(devices=[], enabled=pooler != "fresh"):
@@ -85,17 +103,25 @@ def load_backbone(
             "config.json",
             # from_pretrained keeps the file's dtype: an fp16 file would train in fp16
             dtype=torch.float32,
-            attn_implementation=attn_implementation,
+            **how,
         )
-    remove_layer_norms(model, getattr(config, "layer_norms_removed", 0))
+    if removed := getattr(config, "layer_norms_removed", 0):
+        remove_layer_norms(model, removed)
     # a removed LayerNorm is not missing
     missing = set(info["missing_keys"]) & model.state_dict().keys()
-    if unread := sorted(key for key in info["unexpected_keys"] if "encoder.layer." in key):
+    if unread := sorted(filter(LAYER.search, info["unexpected_keys"])):
         raise ModelError(
             f"{name_or_path} has weights that its config.json does not ask for ({unread[0]}, "
             f"{len(unread)} in all); correct num_hidden_layers, or get both files from one place"
         )
     no_pooler = {key for key in missing if key.startswith("pooler.")}
+    if not hasattr(model, "pooler"):  # DistilBERT, ELECTRA, ModernBERT, …
+        model.pooler = None
+        if pooler != "if_present":
+            raise ModelError(
+                f"{config.model_type!r} models have no pooler, which the modulus term and "
+                "pooling='pooler' read; use a BERT or RoBERTa, or ictm.measured_on='cls' (twins)"
+            )
     if no_pooler and pooler == "if_present":
         model.pooler = None
     check_weights(model, missing - no_pooler, name_or_path)
@@ -211,7 +237,9 @@ def first_line(error: Exception) -> str:
 
 def is_encoder_config(config: PreTrainedConfig) -> bool:
     """Whether `load_backbone` can load a model of this configuration."""
-    return config.model_type in ENCODERS and not getattr(config, "is_decoder", False)
+    is_text = config.model_type in {*BERT_LIKE, *MODEL_FOR_MASKED_LM_MAPPING_NAMES} - NOT_TEXT
+    other = getattr(config, "is_decoder", False) or getattr(config, "is_encoder_decoder", False)
+    return is_text and not other
 
 
 def is_encoder(folder: str | Path) -> bool:
@@ -222,10 +250,13 @@ def is_encoder(folder: str | Path) -> bool:
 
 def longest_input(model: PreTrainedModel) -> int:
     """Largest number of tokens in a sentence, special tokens included."""
-    config = model.config
-    # the RoBERTa family's positions start after the padding index
-    offset = config.pad_token_id + 1 if config.model_type in ENCODERS[1:] else 0
-    return config.max_position_embeddings - offset
+    longest = getattr(model.config, "max_position_embeddings", None) or UNLIMITED
+    for name, module in model.named_modules():
+        # positions of RoBERTa, MPNet and others start after the padding index
+        padding = getattr(module, "padding_idx", None)
+        if name.endswith("position_embeddings") and padding is not None:
+            return longest - padding - 1
+    return longest
 
 
 def check_length(model: PreTrainedModel, length: int) -> None:

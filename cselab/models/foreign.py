@@ -1,7 +1,6 @@
-"""Encoders that sentence-transformers runs: any of its models, and encoders of other families."""
+"""Models of sentence-transformers that their library runs."""
 
 from collections.abc import Iterable
-from pathlib import Path
 from typing import Any
 
 import torch
@@ -9,7 +8,6 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from cselab.errors import ModelError
-from cselab.models.backbone import check_weights, load_weights, quiet_loading, read_config
 from cselab.models.texts import as_sentences
 
 POOLING_MODES = {"cls": "cls", "mean": "mean", "last_token": "lasttoken"}
@@ -66,21 +64,3 @@ class ForeignEncoder(nn.Module):
             )
         pool = Pooling(self.model[0].get_embedding_dimension(), POOLING_MODES[pooling])
         return ForeignEncoder(SentenceTransformer(modules=[self.model[0], pool], device="cpu"))
-
-
-def open_foreign(folder: Path, pooling: str) -> ForeignEncoder:
-    """A stock encoder of transformers that is not BERT-like, such as ModernBERT or MPNet.
-
-    Raises ModelError for weights that are missing, damaged or do not fit, and as `pooled_by`.
-    """
-    from sentence_transformers import SentenceTransformer
-    from sentence_transformers.sentence_transformer.modules import Transformer
-
-    # read twice: sentence-transformers does not say which weights are missing
-    problem = f"the weights at {str(folder)!r} do not load"
-    stock, info = load_weights(folder, read_config(folder, problem), problem)
-    check_weights(stock, {key for key in info["missing_keys"] if "pooler" not in key}, folder)
-    with quiet_loading():
-        transformer = Transformer(str(folder), model_kwargs={"dtype": torch.float32})
-    model = SentenceTransformer(modules=[transformer], device="cpu")
-    return ForeignEncoder(model).pooled_by(pooling)

@@ -1,4 +1,4 @@
-"""Layers of stock BERT and RoBERTa, taken apart: what can be shared, crossed or left out.
+"""Layers of stock BERT, ELECTRA and RoBERTa, taken apart: what can be shared, crossed or left out.
 
 There are no new parameters: the functions call the modules of the stock layers, with the attention
 implementation that the model was loaded with.
@@ -8,16 +8,25 @@ from typing import TypeAlias
 
 from jaxtyping import Float, Int
 from torch import Tensor
-from transformers import PreTrainedModel
+from transformers import PreTrainedConfig, PreTrainedModel
 from transformers.masking_utils import create_bidirectional_mask
 from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS
 from transformers.models.bert.modeling_bert import BertLayer, eager_attention_forward
+from transformers.models.electra.modeling_electra import ElectraLayer
 from transformers.models.roberta.modeling_roberta import RobertaLayer
 
-Layer: TypeAlias = BertLayer | RobertaLayer
+BERT_LIKE = ("bert", "electra", "roberta", "xlm-roberta", "camembert")
+"""Model types with `encoder.layer[i].attention.self.{query,key,value}`, which twins, the removal of
+LayerNorms and views of attention take apart."""
+Layer: TypeAlias = BertLayer | ElectraLayer | RobertaLayer
 States = Float[Tensor, "B L d"]
 Rows = Float[Tensor, "B R d"]
 """States of all tokens, R = L, or of the first alone, R = 1."""
+
+
+def is_bert_like(config: PreTrainedConfig) -> bool:
+    """Whether the layers are those of `BERT_LIKE` encoders."""
+    return config.model_type in BERT_LIKE and not getattr(config, "is_decoder", False)
 
 
 def embed_tokens(
@@ -25,6 +34,8 @@ def embed_tokens(
 ):
     """States before layer 1, and the mask as the tower's attention takes it (None if all ones)."""
     states = tower.embeddings(input_ids=input_ids)
+    if hasattr(tower, "embeddings_project"):  # ELECTRA's, where words are narrower than layers
+        states = tower.embeddings_project(states)
     mask = create_bidirectional_mask(
         config=tower.config, inputs_embeds=states, attention_mask=attention_mask
     )

@@ -4,16 +4,13 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from transformers.models.auto.modeling_auto import (
-    MODEL_FOR_CAUSAL_LM_MAPPING_NAMES,
-    MODEL_FOR_MASKED_LM_MAPPING_NAMES,
-)
+from transformers.models.auto.modeling_auto import MODEL_FOR_CAUSAL_LM_MAPPING_NAMES
 
 from cselab.errors import ModelError
 from cselab.models.backbone import (
-    ENCODERS,
     first_line,
     is_encoder,
+    is_encoder_config,
     load_backbone,
     quiet_loading,
     read_config,
@@ -23,7 +20,8 @@ from cselab.models.decoder import load_decoder
 from cselab.models.encode import Encoder
 from cselab.models.ensemble import AnyEncoder, Ensemble, open_saved
 from cselab.models.folder import CARD
-from cselab.models.foreign import POOLING_MODES, ForeignEncoder, open_foreign
+from cselab.models.foreign import POOLING_MODES, ForeignEncoder
+from cselab.models.layers import BERT_LIKE
 from cselab.models.sentence import SentenceEncoder
 from cselab.models.tokenizer import load_tokenizer
 from cselab.models.twin import TwinEncoder
@@ -37,9 +35,9 @@ def load(folder: str | Path, *, pooling: str | None = None) -> AnyEncoder | Fore
     """Load an encoder from a folder, in evaluation mode.
 
     The folder holds one of: what `save_pretrained` or `cselab export` wrote; a model of
-    sentence-transformers; a stock encoder or Llama-like decoder of transformers. BERT-like encoders
-    and decoders become a SentenceEncoder; any other is a ForeignEncoder, run by
-    sentence-transformers.
+    sentence-transformers; a stock encoder or Llama-like decoder of transformers. A model of
+    sentence-transformers with modules that a SentenceEncoder lacks is a ForeignEncoder, run by its
+    library.
 
     Weights are safetensors. Of a stock model or sentence-transformers model without them, a
     pytorch_model.bin is read, of which nothing but tensors is unpickled. The `max_seq_length` of a
@@ -117,7 +115,7 @@ def with_pooling(encoder: Encoder, pooling: str) -> AnyEncoder | ForeignEncoder:
             f"a {type(encoder).__name__} has no token states to pool; expected a single tower, a "
             "twin or an ensemble of them"
         )
-    if pooling == "cls" and encoder.backbone.config.model_type not in ENCODERS:
+    if pooling == "cls" and not is_encoder_config(encoder.backbone.config):
         raise ModelError(
             "pooling 'cls' of a decoder: its first token is the same in every sentence; expected "
             "'last_token', 'mean', 'first_last' or 'last_two'"
@@ -131,21 +129,16 @@ def with_pooling(encoder: Encoder, pooling: str) -> AnyEncoder | ForeignEncoder:
     )
 
 
-def _open_stock(
-    folder: Path, *, pooling: str | None = None, prompt: str = ""
-) -> SentenceEncoder | ForeignEncoder:
+def _open_stock(folder: Path, *, pooling: str | None = None, prompt: str = "") -> SentenceEncoder:
     """A stock encoder, or decoder, by default with the pooling of its kind."""
     if is_encoder(folder):
         tokenizer, backbone = load_tokenizer(folder), load_backbone(folder)
         return SentenceEncoder(backbone, tokenizer, pooling=pooling or "cls", prompt=prompt)
     config = read_config(folder, f"no model in {folder}")
-    is_masked = config.model_type in {*MODEL_FOR_MASKED_LM_MAPPING_NAMES} - {*ENCODERS}
-    if is_masked and not getattr(config, "is_decoder", False):
-        return open_foreign(folder, pooling or "cls")
     if config.model_type not in MODEL_FOR_CAUSAL_LM_MAPPING_NAMES:
         raise ModelError(
             f"{folder} is a {config.model_type!r} model; expected an encoder of text, such as "
-            f"{', '.join(ENCODERS)}, or a Llama-like decoder"
+            f"{', '.join(BERT_LIKE)}, or a Llama-like decoder"
         )
     return SentenceEncoder(*load_decoder(folder), pooling=pooling or "last_token", prompt=prompt)
 
@@ -180,9 +173,11 @@ def _as_sentence_encoder(folder: Path, model: Any, prompt: str) -> SentenceEncod
     if pooling is None or (prompt and not model[1].include_prompt):
         return None
     prompt = prompt and f"{prompt}{{sentence}}"
-    encoder = _open_stock(Path(transformer_folder(folder)), pooling=pooling, prompt=prompt)
-    if isinstance(encoder, ForeignEncoder):
-        return None
+    inner = Path(transformer_folder(folder))
+    kind = read_config(inner, f"no model in {inner}").model_type
+    if not is_encoder(inner) and kind not in MODEL_FOR_CAUSAL_LM_MAPPING_NAMES:
+        return None  # such as T5's encoder
+    encoder = _open_stock(inner, pooling=pooling, prompt=prompt)
     tokenizer: Any = encoder.tokenizer
     if model[0].do_lower_case and tokenizer.tokenize("The DOG") != tokenizer.tokenize("the dog"):
         return None

@@ -9,11 +9,11 @@ from torch import Tensor, nn
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from cselab.errors import ModelError, SettingsError, suggest
-from cselab.models.backbone import ENCODERS, check_length, is_encoder, load_backbone
+from cselab.models.backbone import check_length, is_encoder, load_backbone
 from cselab.models.decoder import load_decoder, merge_lora
 from cselab.models.encode import encode
 from cselab.models.folder import new_folder, read_card, write_card
-from cselab.models.layers import run_tower
+from cselab.models.layers import is_bert_like, run_tower
 from cselab.models.pooling import POOLINGS, pool
 from cselab.models.prompts import fill_prompt, prompt_template
 from cselab.models.texts import as_sentences
@@ -26,7 +26,7 @@ class SentenceEncoder(nn.Module):
     Pooling and prompt are saved with the model.
 
     Args:
-        backbone: A BERT-like encoder or a Llama-like decoder (`load_backbone`, `load_decoder`).
+        backbone: An encoder or a Llama-like decoder (`load_backbone`, `load_decoder`).
         tokenizer: The backbone's; None for an encoder that only gets token batches.
         pooling: One of POOLINGS (see `pool`); "pooler": the backbone's dense layer and tanh on
             [CLS]; or "mask": the state at the [MASK] of the prompt (PromptBERT,
@@ -96,7 +96,7 @@ class SentenceEncoder(nn.Module):
         check_length(self.backbone, input_ids.shape[1])
         if attention_mask is None:
             attention_mask = torch.ones_like(input_ids)
-        if self.pooling in ("cls", "pooler") and self.backbone.config.model_type in ENCODERS:
+        if self.pooling in ("cls", "pooler") and is_bert_like(self.backbone.config):
             cls, _, _ = run_tower(self.backbone, input_ids, attention_mask)
             return cls if self.pooling == "cls" else self.backbone.pooler(cls[:, None])
         all_layers = self.pooling in ("first_last", "last_two")
@@ -106,6 +106,8 @@ class SentenceEncoder(nn.Module):
         if self.pooling == "mask":
             return self.at_mask(output.last_hidden_state, input_ids)
         states = output.hidden_states if all_layers else (output.last_hidden_state,)
+        if self.pooling == "pooler":
+            return output.pooler_output
         return pool(states, attention_mask, self.pooling)
 
     def embed(self, batch: dict[str, Tensor]) -> Float[Tensor, "B d"]:

@@ -4,6 +4,7 @@ from torch import nn
 from transformers import PreTrainedModel
 
 from cselab.errors import ModelError
+from cselab.models.layers import BERT_LIKE, is_bert_like
 
 
 def remove_layer_norms(model: PreTrainedModel, last: int) -> None:
@@ -25,6 +26,13 @@ def remove_layer_norms(model: PreTrainedModel, last: int) -> None:
         >>> [type(layer.output.LayerNorm).__name__ for layer in model.encoder.layer[-3:]]
         ['LayerNorm', 'Identity', 'Identity']
     """
+    if not is_bert_like(model.config):
+        if not last:
+            return
+        raise ModelError(
+            f"the LayerNorms of a {model.config.model_type!r} model cannot be removed; expected "
+            f"one of {', '.join(BERT_LIKE)}"
+        )
     layers = model.encoder.layer
     if not 0 <= last <= len(layers):
         raise ModelError(

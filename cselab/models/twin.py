@@ -9,11 +9,18 @@ from torch import Tensor, nn
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from cselab.errors import ModelError, suggest
-from cselab.models.backbone import ENCODERS, check_length, is_encoder_config, load_backbone
+from cselab.models.backbone import check_length, load_backbone
 from cselab.models.cross_attention import cross_stream
 from cselab.models.encode import encode
 from cselab.models.folder import new_folder, read_card, write_card
-from cselab.models.layers import context, embed_tokens, feed_forward, run_tower
+from cselab.models.layers import (
+    BERT_LIKE,
+    context,
+    embed_tokens,
+    feed_forward,
+    is_bert_like,
+    run_tower,
+)
 from cselab.models.tokenizer import check_tokenizer, load_tokenizer_if_any
 
 CROSS_STREAMS = ("parallel", "last_only", "fused")
@@ -196,10 +203,11 @@ class TwinEncoder(nn.Module):
 
 def _check_towers(tower_i: PreTrainedModel, tower_ii: PreTrainedModel) -> None:
     for name, tower in (("I", tower_i), ("II", tower_ii)):
-        if not is_encoder_config(tower.config):
+        kind = "decoder" if getattr(tower.config, "is_decoder", False) else "model"
+        if not is_bert_like(tower.config):
             raise ModelError(
-                f"tower {name} is a {tower.config.model_type!r} decoder or of an unknown kind; "
-                f"expected one of {', '.join(ENCODERS)}"
+                f"tower {name} is a {tower.config.model_type!r} {kind}; a twin needs layers of "
+                f"{', '.join(BERT_LIKE)}, whose queries, keys and values can be crossed"
             )
     sizes = ("hidden_size", "num_hidden_layers", "num_attention_heads", "vocab_size")
     for name in ("model_type", *sizes):

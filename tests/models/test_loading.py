@@ -12,12 +12,14 @@ from sentence_transformers.sentence_transformer.modules import (
     Pooling,
     Transformer,
 )
+from torch import nn
 from transformers import AutoConfig, AutoModel, AutoTokenizer
 
 import cselab
 from cselab.analysis import cls_energy
 from cselab.data.sources import embedded_dir
 from cselab.errors import ModelError
+from cselab.methods import StepContext, create
 from cselab.models import (
     POOLINGS,
     Ensemble,
@@ -204,15 +206,21 @@ FAMILIES = {
 SHAPE = {"hidden_size": 32, "intermediate_size": 48, "num_attention_heads": 4}
 
 
+def _save_family(family, tokenizer, folder):
+    """A small random model and its tokenizer in a folder."""
+    shape = {} if family == "distilbert" else {**SHAPE, "num_hidden_layers": 2}
+    sizes = {"vocab_size": len(tokenizer), "pad_token_id": tokenizer.pad_token_id}
+    config = AutoConfig.for_model(family, **shape, **sizes, **FAMILIES[family])
+    model = AutoModel.from_config(config).eval()
+    model.save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+    return model
+
+
 @pytest.mark.parametrize("family", FAMILIES)
 def test_every_family_of_encoders_is_opened(family, word_tokenizer, tmp_path):
     """Prevents an architecture that only its own library can score, and one with random weights."""
-    shape = {} if family == "distilbert" else {**SHAPE, "num_hidden_layers": 2}
-    sizes = {"vocab_size": len(word_tokenizer), "pad_token_id": word_tokenizer.pad_token_id}
-    config = AutoConfig.for_model(family, **shape, **sizes, **FAMILIES[family])
-    model = AutoModel.from_config(config).eval()
-    model.save_pretrained(tmp_path)
-    word_tokenizer.save_pretrained(tmp_path)
+    model = _save_family(family, word_tokenizer, tmp_path)
     batch = word_tokenizer(SENTENCES, padding=True, return_tensors="pt")
     names = {name: batch[name] for name in ("input_ids", "attention_mask")}
     with torch.no_grad():
@@ -220,13 +228,57 @@ def test_every_family_of_encoders_is_opened(family, word_tokenizer, tmp_path):
     for how in ("cls", "mean"):
         expected = pool(states, batch["attention_mask"], how)
         same(cselab.load(tmp_path, pooling=how).encode(SENTENCES), expected)
-    with pytest.raises(ModelError, match="'first_last' of a Transformer"):
-        cselab.load(tmp_path, pooling="first_last")
+    peer = SentenceTransformer(modules=[Transformer(str(tmp_path)), Pooling(32, "mean")])
+    expected = peer.encode(SENTENCES, convert_to_tensor=True).cpu()
+    same(cselab.load(tmp_path, pooling="mean").encode(SENTENCES), expected)
     weights = model.state_dict()
     torch.save(dict(list(weights.items())[1:]), tmp_path / "pytorch_model.bin")
     (tmp_path / "model.safetensors").unlink()
     with pytest.raises(ModelError, match="lacks weights"):
         cselab.load(tmp_path)
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_towers_of_every_family_train_and_twins_of_those_that_can_be_crossed(
+    family, word_tokenizer, tmp_path
+):
+    """Prevents a family that only encodes, and a twin of layers that have no queries to cross."""
+    _save_family(family, word_tokenizer, tmp_path)
+    method = create("simcse", folders=[tmp_path])
+    assert {part.p for part in method.modules() if isinstance(part, nn.Dropout)} <= {0.1}
+    batch = dict(word_tokenizer(2 * SENTENCES, padding=True, return_tensors="pt"))
+    context = StepContext.at(seed=0, step=0)
+    sum(method.losses(batch, context).values()).backward()
+    gradients = [p.grad for p in method.encoder.parameters() if p.grad is not None]
+    assert all(grad.isfinite().all() for grad in gradients)
+    assert any(grad.abs().sum() > 0 for grad in gradients)
+    towers = [load_backbone(tmp_path) for _ in range(2)]
+    if family == "electra":
+        vectors = TwinEncoder(*towers, cael=(2,), tokenizer=word_tokenizer).encode(SENTENCES)
+        same(vectors, 2 * cselab.load(tmp_path).encode(SENTENCES))
+    else:
+        with pytest.raises(ModelError, match="a twin needs layers of bert, electra"):
+            TwinEncoder(*towers)
+
+
+@pytest.mark.parametrize("kind", ["simcse", "infocse", "diffcse"])
+def test_checkpoints_as_their_authors_saved_them_are_read_by_cls(kind, stock, make_bert):
+    """Prevents a head that is read as the pooler, and one that hides the weights: SimCSE saves its
+    head as the pooler; the others prefix the encoder's names and have further heads."""
+    plain = cselab.load(stock).encode(SENTENCES)
+    weights = make_bert(1).state_dict()
+    if kind == "simcse":
+        weights["pooler.dense.weight"] = torch.randn(32, 32)
+    else:
+        weights = {f"bert.{name}": value for name, value in weights.items() if "pooler" not in name}
+        further = {
+            "infocse": ("c_head.0.attention.self.query.weight", "cls.predictions.bias"),
+            "diffcse": ("mlp.net.0.weight", "discriminator.bert.pooler.dense.weight"),
+        }
+        weights |= dict.fromkeys(further[kind], torch.randn(32, 32))
+    (stock / "model.safetensors").unlink()
+    torch.save(weights, stock / "pytorch_model.bin")
+    same(cselab.load(stock).encode(SENTENCES), plain)
 
 
 @pytest.mark.parametrize(

@@ -117,8 +117,14 @@ REFUSED = [
     (lambda m: m.twin(cross_stream="paralel"), "did you mean 'parallel'"),
     (lambda m: TwinEncoder(m.bert(), m.bert(hidden_size=16)), "hidden_size: 32 and 16"),
     (lambda m: TwinEncoder(m.bert(), m.roberta()), "model_type: bert and roberta"),
-    (lambda m: TwinEncoder(m.bert(), LlamaModel(LLAMA)), "tower II is a 'llama' decoder"),
-    (lambda m: TwinEncoder(m.bert(is_decoder=True), m.bert()), "tower I is a 'bert' decoder"),
+    (
+        lambda m: TwinEncoder(m.bert(), LlamaModel(LLAMA)),
+        "tower II is a 'llama' model; a",
+    ),
+    (
+        lambda m: TwinEncoder(m.bert(is_decoder=True), m.bert()),
+        "tower I is a 'bert' decoder",
+    ),
     (lambda m: cael_positions(12, 5), "does not divide 12 layers; use one of 1, 2, 3, 4, 6, 12"),
     (lambda m: remove_layer_norms(m.bert(), -1), "of the last -1 layers"),
     (lambda m: Whitened(WordVectors().encode, ["a"] * 8), "8 dimensions needs more .* got 8"),

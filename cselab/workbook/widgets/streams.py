@@ -8,7 +8,7 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from cselab.errors import ModelError
 from cselab.models import SentenceEncoder, TwinEncoder
-from cselab.models.backbone import is_encoder_config
+from cselab.models.layers import is_bert_like
 from cselab.workbook.widgets.widget import Widget, one_of
 
 
@@ -38,7 +38,7 @@ def streams(encoders: Mapping[str, SentenceEncoder | TwinEncoder]) -> dict[str, 
     for name, encoder in encoders.items():
         supported = isinstance(encoder, (SentenceEncoder, TwinEncoder))
         towers = encoder.backbones if supported else ()
-        if not towers or not all(is_encoder_config(tower.config) for tower in towers):
+        if not towers or not all(is_bert_like(tower.config) for tower in towers):
             raise ModelError(f"{name!r} has no BERT-like tower to inspect; give encoders or twins")
         if isinstance(encoder, TwinEncoder):
             i, ii = encoder.backbones
