@@ -4,13 +4,12 @@ PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11; 
 BIN := .venv/bin
 INSTALLED := .venv/.installed
 CODE := cselab tests notebooks benchmarks docs outputs/reference conftest.py
-PROFILE ?= tiny
 JOBS ?= $(shell n=$$(nproc 2>/dev/null || echo 2); echo $$((n < 4 ? n : 4)))
 
 .PHONY: run test test-slow bench docs slides lab format clean clean-outputs
 
 run: $(INSTALLED)  ## execute the default workbook headless; prints the path of its report
-	$(BIN)/cselab run --profile $(PROFILE) --jobs $(JOBS)
+	$(BIN)/cselab run $(if $(PROFILE),--profile $(PROFILE)) --jobs $(JOBS)
 
 test: $(INSTALLED)  ## linters, types, import contracts and the fast tests
 	$(BIN)/ruff check $(CODE)
@@ -56,9 +55,9 @@ $(INSTALLED): pyproject.toml constraints.txt
 		echo "Install one, or: make PYTHON=/path/to/python3.12" >&2; exit 1; }
 	@if command -v uv >/dev/null; then \
 		set -x; uv venv --quiet --allow-existing --python "$(PYTHON)" .venv && \
-		uv pip install --quiet --python $(BIN)/python -c constraints.txt -e '.[dev]'; \
+		uv pip install --quiet --python $(BIN)/python -c constraints.txt -e '.[dev,real]'; \
 	else \
 		set -x; $(PYTHON) -m venv .venv && \
-		$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'; \
+		$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev,real]'; \
 	fi
 	@touch $@

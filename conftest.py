@@ -1,5 +1,10 @@
 """The examples in docstrings: `pytest --doctest-modules cselab` runs them."""
 
+import os
+
+# before cselab is imported: synthetic text and a small backbone are quick, and their truth is known
+os.environ["CSELAB_PROFILE"] = "tiny"
+
 import pytest
 
 collect_ignore_glob = ["*conftest.py"]

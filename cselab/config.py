@@ -13,19 +13,49 @@ import inspect
 import itertools
 import json
 import os
+import re
 import textwrap
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, ClassVar, TypeVar
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, ClassVar, TypeVar, get_args
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    ValidationError,
+    ValidationInfo,
+    field_validator,
+)
 from pydantic.fields import FieldInfo
 
 from cselab.errors import SettingsError, nearest
+from cselab.paths import PACKAGE
 
+OFF = ("none", "null")
+"""Words that switch a part of a run off, on a command line and in a grid."""
+EXPECTED = {
+    **dict.fromkeys(("int_type", "int_parsing", "int_from_float"), "a whole number"),
+    **dict.fromkeys(("float_type", "float_parsing"), "a number"),
+    **dict.fromkeys(("bool_type", "bool_parsing"), "true or false"),
+    **dict.fromkeys(("dict_type", "mapping_type"), "names with values"),
+    "finite_number": "a finite number",
+    "string_type": "text",
+    "path_type": "a path",
+    "tuple_type": "a list",
+    "literal_error": "{expected}",
+    "greater_than": "a number above {gt}",
+    "greater_than_equal": "{ge} or more",
+    "less_than": "a number below {lt}",
+    "less_than_equal": "{le} or less",
+    "model_type": "its settings by name ({where}.<name>=…), or none where it may be left out",
+}
+"""What each kind of pydantic's errors expects; other kinds, which fields here do not cause, keep
+pydantic's words."""
 Path = tuple[str, ...]
 Tree = TypeVar("Tree", bound="Config")
-PROFILE_NAMES = ("tiny", "small", "paper")
+PROFILE_NAMES = ("english", "tiny", "small", "paper")
 """Keys of `cselab.experiments.profiles.PROFILES`, readable without torch."""
+DEFAULT_PROFILE = os.environ.get("CSELAB_PROFILE", PROFILE_NAMES[0])
 
 
 class Config(BaseModel):
@@ -58,9 +88,14 @@ class Config(BaseModel):
 
     @field_validator("*", mode="before")
     @classmethod
-    def _path_as_text(cls, value: Any) -> Any:
-        """The text of a path; a field that takes a path makes one of it again."""
-        return os.fspath(value) if isinstance(value, os.PathLike) else value
+    def _as_written(cls, value: Any, info: ValidationInfo) -> Any:
+        """The text of a path, of which a field that takes a path makes one again; "none" and "null"
+        as what switches the field off."""
+        if isinstance(value, os.PathLike):
+            return os.fspath(value)
+        if value is None or (isinstance(value, str) and value.lower() in OFF):
+            return _off(cls.model_fields[str(info.field_name)].annotation, value)
+        return value
 
     def walk(self, before: Path = ()) -> Iterator[tuple[Path, Any, FieldInfo | None]]:
         """Full path, value and field of everything in the tree; the field of a member of a tuple or
@@ -200,21 +235,64 @@ def read_value(text: str) -> Any:
         return {"True": True, "False": False, "None": None}.get(text, text)
 
 
+@functools.cache
+def field_words() -> frozenset[str]:
+    """Names that a step of a setting's path can have: fields and terms, read from the sources of
+    the library, for importing them takes seconds."""
+    words = {"profile"}
+    for pattern in ("data/settings.py", "experiments/run.py", "methods/**/*.py"):
+        for path in PACKAGE.glob(pattern):
+            for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+                if isinstance(node, ast.AnnAssign):
+                    words.add(ast.unparse(node.target))
+                elif isinstance(node, ast.FunctionDef):
+                    for mark in map(ast.unparse, node.decorator_list):
+                        if found := re.match(r"(?:shared_)?term\b(?:\('(\w+)')?", mark):
+                            words.add(found[1] or node.name)
+    return frozenset(words)
+
+
+def check_words(names: Iterable[str], own: Iterable[str] = ()) -> None:
+    """Raise SettingsError, with the nearest name, for a setting with a step that no method has.
+
+    Quick, for a spelling; `resolve` knows which method has which. `own`: further valid names.
+    """
+    words = field_words().union(own)
+    for name in names:
+        steps = name.split(".")
+        for i, step in enumerate(steps):
+            if not (step.isdigit() or step in words):
+                near = [".".join([*steps[:i], word, *steps[i + 1 :]]) for word in words]
+                hint = nearest(name, near) or "cselab settings lists them"
+                raise SettingsError(f"unknown setting {name!r}; {hint}")
+
+
 def _explained(error: ValidationError) -> str:
     """pydantic's first complaint in one line: the field, the expected value, the value."""
     first = error.errors()[0]
-    message = first["msg"].removeprefix("Value error, ")
-    if not first["loc"]:
+    message, where = first["msg"].removeprefix("Value error, "), ".".join(map(str, first["loc"]))
+    if not where:
         return message
-    text = f"{'.'.join(map(str, first['loc']))}: {message}"
     if first["type"] == "value_error":  # ours, which name the value
-        return text
-    text += f" (got {first['input']!r})"
+        return f"{where}: {message}"
+    if first["type"] == "extra_forbidden":
+        return f"{where}: unknown; cselab settings lists the settings"
+    if not (known := EXPECTED.get(first["type"])):
+        return f"{where}: {message}"
+    expected = known.format(where=where, **first.get("ctx", {}))
+    text = f"{where}: expected {expected}, got {first['input']!r}"
     if first["type"] == "literal_error":
-        valid = first["ctx"]["expected"].replace(" or ", ", ").replace("'", "").split(", ")
+        valid = expected.replace(" or ", ", ").replace("'", "").split(", ")
         hint = nearest(str(first["input"]), valid)
         text += f"; {hint}" if hint else ""
     return text
+
+
+def _off(kind: Any, value: Any) -> Any:
+    """What switches a field of type `kind` off; `value` if nothing does."""
+    if "none" in get_args(kind):  # a Literal
+        return "none"
+    return None if type(None) in get_args(kind) else value
 
 
 @functools.lru_cache(maxsize=256)

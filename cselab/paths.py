@@ -19,7 +19,7 @@ VARIABLES = ("CSELAB_DATA", "CSELAB_OUTPUTS")
 """Environment variables that hold a folder."""
 ENDINGS = (".txt", ".tsv", ".csv", ".gz")
 """Endings of files; no name of data has one."""
-TRANSLATORS = ("lexical", "opus-mt", "multilingual")
+TRANSLATORS = ("bergamot", "lexical", "opus-mt", "multilingual")
 
 
 def shipped(name: str) -> Path:

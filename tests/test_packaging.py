@@ -25,7 +25,7 @@ def test_conda_and_pip_name_the_same_packages_and_bounds():
     """Prevents a conda user from getting another set of packages than a pip user."""
     listed = yaml.safe_load((ROOT / "environment.yml").read_text())["dependencies"]
     by_pip = next(entry["pip"] for entry in listed if isinstance(entry, dict))
-    assert "-e .[dev]" in by_pip
+    assert "-e .[dev,real]" in by_pip
     conda = {entry for entry in listed if isinstance(entry, str)}
     conda |= {entry for entry in by_pip if entry[0] != "-"}
     conda = dict(_split(entry) for entry in conda - {"pip"})

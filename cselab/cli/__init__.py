@@ -39,6 +39,7 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "export": encoders.export,
     "mteb": encoders.mteb,
     "pretrain": pretraining.pretrain,
+    "reset-encoder": pretraining.reset_encoder,
     "card": pretraining.card,
     "train-translator": pretraining.train_translator,
 }

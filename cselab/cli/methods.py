@@ -10,6 +10,7 @@ import typer
 
 from cselab.cli.options import (
     KEPT,
+    OF_GRIDS,
     OF_OUTPUTS,
     STORE,
     Only,
@@ -21,6 +22,7 @@ from cselab.cli.options import (
     notebooks_folder,
     parsed,
 )
+from cselab.config import DEFAULT_PROFILE, check_words
 from cselab.errors import SettingsError
 from cselab.machine import cpu_count
 from cselab.paths import absolute
@@ -32,7 +34,7 @@ Modules = Annotated[
 
 def settings(
     method: Annotated[str, typer.Argument(help="A method by name.")] = "jtcse",
-    profile: Annotated[str, typer.Option(help="tiny, small or paper.")] = "tiny",
+    profile: Annotated[str, typer.Option(help="english, tiny, small or paper.")] = DEFAULT_PROFILE,
     preset: Annotated[
         str | None, typer.Option(help="paper, or released (the authors' code).")
     ] = None,
@@ -41,7 +43,7 @@ def settings(
     """Show every setting of a method with its value and where the value comes from.
 
     \b
-    cselab settings jtcse                             with the tiny profile
+    cselab settings jtcse                             with the default profile
     cselab settings tncse --profile paper --preset released
     """
     from cselab.experiments.run import configure
@@ -71,10 +73,12 @@ def train(
     cselab train align_uniform -m my_method.py -p corpus=my.txt -p tasks=my_pairs.tsv
     accelerate launch --num_processes 4 -m cselab train jtcse -p profile=paper
     """
+    settings = given_settings(parameter, taken=("methods", "notebooks", *OF_OUTPUTS))
+    if not modules:
+        check_words(settings, OF_GRIDS)
     from cselab.experiments.grid import one_run
     from cselab.experiments.tasks import train_and_measure
 
-    settings = given_settings(parameter, taken=("methods", "notebooks", *OF_OUTPUTS))
     train_and_measure(one_run(method, parsed(settings), modules or ()), outputs, store)
 
 
@@ -122,7 +126,7 @@ def sweep(
     """Do a grid of runs on a dask cluster; runs that are already in the store are not repeated.
 
     \b
-    cselab sweep -m simcse -m jtcse --seeds 1-4                    eight runs of the tiny profile
+    cselab sweep -m simcse -m jtcse --seeds 1-4                    eight runs of the default profile
     cselab sweep -m my_method.py -m simcse --seeds 1-3             a method of your own
     cselab sweep -m jtcse --seeds 1-5 -p "caels=1|2|3|6"           an axis
     cselab sweep outputs/reference/grids/synthetic.toml --seeds 1-3 --only "JTCSE*"
@@ -206,7 +210,7 @@ def report(
 def grade(
     method_file: Annotated[Path, typer.Argument(help="A .py file that registers one method.")],
     seeds: Annotated[str, typer.Option(help='Such as "101-105" or "1,3".')] = "101-105",
-    profile: Annotated[str, typer.Option(help="tiny, small or paper.")] = "tiny",
+    profile: Annotated[str, typer.Option(help="english, tiny, small or paper.")] = DEFAULT_PROFILE,
     parameter: Parameters = None,
 ) -> None:
     """Grade a method for the assignment "beat SimCSE over five seeds" (docs/how-to/teaching.md).

@@ -13,6 +13,8 @@ OUTPUTS = "CSELAB_OUTPUTS"
 KEPT = project_path("outputs")
 OF_OUTPUTS = ("outputs", "machine.outputs")
 """Names of the setting that --outputs sets: `-p` cannot."""
+OF_GRIDS = ("seeds", "label", "measures", "modules")
+"""Names that a grid knows besides settings."""
 STORE = "sweep.sqlite"
 """The default of --store, in --outputs."""
 Outputs = Annotated[

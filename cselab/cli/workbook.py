@@ -9,6 +9,7 @@ import typer
 
 from cselab.cli.doctor import examine
 from cselab.cli.options import KEPT, OF_OUTPUTS, OUTPUTS, given_settings, notebooks_folder
+from cselab.config import check_words
 from cselab.errors import SettingsError
 from cselab.paths import shipped
 
@@ -18,7 +19,7 @@ def run(
         list[str] | None, typer.Argument(help="Numbers, names or paths of notebooks; default: all.")
     ] = None,
     profile: Annotated[
-        str | None, typer.Option(help="tiny, small or paper; short for -p profile=…")
+        str | None, typer.Option(help="english, tiny, small or paper; short for -p profile=…")
     ] = None,
     parameter: Annotated[
         list[str] | None, typer.Option("-p", help="A setting, name=value; may be repeated.")
@@ -48,12 +49,16 @@ def run(
     cselab run --profile small -p data_dir=~/data     real sentences and tests
     cselab run --resume 20260131-093000               what is left of that run
     """
-    from cselab.workbook.headless.parameters import absolute_paths
+    from cselab.workbook.headless.parameters import absolute_paths, known_parameters
+
+    settings = given_settings(parameter, taken=(*OF_OUTPUTS, *(("profile",) if profile else ())))
+    own = [path for path in map(Path, notebooks or ()) if path.is_file()]
+    # what follows imports nbconvert, which takes seconds
+    check_words(settings, known_parameters([*notebooks_folder().glob("*.ipynb"), *own]))
     from cselab.workbook.headless.record import read_record
     from cselab.workbook.headless.runner import find_notebooks
     from cselab.workbook.headless.runner import run as run_notebooks
 
-    settings = given_settings(parameter, taken=(*OF_OUTPUTS, *(("profile",) if profile else ())))
     settings = {key: absolute_paths(key, value) for key, value in settings.items()}
     if profile:
         settings["profile"] = profile

@@ -14,6 +14,7 @@ from typing import TypeVar
 import datasets
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 from filelock import FileLock
 from transformers import PreTrainedTokenizerBase
 
@@ -28,6 +29,7 @@ from cselab.data.sources import (
     parse_names,
     read_lines,
     read_table,
+    shipped_english,
 )
 from cselab.errors import DataError
 from cselab.paths import replacing
@@ -41,8 +43,12 @@ SYNTHETIC_SENTENCES = 100_000
 """Number of sentences of synthetic text without a `limit`."""
 MAX_WORDS = 1000
 """A longer line is a document, not a sentence; truncation would silently drop most of it."""
-FILES = ("corpus/*.txt.gz", "corpus-large/*.txt.gz", "sts/*-train.tsv.gz")
-"""Corpora of a data folder, and STS train splits, on which no paper reports scores."""
+FILES = (
+    *("corpus/*.txt.gz", "corpus-large/*.txt.gz", "sts/*-train.tsv.gz"),
+    "corpus/wikipedia-20k.parquet",
+)
+"""Corpora of a data folder, STS train splits, on which no paper reports scores, and the text that
+ships."""
 CHUNK = 10_000
 """Sentences tokenised at a time, which bounds the memory."""
 
@@ -117,7 +123,13 @@ def load_corpus(
         if file_suffix(name) in TABLES:
             raise DataError(f"{name} is not a text but a table; save its sentences as a .txt file")
     paths = [find_file(name, folder, *FILES, also=("synthetic",)) for name in names]
-    return sample(Source("folder", ", ".join(map(str, paths))), partial(_sentences, paths))
+    ships = all(path.parent.parent == shipped_english() for path in paths)
+    source = (
+        Source("embedded", ", ".join(names))
+        if ships
+        else Source("folder", ", ".join(map(str, paths)))
+    )
+    return sample(source, partial(_sentences, paths))
 
 
 def sample_corpus(
@@ -236,7 +248,12 @@ def _synthetic(n: int, seed: int) -> tuple[str, ...]:
 
 def _sentences(paths: Sequence[Path]) -> Iterator[str]:
     for path in paths:
-        lines = _pair_sentences(path) if path.name.endswith(".tsv.gz") else read_lines(path)
+        if path.name.endswith(".tsv.gz"):
+            lines = _pair_sentences(path)
+        elif path.parent.parent == shipped_english() and path.suffix == ".parquet":
+            lines = pq.read_table(path, columns=["sentence"])["sentence"].to_pylist()
+        else:
+            lines = read_lines(path)
         for number, line in enumerate(lines, 1):
             if len(line) > 2 * MAX_WORDS and (words := len(line.split())) > MAX_WORDS:
                 raise DataError(

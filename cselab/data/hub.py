@@ -10,6 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from cselab.data.packages import INSTALL, PACKAGED, packaged_model
 from cselab.data.sources import embedded_dir
 from cselab.errors import DataError, SettingsError, suggest
 from cselab.paths import check_readable, expanded
@@ -28,7 +29,8 @@ def is_offline() -> bool:
 
 
 def model_folder(name: str, *, hub: bool = False, setting: str = "model") -> Path:
-    """Local folder of a model: shipped, such as "tiny-bert", a path, or what the hub has of it.
+    """Local folder of a model: shipped, such as "tiny-bert", a path, in a package that is installed
+    (`PACKAGED`), or what the hub has of it.
 
     `hub`: fetch what is neither shipped nor a folder, or take it from the hub's cache. `setting` is
     the name's setting, for the message.
@@ -43,11 +45,18 @@ def model_folder(name: str, *, hub: bool = False, setting: str = "model") -> Pat
     check_readable(folder := expanded(name))
     if folder.is_dir():
         return folder
+    packaged = name.lower().removeprefix("sentence-transformers/")
+    if packaged in PACKAGED:
+        if found := packaged_model(packaged):
+            return found
+        name = PACKAGED[packaged].hub_name
     if hub:
         return hub_model(name)
+    if packaged in PACKAGED:
+        raise SettingsError(f"{setting}: {packaged} is not installed: {INSTALL}, or set hub=True")
     raise SettingsError(
-        f"{setting}: no {name!r} here; {suggest(name, shipped)}; or give a folder, or set hub=True "
-        "to fetch it from the hub"
+        f"{setting}: no {name!r} here; {suggest(name, [*shipped, *PACKAGED])}; or give a folder, "
+        "or set hub=True to fetch it from the hub"
     )
 
 

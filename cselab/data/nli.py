@@ -21,6 +21,7 @@ from cselab.data.sources import (
     find_file,
     parse_names,
     read_table,
+    shipped_english,
 )
 from cselab.data.synthetic.sets import Triplet
 from cselab.data.synthetic.sets import triplets as synthetic_triplets
@@ -111,7 +112,7 @@ def load_nli_text(
         source, rows = Source("hub", "/".join(SIMCSE)), load_simcse_triplets
     elif names or root:
         files = names or DEFAULT_FILES
-        source = Source("folder", f"NLI of {', '.join(files)} in {root}")
+        source = Source("folder", f"NLI of {', '.join(files)} in {root or shipped_english()}")
         rows = partial(_pairs, files, root)
     else:
         source = Source("embedded", "synthetic NLI text")

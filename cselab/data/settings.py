@@ -66,8 +66,8 @@ class RoundTrips(Config):
     second view. "none" and "twice" are controls: the text alone, and the text twice, with as many
     rows as "append"."""
     translator: Annotated[str, AfterValidator(partial(located, folders=True))] = shared("lexical")
-    """"lexical", "opus-mt", "multilingual", a folder, or a .tsv file of prepared round trips; the
-    papers used Google Translate."""
+    """"bergamot" (pivot "pt"), "lexical", "opus-mt", "multilingual", a folder, or a .tsv file of
+    prepared round trips; the papers used Google Translate."""
     beams: int = shared(1, ge=1)
     """Width of the translator's beam search; 1 is greedy."""
     sampling_temperature: float = shared(0.0, ge=0)

@@ -74,6 +74,11 @@ def embedded_dir() -> Path:
     return shipped("data")
 
 
+def shipped_english() -> Path:
+    """The real English text that ships, laid out as a data folder (data/README.md)."""
+    return embedded_dir() / "english"
+
+
 def parse_names(names: Any) -> tuple[str, ...]:
     """One or several names or paths of data, as text; anything else is a DataError."""
     atoms = (str, os.PathLike, int, float)  # `-p corpus=2024` is read as a number
@@ -145,7 +150,8 @@ def find_file(
     if path := user_path(name):
         return path
     root = data_folder(folder)
-    files = files_by_name(root, *patterns) if root else {}
+    files = files_by_name(shipped_english(), *patterns)
+    files |= files_by_name(root, *patterns) if root else {}
     if path := files.get(name) or existing_path(name):
         return path
     if root is None:

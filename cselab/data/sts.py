@@ -21,6 +21,7 @@ from cselab.data.sources import (
     existing_path,
     parse_name,
     read_table,
+    shipped_english,
     user_path,
 )
 from cselab.errors import DataError, suggest
@@ -46,6 +47,7 @@ STEMS = {
     **{task: task.lower() for task in YEARLY},
     "STSBenchmark": "stsb",
     "SICK-R": "sickr",
+    "SNLI": "snli",
 }
 _COUNTS = {
     "STS12": {"test": 3108},
@@ -57,9 +59,13 @@ _COUNTS = {
     "SICK-R": {"train": 4500, "dev": 500, "test": 4927, "all": 9927},
     **{task: {"test": 1379} for task in _TRANSLATED},
     **{task: {"test": 250} for task in _SEMEVAL17},
+    "SNLI": {"dev": 1500, "test": 1500},  # of data/english
 }
 """Official numbers of pairs."""
 
+SHIPPED = ("STS17-en-en", "SNLI", "Synthetic")
+"""English tasks that ship with the project."""
+NOT_ON_HUB = (("SICK-R", "train"), ("SICK-R", "dev"), ("SNLI", "dev"), ("SNLI", "test"))
 SENTEVAL = ("princeton-nlp/datasets-for-simcse", "senteval.tar")
 SICK_TEST = "SICK/SICK_test_annotated.txt"
 """SentEval's data as SimCSE's scripts download it, and the file of SICK's test split in it."""
@@ -160,11 +166,12 @@ def load_sts(
     """Load the sentence pairs of a task.
 
     Args:
-        task: One of STS7 or MULTILINGUAL; "Synthetic" (ships with the project); or the path of a
+        task: One of STS7 or MULTILINGUAL; "Synthetic", "SNLI" (entailment above neutral above
+            contradiction) and the STS17 pairs of SemEval ship with the project; or the path of a
             .tsv or .csv file, or one of them with .gz, with the columns sentence1, sentence2, score
             [, subset]; scores are 0 to 5 or 0 to 1.
         split: "test"; also "train" and "dev" of STSBenchmark and SICK-R, "all" of SICK-R (its 9,927
-            pairs, as in mteb; the papers use the 4,927 of "test"), and "dev" of Synthetic.
+            pairs, as in mteb; the papers use the 4,927 of "test"), "dev" of Synthetic and SNLI.
         folder: A data folder (data/README.md); None: the variable CSELAB_DATA.
         text: "raw", or "senteval" for STS12 to STS16 as SentEval tokenised and lower-cased them.
         hub: Fetch a task that the data folder lacks: mteb's copy, with raw text, no subsets, and
@@ -217,29 +224,36 @@ class _Columns(NamedTuple):
 def _find(
     task: str, split: str, text: str, root: Path | None, hub: bool
 ) -> tuple[_Columns, Source]:
-    """Read the folder if it has the files, else the hub; raise DataError without either."""
+    """Read the folder if it has the files, else what ships, else the hub; DataError without any."""
     parts = ("train", "dev", "test") if split == "all" else (split,)
-    raw = "sts-multilingual" if task in MULTILINGUAL else "sts"
-    base = root / (raw if text == "raw" else "sts-senteval") if root else None
-    files = {part: base / f"{STEMS[task]}-{part}.tsv.gz" for part in parts} if base else {}
-    sick_on_hub = task != "SICK-R" or split in ("test", "all")
-    on_hub = text == "raw" and task not in MULTILINGUAL and sick_on_hub
-    if hub and on_hub and not (files and all(map(os.path.isfile, files.values()))):
+    multilingual = task in MULTILINGUAL
+    place = "sts-multilingual" if multilingual else "sts" if text == "raw" else "sts-senteval"
+
+    def files(folder: Path) -> dict[str, Path]:
+        return {part: folder / place / f"{STEMS[task]}-{part}.tsv.gz" for part in parts}
+
+    def has_files(folder: Path | None) -> bool:
+        return folder is not None and all(map(os.path.isfile, files(folder).values()))
+
+    ships = not has_files(root) and has_files(shipped_english())
+    root = shipped_english() if ships else root
+    on_hub = text == "raw" and not multilingual and (task, split) not in NOT_ON_HUB
+    if hub and on_hub and not has_files(root):
         if (task, split) == ("SICK-R", "test"):
             name, fetched = "/".join(SENTEVAL), _sick_test()
         else:
             name = f"mteb/{'stsbenchmark' if task == 'STSBenchmark' else STEMS[task]}-sts"
             fetched = _fetch(name, {"dev": "validation", "all": "test"}.get(split, split))
         return _checked(fetched, task, split, name), Source("hub", name)
-    if base is None:
+    if root is None:
         hint = "" if on_hub else " (the hub has no such copy)"
         raise DataError(
             f"no source for {task} {split}{hint}; set data_dir or CSELAB_DATA ({LAYOUT}), or use "
-            "task 'Synthetic'"
+            f"one that ships: {', '.join(SHIPPED)}"
         )
-    read = [_checked(_read(path), task, part, path) for part, path in files.items()]
+    read = [_checked(_read(path), task, part, path) for part, path in files(root).items()]
     joined = _Columns(*(list(itertools.chain(*column)) for column in zip(*read, strict=True)))
-    return joined, Source("folder", str(base))
+    return joined, Source("embedded" if ships else "folder", str(root / place))
 
 
 def _checked(columns: _Columns, task: str, split: str, path: str | Path) -> _Columns:

@@ -20,9 +20,8 @@ from filelock import FileLock, Timeout
 from transformers.utils import logging as transformers_logging
 
 from cselab.data.settings import DataConfig, RoundTrips
-from cselab.data.translation.pivot import LexicalPivot
 from cselab.data.translation.round_trip import SAMPLE, RoundTrip
-from cselab.data.translation.translators import PreparedTrips, RoundTripTranslator, open_translator
+from cselab.data.translation.translators import RoundTripper, open_translator
 from cselab.errors import SettingsError
 from cselab.experiments.code import code_of_modules
 from cselab.experiments.environment import environment_stamp
@@ -36,7 +35,7 @@ from cselab.training.distributed import (
     rank_and_world,
     wait_for_all,
 )
-from cselab.training.precision import has_bfloat16
+from cselab.training.precision import has_bfloat16, has_native_bfloat16
 from cselab.training.watch import Listener
 
 
@@ -155,10 +154,14 @@ class Cache:
         return self.steps_dir / f"{name}-{digest(inputs)[:12]}"
 
     def with_fast_precision(self, run: RunConfig) -> RunConfig:
-        """The run without bfloat16 where the device does not have it, and one line that says so."""
-        asked = any(place[-1] == "bf16" and value for place, value, _ in run.walk())
+        """The run without bfloat16 where the device does not have it, and one line that says so;
+        "auto" becomes what the device has units for."""
+        asked = {place: value for place, value, _ in run.walk() if place[-1] == "bf16" and value}
         # the first process decides: all train in one precision
-        if not asked or from_first_process(has_bfloat16(self.device.type)):
+        for place in [place for place, value in asked.items() if value == "auto"]:
+            native = from_first_process(has_native_bfloat16(self.device.type))
+            run = run.with_value(place, native)
+        if True not in asked.values() or from_first_process(has_bfloat16(self.device.type)):
             return run
         _warn_once(
             "bf16=True: this machine has no fast bfloat16, so float32 is used; its results may "
@@ -166,7 +169,7 @@ class Cache:
         )
         return run.changed({"bf16": False})
 
-    def translator(self, trips: RoundTrips) -> LexicalPivot | RoundTripTranslator | PreparedTrips:
+    def translator(self, trips: RoundTrips) -> RoundTripper:
         """The translator of round trips, on the device."""
         return open_translator(
             trips.translator,

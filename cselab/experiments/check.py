@@ -7,7 +7,7 @@ from pathlib import Path
 
 import torch
 
-from cselab.data.translation.translators import PreparedTrips
+from cselab.data.translation.translators import Bergamot, PreparedTrips
 from cselab.errors import CselabError, DataError, SettingsError
 from cselab.experiments.cache import Cache
 from cselab.experiments.keys import fitted_text
@@ -131,6 +131,8 @@ def _check_rows(cache: Cache, method: Method) -> None:
         translator = cache.translator(node.trips)
         if isinstance(translator, PreparedTrips):
             translator(cache.data.sentences())
+        elif isinstance(translator, Bergamot):
+            translator.check(cache.data.sentences())
 
 
 def _try_terms(method: Method, batch: Batch) -> None:

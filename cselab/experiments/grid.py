@@ -1,6 +1,6 @@
 """A grid of runs, declared in TOML or on the command line.
 
-    profile = "tiny"                      # at the top: what all runs share
+    profile = "english"                   # at the top: what all runs share
     seeds = "1-4"                         # or a list
     measures = ["sts", "phenomena"]       # by default all but "transfer"
     modules = ["my_method.py"]            # files with methods of your own
@@ -32,6 +32,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from cselab.config import DEFAULT_PROFILE
 from cselab.errors import SettingsError, nearest, suggest
 from cselab.experiments.measures import DEFAULT, MEASURES
 from cselab.experiments.run import configure, known_settings, set_up, setting_names
@@ -116,7 +117,7 @@ def expand(
     if any({"outputs", "machine.outputs"} & keys.keys() for keys in (shared, *flat)):
         raise SettingsError("grid: outputs is the sweep's, not a run's; give --outputs")
     _check_texts(shared)
-    _check_keys([key for key in shared if key not in OWN], shared.get("profile") or "tiny")
+    _check_keys([key for key in shared if key not in OWN], shared.get("profile") or DEFAULT_PROFILE)
     runs = [run for block in flat for run in _block(block, shared, measures, find_notebook)]
     if not runs:
         raise SettingsError(
@@ -161,7 +162,7 @@ def one_run(method: str, settings: Mapping[str, Any], modules: Sequence[Path] = 
             f"train does one run, these settings are {len(seeds)}; `cselab sweep` does several"
         )
     measures = read_measures(settings.pop("measures", DEFAULT))
-    profile, preset = settings.pop("profile", "tiny"), settings.pop("preset", None)
+    profile, preset = settings.pop("profile", DEFAULT_PROFILE), settings.pop("preset", None)
     label = str(settings.pop("label", method))
     config = configure(method, profile, seed=seeds[0], preset=preset, changes=settings)
     return Run(label, method, config, measures=measures)
@@ -227,7 +228,7 @@ def _block(
 ) -> list[Run]:
     """The product of a block's axes, for each of its methods and notebooks."""
     own = _own_keys(block, top)
-    profile, preset = own["profile"] or "tiny", own["preset"]
+    profile, preset = own["profile"] or DEFAULT_PROFILE, own["preset"]
     defaults = {key: _listed(value) for key, value in top.items() if key not in (*OWN, *block)}
     axes = {key: _listed(value) for key, value in block.items() if key not in OWN}
     seeds = parse_seeds(next((own[key] for key in ("seeds", "seed") if own[key] is not None), 42))

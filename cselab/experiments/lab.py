@@ -13,10 +13,12 @@ import pandas
 import torch
 from filelock import FileLock
 
+from cselab.config import DEFAULT_PROFILE
 from cselab.data.batching import BucketedBatchSampler, ViewCollator
 from cselab.data.progress_bar import progress_bar
 from cselab.data.settings import RoundTrips
 from cselab.data.sources import read_lines
+from cselab.data.translation.round_trip import RoundTrip
 from cselab.errors import SettingsError
 from cselab.evaluation.sts import StsReport
 from cselab.experiments.cache import Cache, quiet_libraries
@@ -217,16 +219,22 @@ class Lab:
                     bar.update()
         return pandas.DataFrame.from_dict(table, orient="index").rename_axis("seed")
 
-    def round_trips(self, pivot: str) -> list[str]:
-        """The sentences of the text, each after its round trip through `pivot`."""
-        return list(read_lines(self.cache.round_trip_file(self._trips(pivot))))
+    def round_trips(self, pivot: str, sentences: list[str] | None = None) -> list[str]:
+        """The sentences of the text, or those given, each after its round trip through `pivot`."""
+        trips = self._trips(pivot)
+        if sentences is not None:
+            return list(RoundTrip(pivot, self.cache.translator(trips))(sentences))
+        return list(read_lines(self.cache.round_trip_file(trips)))
 
     def round_trip_seconds(self, pivot: str) -> float:
         """Estimated seconds of all round trips through `pivot`."""
         return self.cache.round_trip_seconds(self._trips(pivot))
 
     def _trips(self, pivot: str) -> RoundTrips:
-        return self.config("sum").towers[0].round_trips.model_copy(update={"pivot": pivot})
+        trips = self.config("sum").towers[0].trips
+        if trips is None:
+            raise SettingsError("round_trips: the towers have none; leave the setting out")
+        return trips.model_copy(update={"pivot": pivot})
 
     def record(self, rows: Iterable[dict[str, Any]]) -> None:
         """Append result rows (method, task, score, n, …) to results.jsonl, with settings, seed and
@@ -305,7 +313,7 @@ def open_lab(notebook: str, **parameters: Any) -> Lab:
 
     Examples:
         >>> from cselab.experiments import open_lab
-        >>> lab = open_lab("x", temperature=0.05)
+        >>> lab = open_lab("x", profile="tiny", temperature=0.05)
         >>> lab.profile, lab.config("simcse").temperature, lab.config("scd").temperature
         ('tiny', 0.05, 0.05)
         >>> open_lab("x", temprature=0.05)
@@ -314,7 +322,7 @@ def open_lab(notebook: str, **parameters: Any) -> Lab:
         cselab.errors.SettingsError: unknown setting 'temprature'; did you mean 'temperature'?
     """
     settings = {name: value for name, value in parameters.items() if value is not None}
-    profile, preset = settings.pop("profile", "tiny"), settings.pop("preset", None)
+    profile, preset = settings.pop("profile", DEFAULT_PROFILE), settings.pop("preset", None)
     seed = set_up(profile, seed=settings.pop("seed", None), preset=preset).seed
     check_settings(settings, profile)
     quiet_libraries()

@@ -8,7 +8,7 @@ from typing import Any, Literal
 from pydantic import Field
 
 from cselab import config
-from cselab.config import Config
+from cselab.config import DEFAULT_PROFILE, Config
 from cselab.data.settings import DataConfig
 from cselab.errors import SettingsError, nearest, suggest
 from cselab.experiments.presets import family, released
@@ -50,7 +50,7 @@ class RunConfig(Setup):
 
 
 def set_up(
-    profile: str = "tiny",
+    profile: str = DEFAULT_PROFILE,
     *,
     seed: int | None = None,
     preset: str | None = None,
@@ -73,7 +73,7 @@ def set_up(
 
 def configure(
     method: str | MethodConfig,
-    profile: str = "tiny",
+    profile: str = DEFAULT_PROFILE,
     *,
     seed: int | None = None,
     preset: str | None = None,
@@ -87,7 +87,7 @@ def configure(
 
     Args:
         method: A registered name, or a configuration, which is taken as it is but for changes.
-        profile: "tiny", "small" or "paper".
+        profile: "english", "tiny", "small" or "paper".
         seed: Seed of the whole tree; None: 42.
         preset: "released" for the differences of the methods' released code; None: "paper".
         defaults: Settings for many methods alike, by dotted path; those that do not fit this method
@@ -156,7 +156,7 @@ def _methods(run: RunConfig, changes: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def check_settings(settings: Mapping[str, Any], profile: str = "tiny") -> None:
+def check_settings(settings: Mapping[str, Any], profile: str = DEFAULT_PROFILE) -> None:
     """Check settings, by dotted path, against all methods.
 
     Raises:
@@ -181,13 +181,13 @@ def check_settings(settings: Mapping[str, Any], profile: str = "tiny") -> None:
             raise SettingsError(f"unknown setting {path!r}; {hint}")
 
 
-def known_settings(settings: Mapping[str, Any], profile: str = "tiny") -> set[str]:
+def known_settings(settings: Mapping[str, Any], profile: str = DEFAULT_PROFILE) -> set[str]:
     """Paths of those `settings` that fit any method, also one that they put in another's place."""
     runs = _RunsOfAll(profile, settings)
     return {path for path in settings if any(run.takes(path) for run in runs)}
 
 
-def setting_names(profile: str = "tiny") -> set[str]:
+def setting_names(profile: str = DEFAULT_PROFILE) -> set[str]:
     """Names and dotted names of the settings of all methods."""
     names = (run.names() for run in _RunsOfAll(profile, {}))
     return {"profile", "seed", "preset"}.union(*names)

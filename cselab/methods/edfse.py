@@ -17,7 +17,7 @@ class EDFSE(TrainingFree):
     (in the tables of TNCSE, https://arxiv.org/abs/2503.12739, and JTCSE).
 
     The members of the first pivots are the twins' own towers, so that an ensemble and a twin of its
-    first two share them.
+    first two share them. Profile english has one pivot, and so one member.
     """
 
     class Config(MethodConfig):
@@ -31,14 +31,13 @@ class EDFSE(TrainingFree):
         def _check_members(self) -> "EDFSE.Config":
             if len(set(self.pivots)) < len(self.pivots):
                 raise ValueError(f"pivots: {self.pivots} names one twice; name each once")
-            if not all(tower.trips for tower in self.towers):
+            if not self.towers[0].trips:
                 raise ValueError("towers: an ensemble of pivots is of towers with round trips")
             return self
 
         @property
         def parts(self) -> tuple[MethodConfig, ...]:
-            towers: tuple[Any, ...] = self.towers  # `_check_members` has seen their round trips
-            known = {tower.round_trips.pivot: tower for tower in towers}
+            known = {tower.trips.pivot: tower for tower in self.towers if tower.trips}
             return tuple(known.get(pivot) or self._member(pivot) for pivot in self.pivots)
 
         def _member(self, pivot: str) -> MethodConfig:

@@ -13,7 +13,7 @@ from pydantic import (
     model_validator,
 )
 
-from cselab.config import Config, Path, is_shared, shared
+from cselab.config import OFF, Config, Path, is_shared, shared
 from cselab.data.settings import RoundTrips
 from cselab.errors import SettingsError, suggest
 from cselab.methods import registry
@@ -35,8 +35,8 @@ class Schedule(Config):
     weight_decay: float = Field(0.0, ge=0)
     max_grad_norm: float = Field(0.0, ge=0)
     """Gradients longer than this are scaled to it; 0 is no clipping."""
-    bf16: bool = shared(False)
-    """Autocast matrix products to bfloat16."""
+    bf16: Literal[True, False, "auto"] = shared(False)
+    """Autocast matrix products to bfloat16; "auto": where the device has matrix units for it."""
     compile: bool = shared(False)
     """torch.compile; on a processor it needs a C++ compiler."""
     chunk: int = shared(0, ge=0)
@@ -226,6 +226,8 @@ class WithPooling(WithPooler):
 
 
 def _names(value: Any) -> Any:
+    if value is None or value in OFF:
+        return ()
     return tuple(part.strip() for part in value.split(",")) if isinstance(value, str) else value
 
 

@@ -13,10 +13,10 @@ from typing import Any, ClassVar
 
 import torch
 from jaxtyping import Float, Int
-from pydantic import Field
+from pydantic import Field, field_validator
 from torch import Tensor
 
-from cselab.config import Config
+from cselab.config import OFF, Config
 from cselab.errors import suggest
 
 
@@ -29,6 +29,11 @@ class TermConfig(Config):
 
     weight: float = Field(1.0, ge=0)
     """0 leaves the term out."""
+
+    @field_validator("weight", mode="before")
+    @classmethod
+    def _none_is_zero(cls, value: Any) -> Any:
+        return 0 if value is None or value in OFF else value
 
 
 Terms = dict[str, Any]

@@ -43,7 +43,7 @@ def test_terms_are_set_by_name_with_or_without_weights(setting, weights):
         ({"ictm": 1}, "unknown term 'ictm'"),
         (["nce", "nce"], "'nce' is named twice"),
         ({"nce": "much"}, "'much'"),
-        ({"nce": -1}, "greater than or equal to 0"),
+        ({"nce": -1}, "expected 0.0 or more"),
         ({"nce": float("nan")}, "nan"),
         ({"nce": 0}, "no term is left"),
         ([], "no term is left"),

@@ -18,7 +18,7 @@ from cselab.workbook.headless.parameters import read_parameters
 ROOT = Path(__file__).resolve().parents[2]
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
 LONGEST_CELL = 27
-OWN_PARAMETERS = {"seeds", "checkpoints", "tasks", "pivot_i", "pivot_ii", "entry", "leaderboard"}
+OWN_PARAMETERS = {"seeds", "checkpoints", "tasks", "languages", "entry", "leaderboard"}
 """Read by a notebook's own cells; all others are settings."""
 
 

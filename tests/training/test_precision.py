@@ -1,4 +1,4 @@
-"""bfloat16 on a processor that has none: one line, float32, and no benchmark."""
+"""bfloat16 on a processor that has none, or no matrix units for it."""
 
 import pytest
 
@@ -44,3 +44,16 @@ def test_the_slower_product_decides(monkeypatch, narrow, found):
     taken = iter([1.0, narrow])
     monkeypatch.setattr(precision, "_seconds", lambda matrix: next(taken))
     assert precision.has_bfloat16.__wrapped__("cpu") is found
+
+
+@pytest.mark.parametrize("units", [True, False])
+def test_auto_is_what_the_processor_has_and_nothing_is_timed(units, monkeypatch, tmp_path, capsys):
+    """Prevents keys that change with the load of the machine, a line about a setting that nobody
+    set, and bfloat16 on a processor where it is slower."""
+    known = {"amx_bf16": units, "avx512_bf16": True}
+    monkeypatch.setattr(precision.torch.cpu, "get_capabilities", lambda: known)
+    monkeypatch.setattr(cache, "has_bfloat16", lambda device: pytest.fail("timed"))
+    lab = cselab.open_lab("test", outputs=tmp_path, device="cpu", bf16="auto")
+    run = lab.cache.with_fast_precision(lab.run("jtcse"))
+    assert {value for place, value, _ in run.walk() if place[-1] == "bf16"} == {units}
+    assert not capsys.readouterr().err

@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Callable
 from pathlib import Path
 from pickle import UnpicklingError
-from typing import Any
+from typing import Any, TypeAlias
 
 import torch
 from safetensors import SafetensorError
@@ -15,6 +15,7 @@ from safetensors import SafetensorError
 from cselab.data.fingerprints import folder_hash
 from cselab.data.hub import hub_model
 from cselab.data.sources import TABLES, file_suffix, parse_name, read_table
+from cselab.data.translation.bergamot import Bergamot
 from cselab.data.translation.pivot import LexicalPivot
 from cselab.errors import DataError, SettingsError, suggest
 from cselab.paths import TRANSLATORS, check_readable, expanded
@@ -212,17 +213,18 @@ class PreparedTrips:
         return hashlib.sha256(repr(sorted(self.trips.items())).encode()).hexdigest()[:16]
 
 
+RoundTripper: TypeAlias = LexicalPivot | Bergamot | RoundTripTranslator | PreparedTrips
+"""What `open_translator` opens; each has a `fingerprint`."""
+
+
 def open_translator(
-    name: str | Path,
-    pivot: str,
-    *,
-    hub: bool = False,
-    **options: Any,
-) -> LexicalPivot | RoundTripTranslator | PreparedTrips:
+    name: str | Path, pivot: str, *, hub: bool = False, **options: Any
+) -> RoundTripper:
     """Open a translator from English to `pivot` and back.
 
     Args:
-        name: "lexical": the offline stand-in, `LexicalPivot`. "opus-mt": two Marian models;
+        name: "bergamot": models for the pivot "pt", see `Bergamot`. "lexical": an artificial
+            pivot, `LexicalPivot`. "opus-mt": two Marian models;
             "multilingual": M2M100 in both directions; both from the hub. A folder that
             `cselab train-translator` made. A .tsv or .csv file of prepared round trips. In a
             path, `{pivot}` stands for the pivot.
@@ -238,6 +240,8 @@ def open_translator(
     path = expanded(name.replace("{pivot}", pivot))
     if name == "lexical":
         return LexicalPivot(pivot)
+    if name == "bergamot":
+        return Bergamot(pivot)
     if name in TRANSLATORS and not hub:
         raise SettingsError(
             f"the translator {name!r} is on the hub; set hub=True, or use 'lexical' offline"

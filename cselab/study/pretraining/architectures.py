@@ -16,7 +16,7 @@ from transformers import (
 
 from cselab.data.token_rows import Rows
 from cselab.methods.baselines.sif import cooccurrence, ppmi_vectors
-from cselab.study.pretraining.trainer import TrainingConfig
+from cselab.study.pretraining.trainer import ModelConfig
 
 Kind: TypeAlias = Literal["bert", "llama"]
 DROPOUTS = ("hidden_dropout_prob", "attention_probs_dropout_prob")
@@ -24,7 +24,7 @@ MODELS: dict[str, Any] = {"bert": BertForPreTraining, "llama": LlamaForCausalLM}
 
 
 @dataclass(frozen=True)
-class BackboneConfig(TrainingConfig):
+class BackboneConfig(ModelConfig):
     """Settings of a backbone; defaults, except `steps`, as shipped."""
 
     layers: int = 6

@@ -80,6 +80,31 @@ def pretrain(
     print(json.dumps(card["measured"], indent=1))
 
 
+def reset_encoder(
+    folder: Annotated[Path, typer.Argument(help="Folder of the new backbone; must not exist.")],
+    start: Annotated[str, typer.Option(help="A BERT, as in cselab.load.")] = "all-minilm-l6-v2",
+    data_dir: DataDir = None,
+    steps: Annotated[int, typer.Option(help="Number of training steps.", min=1)] = 800,
+    seed: Seed = 0,
+    device: Device = "cpu",
+    bf16: Bf16 = False,
+) -> None:
+    """Train a sentence encoder on with masked LM until it has forgotten its sentence space.
+
+    The shipped `minilm-mlm` was made so; its card is measured at the end. After an interruption,
+    the same command continues.
+
+    \b
+    cselab reset-encoder minilm-mlm --data-dir ~/data --bf16
+    """
+    from cselab.study.pretraining import reset
+
+    config = reset.ResetConfig(steps=steps, seed=seed, device=device, bf16=bf16)
+    if not (folder / "card.json").is_file():  # else only the measurements are missing
+        reset.reset_encoder(start, folder, data_dir, config)
+    print(json.dumps(reset.write_card(folder, data_dir)["gate"], indent=1))
+
+
 def card(
     folder: Annotated[Path, typer.Argument(help="A pretrained backbone.")], data_dir: DataDir = None
 ) -> None:
@@ -116,7 +141,7 @@ def train_translator(
     \b
     cselab train-translator my-fr multi30k-en-fr --steps 6000 --data-dir ~/data
     cselab train-translator my-de multi30k-en-de --steps 6000 --data-dir ~/data
-    cselab run 01 -p translator='my-{pivot}' -p pivot_i=fr -p pivot_ii=de
+    cselab run 01 -p translator='my-{pivot}' -p languages=fr,de
     """
     from cselab.data.translation.parallel import load_parallel
     from cselab.study.pretraining import translator

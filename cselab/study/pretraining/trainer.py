@@ -1,4 +1,4 @@
-"""A `transformers.Trainer` of models from scratch: a curve, and exact resume after a kill."""
+"""A `transformers.Trainer` for pretraining: a curve, and exact resume after a kill."""
 
 import itertools
 import json
@@ -21,7 +21,7 @@ from cselab.training.checkpoints import MarkComplete, last_complete, read_histor
 
 @dataclass(frozen=True)
 class TrainingConfig:
-    """Settings of a training from scratch, and the width of its model."""
+    """Settings of a training."""
 
     steps: int = 400
     batch_size: int = 128
@@ -29,14 +29,20 @@ class TrainingConfig:
     """After a linear warm-up over a twentieth of the steps; then linear to 0."""
     evaluations: int = 20
     """Rows of the curve; each has a checkpoint."""
-    width: int = 192
-    heads: int = 3
-    inner: int = 384
-    """Width of the feed-forward layers."""
     bf16: bool = False
     """Autocast to bfloat16, faster on a processor with bfloat16 matrix units."""
     device: str = "cpu"
     seed: int = 0
+
+
+@dataclass(frozen=True)
+class ModelConfig(TrainingConfig):
+    """Settings of a training from scratch, and the width of its model."""
+
+    width: int = 192
+    heads: int = 3
+    inner: int = 384
+    """Width of the feed-forward layers."""
 
     def __post_init__(self):
         if self.heads < 1 or self.width % self.heads:

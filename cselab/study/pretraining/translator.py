@@ -21,11 +21,11 @@ from cselab.errors import DataError, SettingsError
 from cselab.models.folder import check_folder, new_folder, write_card
 from cselab.seals import remove
 from cselab.study.pretraining.tokenizer import train_pair_tokenizer
-from cselab.study.pretraining.trainer import CurveTrainer, TrainingConfig, check_device
+from cselab.study.pretraining.trainer import CurveTrainer, ModelConfig, check_device
 
 
 @dataclass(frozen=True)
-class TranslatorConfig(TrainingConfig):
+class TranslatorConfig(ModelConfig):
     """Settings of a translator and its training."""
 
     steps: int = 3000

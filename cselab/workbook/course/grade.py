@@ -7,6 +7,7 @@ from typing import Any
 
 import pandas
 
+from cselab.config import DEFAULT_PROFILE
 from cselab.errors import CselabError, SettingsError
 from cselab.evaluation.significance import compare_seeds
 from cselab.experiments import open_lab
@@ -65,7 +66,7 @@ def grade(
     path: str | Path,
     *,
     seeds: Sequence[int] = SEEDS,
-    profile: str = "tiny",
+    profile: str = DEFAULT_PROFILE,
     settings: Mapping[str, Any] | None = None,
 ) -> Grade:
     """Train a student's method and SimCSE over seeds, and grade the method.

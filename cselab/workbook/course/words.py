@@ -177,12 +177,19 @@ def guide(lab: Lab) -> Markdown:
     number = lab.notebook[:2] if lab.notebook[0].isdigit() else lab.notebook
     took = ""  # a new notebook has no entry yet
     if notebook := times["notebooks"].get(lab.notebook):
-        tiny, small, paper = (notebook[profile] for profile in ("tiny", "small", "paper"))
+        here, small, paper = (notebook[profile] for profile in ("default", "small", "paper"))
         took = (
-            f"**Running time.** Profile `tiny`: {tiny['time']} in a run of the whole workbook "
-            f"({times['machine']}), {tiny['memory']} of memory. Run alone, it also does the "
+            f"**Running time.** As it is: {here['time']} in a run of the whole workbook "
+            f"({times['machine']}), {here['memory']} of memory. Run alone, it also does the "
             f"trainings that it shares with earlier notebooks. `small`: {small['time']}. `paper`, "
             f"on a GPU: {paper['time']}, {paper['memory']} (both estimated).\n\n"
+        )
+    if lab.config("simcse").backbone == "minilm-mlm":
+        took += (
+            "**The backbone.** `minilm-mlm` is a sentence encoder that has forgotten its sentence "
+            "space, so that it starts where BERT-base does in the papers. Its weights once saw a "
+            "billion supervised pairs: compare methods here, not scores with the papers' "
+            "*unsupervised* ones.\n\n"
         )
     return Markdown(
         f"{took}"

@@ -15,9 +15,7 @@ from pathlib import Path
 from types import NoneType, UnionType
 from typing import Any
 
-import nbformat
-
-from cselab.config import PROFILE_NAMES, read_value
+from cselab.config import DEFAULT_PROFILE, OFF, PROFILE_NAMES, read_value
 from cselab.errors import CselabError, SettingsError, nearest, suggest
 from cselab.paths import absolute, located
 
@@ -25,7 +23,6 @@ SETTINGS = "settings"
 """The parameter of a notebook, a dictionary, for the settings that its cell does not list."""
 OF_RUN = ("profile", "seed", "preset")
 """Settings of a whole run."""
-NONE = ("none", "null")
 TYPES = {"bool": bool, "int": int, "float": float, "str": str}
 UNIONS = (typing.Union, UnionType)
 
@@ -54,20 +51,33 @@ class Parameter:
         return " or ".join([*names, "None"] if self.optional else names)
 
 
-def read_cells(notebook: Path) -> list[nbformat.NotebookNode]:
-    """Cells of a notebook of any format that nbformat reads.
+class Cell(typing.NamedTuple):
+    """A cell of a notebook: "code", "markdown" or "raw", its text and its tags."""
+
+    kind: str
+    source: str
+    tags: tuple[str, ...]
+
+
+def read_cells(notebook: Path) -> list[Cell]:
+    """Cells of a notebook of format 4. Its JSON is enough: importing nbformat takes a second.
 
     Raises:
         CselabError: If the file is not a notebook.
     """
     try:
-        cells = nbformat.read(notebook, as_version=4).cells
-        if not all({"cell_type", "source", "metadata"} <= cell.keys() for cell in cells):
-            raise ValueError("a cell lacks its type, source or metadata")
-        return cells
-    except Exception as error:  # nbformat raises many types on broken JSON
-        reason = next(iter(str(error).splitlines()), type(error).__name__)
-        raise CselabError(f"{notebook} is not a notebook ({reason:.100})") from None
+        cells = json.loads(notebook.read_text(encoding="utf-8"))["cells"]
+        return [
+            Cell(
+                cell["cell_type"],
+                "".join(cell["source"]),
+                tuple(cell["metadata"].get("tags", ())),
+            )
+            for cell in cells
+        ]
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        reason = f"{type(error).__name__}: {error}"
+        raise CselabError(f"{notebook} is not a notebook of format 4 ({reason:.100})") from None
 
 
 def read_parameters(notebook: Path) -> dict[str, Parameter]:
@@ -77,7 +87,7 @@ def read_parameters(notebook: Path) -> dict[str, Parameter]:
         CselabError: If the file is not a notebook, has no such cell, or the cell has values that
             are not plain literals.
     """
-    tagged = (c for c in read_cells(notebook) if "parameters" in (c.metadata.get("tags") or ()))
+    tagged = (c for c in read_cells(notebook) if "parameters" in c.tags)
     if (cell := next(tagged, None)) is None:
         raise CselabError(
             f"{notebook} has no cell tagged 'parameters'; tag the cell with its plain literals"
@@ -108,6 +118,15 @@ def read_parameters(notebook: Path) -> dict[str, Parameter]:
     return parameters
 
 
+def known_parameters(notebooks: Iterable[Path]) -> set[str]:
+    """Names of the parameters of those that are notebooks."""
+    names: set[str] = set()
+    for notebook in notebooks:
+        with suppress(CselabError):
+            names |= read_parameters(notebook).keys()
+    return names
+
+
 def _parameter(name: str, default: Any, annotation: ast.expr | None) -> Parameter:
     kind: Any = type(default)
     if annotation is not None:
@@ -130,7 +149,7 @@ def convert(parameter: Parameter, text: str) -> Any:
     Raises:
         SettingsError: With the valid values.
     """
-    if parameter.optional and text.lower() in NONE:
+    if parameter.optional and text.lower() in OFF:
         return None
     for choice in parameter.choices:
         if text == str(choice):
@@ -159,7 +178,7 @@ MODELS = ("backbone", "decoder", "translator", "checkpoints")
 def absolute_paths(name: str, text: str) -> str:
     """Make paths in a parameter's text absolute: they are relative to the command's folder, not to
     the kernel's."""
-    if text.lower() in ("", *NONE):
+    if text.lower() in ("", *OFF):
         return text
     *_, name = name.split(".")
     if name in ("data_dir", "outputs", "leaderboard"):
@@ -198,7 +217,10 @@ def assign(texts: Mapping[str, str], notebooks: Sequence[Path]) -> dict[Path, di
     }
     of_labs = {name for found in declared.items() for name in _taken_by_lab(*found, texts)}
     settings = _checked_settings(
-        {n: absolute_paths(n, text) for n, text in texts.items() if n in of_labs}, names
+        {n: absolute_paths(n, text) for n, text in texts.items() if n in of_labs},
+        names,
+        {own["profile"].default for own in declared.values() if "profile" in own}
+        & set(PROFILE_NAMES),
     )
     for notebook, parameters in declared.items():
         rest = {n: settings[n] for n in settings.keys() - parameters.keys()}
@@ -232,22 +254,30 @@ def _taken_by_lab(
     }
 
 
-def _checked_settings(texts: Mapping[str, str], names: set[str]) -> dict[str, Any]:
-    """The values of those that are settings, checked; the others are a notebook's own."""
-    profile = texts.get("profile", "tiny")
-    if set(texts) <= {"profile"} and profile in PROFILE_NAMES:
+def _checked_settings(
+    texts: Mapping[str, str], names: set[str], defaults: set[str]
+) -> dict[str, Any]:
+    """The values of those that are settings, checked; the others are a notebook's own. `defaults`
+    are the notebooks' own profiles."""
+    profiles = [texts["profile"]] if "profile" in texts else sorted(defaults) or [DEFAULT_PROFILE]
+    if set(texts) <= {"profile"} and set(profiles) <= {*PROFILE_NAMES}:
         return dict(texts)
     # imports torch, which takes seconds
     from cselab.experiments import run
 
     settings = {name: read_value(text) for name, text in texts.items()}
+    for name in texts.keys() - names - {*OF_RUN}:  # None is a default of a parameters cell
+        settings[name] = "none" if settings[name] is None else settings[name]
     of_run = {name: settings.pop(name, None) for name in OF_RUN}
     seed, preset = of_run["seed"], of_run["preset"]
-    run.set_up(profile, seed=seed, preset=preset)
-    valid = run.known_settings(settings, profile)
+    valid: set[str] = set()
+    for profile in profiles:
+        run.set_up(profile, seed=seed, preset=preset)
+        known = run.known_settings(settings, profile)
+        valid |= known
+        given = {name: settings[name] for name in known if settings[name] is not None}
+        run.check_settings(given, profile)
     for name in settings.keys() - valid - names:
-        hint = nearest(name, names | run.setting_names(profile))
+        hint = nearest(name, names | run.setting_names(profiles[0]))
         raise SettingsError(f"unknown parameter {name!r}; {hint or '`cselab settings` lists them'}")
-    given = {name: value for name, value in settings.items() if value is not None}
-    run.check_settings({name: given[name] for name in valid & given.keys()}, profile)
     return {**of_run, **{name: settings[name] for name in valid}}

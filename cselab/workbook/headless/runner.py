@@ -80,7 +80,7 @@ def find_parameters(folder: Path, name: str) -> tuple[Path, set[str]]:
 def title_of(notebook: Path) -> str:
     """Title of a notebook: its first heading, else its name."""
     for cell in read_cells(notebook):
-        if cell.cell_type == "markdown" and cell.source.startswith("# "):
+        if cell.kind == "markdown" and cell.source.startswith("# "):
             return cell.source.splitlines()[0].removeprefix("# ").strip() or notebook.stem
     return notebook.stem
 

@@ -13,11 +13,11 @@ TIMES = Path(__file__).resolve().parents[1] / "times.json"
 
 
 def main(run: Path) -> None:
-    """Write the times of a run of profile tiny; a notebook that failed keeps its time, where all
-    times are of one machine."""
+    """Write the times of a run of the default workbook; one that failed keeps its time, where
+    all times are of one machine."""
     record = json.loads((run / "run.json").read_text())
-    if record["given"].get("profile", "tiny") != "tiny":
-        sys.exit(f"{run} is a run of profile {record['given']['profile']}; expected tiny")
+    if profile := record["given"].get("profile"):
+        sys.exit(f"{run} is a run of profile {profile}; expected none")
     times = json.loads(TIMES.read_text())
     row = json.loads((run / "results.jsonl").read_text().splitlines()[0])
     done = {stem for stem, outcome in record["outcomes"].items() if not outcome["failure"]}
@@ -28,7 +28,7 @@ def main(run: Path) -> None:
             continue
         seconds = outcome["seconds"]
         minutes = f"{seconds / 60:.1f} minutes"
-        times["notebooks"][stem]["tiny"]["time"] = (
+        times["notebooks"][stem]["default"]["time"] = (
             minutes if seconds >= 90 else f"{10 * round(seconds / 10)} s"
         )
     times["machine"] = row["hardware"]

