@@ -51,7 +51,7 @@ class Lab:
 
     Examples:
         >>> from cselab.experiments import open_lab
-        >>> lab = open_lab("x", caels=2, synthetic_pairs=20)
+        >>> lab = open_lab("x", profile="tiny", caels=2, synthetic_pairs=20)
         >>> lab.config("jtcse").caels, lab.config("jtcse", caels=1).caels
         (2, 1)
         >>> reports = lab.evaluate({"untrained": lab.untrained()})

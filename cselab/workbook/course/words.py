@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 import pandas
 from IPython.display import Markdown
 
+from cselab.data.sts import STS7
 from cselab.evaluation.significance import PairComparison, SeedComparison, compare_averages
 from cselab.evaluation.sts import StsReport
 from cselab.experiments import Lab, Trained
@@ -21,7 +22,7 @@ def tests(lab: Lab) -> str:
     Examples:
         >>> from cselab.workbook.course import tests
         >>> from cselab.experiments import open_lab
-        >>> tests(open_lab("x"))
+        >>> tests(open_lab("x", profile="tiny"))
         'Synthetic'
     """
     names = lab.data.test_tasks
@@ -178,9 +179,10 @@ def guide(lab: Lab) -> Markdown:
     took = ""  # a new notebook has no entry yet
     if notebook := times["notebooks"].get(lab.notebook):
         here, small, paper = (notebook[profile] for profile in ("default", "small", "paper"))
+        machine = here.get("machine", times["machine"])
         took = (
-            f"**Running time.** As it is: {here['time']} in a run of the whole workbook "
-            f"({times['machine']}), {here['memory']} of memory. Run alone, it also does the "
+            f"**Running time.** As it is: {here['time']} ({machine}), {here['memory']} of memory. "
+            f"Run alone, it also does the "
             f"trainings that it shares with earlier notebooks. `small`: {small['time']}. `paper`, "
             f"on a GPU: {paper['time']}, {paper['memory']} (both estimated).\n\n"
         )
@@ -202,7 +204,8 @@ def guide(lab: Lab) -> Markdown:
 
 
 def compare_with_recorded(lab: Lab, trained: Mapping[str, tuple[StsReport, Trained]]) -> Markdown:
-    """A box: the scores of this page beside those of the recorded runs, and why they differ.
+    """A box: the scores of this page beside those of the recorded runs, and why they differ; where
+    the tests are others, that they cannot be compared.
 
     Args:
         trained: Test report and training, by the label of the recorded runs.
@@ -211,13 +214,20 @@ def compare_with_recorded(lab: Lab, trained: Mapping[str, tuple[StsReport, Train
         >>> import cselab
         >>> from cselab.workbook.course import compare_with_recorded
         >>> from cselab.experiments import Trained, open_lab
-        >>> lab = open_lab("x", sentences=50, synthetic_pairs=20)
+        >>> lab = open_lab("x", profile="tiny", sentences=50, synthetic_pairs=20)
         >>> tower = Trained(cselab.load("tiny-bert"), lab.config("simcse"))  # stands for a training
         >>> report = lab.evaluate({"SimCSE": tower})["SimCSE"]
         >>> box = compare_with_recorded(lab, {"SimCSE": (report, tower)})
         >>> "with one seed, on 50 sentences" in box.data
         True
     """
+    if not {"Synthetic", *STS7} & set(lab.data.test_tasks):
+        return Markdown(
+            "The recorded runs have other text, tests and backbones than this page (its text is "
+            f"{lab.data.text.source.detail}, its tests are {', '.join(lab.data.test_tasks)}). "
+            "Their scores cannot be set beside those above; what can be compared are the "
+            "differences between methods."
+        )
     text = "real" if lab.data.has_real_data else "synthetic"
     grid, steps = f"{text}-papers", ("schedule", "steps")
     scores = recorded.tables(next(iter(trained)), list(trained), {text: grid})[text]

@@ -28,3 +28,12 @@ def test_settings_that_differ_from_the_recorded_runs_are_listed(monkeypatch, tmp
     assert not [path for path in listed if path.endswith(("steps", "seed"))]
     equal = compare_with_recorded(lab, {"TNCSE": (report, Trained(encoder, there))}).data
     assert "All settings are equal." in equal
+
+
+def test_a_page_with_other_tests_is_not_set_beside_recorded_scores(tmp_path):
+    """Prevents two numbers of different tests side by side, and "the text is synthetic in both"
+    below sentences of Wikipedia."""
+    lab = open_lab("x", profile="english", outputs=tmp_path)
+    box = compare_with_recorded(lab, {"TNCSE": (None, None)}).data
+    assert "its text is wikipedia-20k, its tests are STS17-en-en, SNLI" in box
+    assert "cannot be set beside" in box
