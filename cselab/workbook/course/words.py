@@ -182,7 +182,7 @@ def guide(lab: Lab) -> Markdown:
         machine = here.get("machine", times["machine"])
         took = (
             f"**Running time.** As it is: {here['time']} ({machine}), {here['memory']} of memory. "
-            f"Run alone, it also does the "
+            "Run alone, it also does the "
             f"trainings that it shares with earlier notebooks. `small`: {small['time']}. `paper`, "
             f"on a GPU: {paper['time']}, {paper['memory']} (both estimated).\n\n"
         )
