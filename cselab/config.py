@@ -93,7 +93,7 @@ class Config(BaseModel):
         as what switches the field off."""
         if isinstance(value, os.PathLike):
             return os.fspath(value)
-        if value is None or (isinstance(value, str) and value.lower() in OFF):
+        if is_off(value):
             return _off(cls.model_fields[str(info.field_name)].annotation, value)
         return value
 
@@ -286,6 +286,11 @@ def _explained(error: ValidationError) -> str:
         hint = nearest(str(first["input"]), valid)
         text += f"; {hint}" if hint else ""
     return text
+
+
+def is_off(value: Any) -> bool:
+    """Whether a value is None or one of `OFF`."""
+    return value is None or (isinstance(value, str) and value.lower() in OFF)
 
 
 def _off(kind: Any, value: Any) -> Any:

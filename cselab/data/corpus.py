@@ -30,6 +30,7 @@ from cselab.data.sources import (
     read_lines,
     read_table,
     shipped_english,
+    shipped_sentences,
 )
 from cselab.errors import DataError
 from cselab.paths import replacing
@@ -45,7 +46,7 @@ MAX_WORDS = 1000
 """A longer line is a document, not a sentence; truncation would silently drop most of it."""
 FILES = (
     *("corpus/*.txt.gz", "corpus-large/*.txt.gz", "sts/*-train.tsv.gz"),
-    "corpus/wikipedia-20k.parquet",
+    "corpus/wikipedia-20k.parquet",  # `shipped_sentences`
 )
 """Corpora of a data folder, STS train splits, on which no paper reports scores, and the text that
 ships."""
@@ -123,12 +124,9 @@ def load_corpus(
         if file_suffix(name) in TABLES:
             raise DataError(f"{name} is not a text but a table; save its sentences as a .txt file")
     paths = [find_file(name, folder, *FILES, also=("synthetic",)) for name in names]
-    ships = all(path.parent.parent == shipped_english() for path in paths)
-    source = (
-        Source("embedded", ", ".join(names))
-        if ships
-        else Source("folder", ", ".join(map(str, paths)))
-    )
+    source = Source("folder", ", ".join(map(str, paths)))
+    if all(path.is_relative_to(shipped_english()) for path in paths):
+        source = Source("embedded", ", ".join(names))
     return sample(source, partial(_sentences, paths))
 
 
@@ -250,7 +248,7 @@ def _sentences(paths: Sequence[Path]) -> Iterator[str]:
     for path in paths:
         if path.name.endswith(".tsv.gz"):
             lines = _pair_sentences(path)
-        elif path.parent.parent == shipped_english() and path.suffix == ".parquet":
+        elif path == shipped_sentences():
             lines = pq.read_table(path, columns=["sentence"])["sentence"].to_pylist()
         else:
             lines = read_lines(path)

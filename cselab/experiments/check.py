@@ -129,9 +129,7 @@ def _check_rows(cache: Cache, method: Method) -> None:
     check_trainable(method, node.schedule, cache.device)
     if node.trips:
         translator = cache.translator(node.trips)
-        if isinstance(translator, PreparedTrips):
-            translator(cache.data.sentences())
-        elif isinstance(translator, Bergamot):
+        if isinstance(translator, (Bergamot, PreparedTrips)):
             translator.check(cache.data.sentences())
 
 

@@ -13,7 +13,7 @@ from pydantic import (
     model_validator,
 )
 
-from cselab.config import OFF, Config, Path, is_shared, shared
+from cselab.config import Config, Path, is_off, is_shared, shared
 from cselab.data.settings import RoundTrips
 from cselab.errors import SettingsError, suggest
 from cselab.methods import registry
@@ -226,7 +226,7 @@ class WithPooling(WithPooler):
 
 
 def _names(value: Any) -> Any:
-    if value is None or value in OFF:
+    if is_off(value):
         return ()
     return tuple(part.strip() for part in value.split(",")) if isinstance(value, str) else value
 

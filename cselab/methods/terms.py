@@ -16,7 +16,7 @@ from jaxtyping import Float, Int
 from pydantic import Field, field_validator
 from torch import Tensor
 
-from cselab.config import OFF, Config
+from cselab.config import Config, is_off
 from cselab.errors import suggest
 
 
@@ -33,7 +33,7 @@ class TermConfig(Config):
     @field_validator("weight", mode="before")
     @classmethod
     def _none_is_zero(cls, value: Any) -> Any:
-        return 0 if value is None or value in OFF else value
+        return 0 if is_off(value) else value
 
 
 Terms = dict[str, Any]

@@ -105,9 +105,9 @@ class SentenceEncoder(nn.Module):
         )
         if self.pooling == "mask":
             return self.at_mask(output.last_hidden_state, input_ids)
-        states = output.hidden_states if all_layers else (output.last_hidden_state,)
         if self.pooling == "pooler":
             return output.pooler_output
+        states = output.hidden_states if all_layers else (output.last_hidden_state,)
         return pool(states, attention_mask, self.pooling)
 
     def embed(self, batch: dict[str, Tensor]) -> Float[Tensor, "B d"]:
@@ -158,8 +158,8 @@ class SentenceEncoder(nn.Module):
             self.backbone.save_pretrained(target)
             if self.tokenizer is not None:
                 self.tokenizer.save_pretrained(target)
-            fields = {"pooling": self.pooling, "prompt": self.prompt}
-            write_card(target, "sentence", normalized=self.normalized, **fields)
+            names = ("pooling", "prompt", "normalized")
+            write_card(target, "sentence", **{name: getattr(self, name) for name in names})
 
     @classmethod
     def from_pretrained(cls, folder: str | Path, **options) -> "SentenceEncoder":

@@ -203,8 +203,8 @@ class TwinEncoder(nn.Module):
 
 def _check_towers(tower_i: PreTrainedModel, tower_ii: PreTrainedModel) -> None:
     for name, tower in (("I", tower_i), ("II", tower_ii)):
-        kind = "decoder" if getattr(tower.config, "is_decoder", False) else "model"
         if not is_bert_like(tower.config):
+            kind = "decoder" if getattr(tower.config, "is_decoder", False) else "model"
             raise ModelError(
                 f"tower {name} is a {tower.config.model_type!r} {kind}; a twin needs layers of "
                 f"{', '.join(BERT_LIKE)}, whose queries, keys and values can be crossed"

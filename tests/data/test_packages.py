@@ -1,5 +1,6 @@
 """Models in pip packages: found without running their code, checked, and named when missing."""
 
+import hashlib
 import sys
 from importlib import metadata
 
@@ -33,7 +34,7 @@ def installed(tmp_path, monkeypatch):
     for name, content in contents.items():
         (folder / name).write_bytes(content)
     (folder.parent / "__init__.py").write_text("raise RuntimeError('its code ran')")
-    hashes = {name: packages.sha256(folder / name) for name in contents}
+    hashes = {name: hashlib.sha256(content).hexdigest() for name, content in contents.items()}
     monkeypatch.setitem(PACKAGED, MODEL, PACKAGED[MODEL]._replace(hashes=hashes))
     monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
     return folder

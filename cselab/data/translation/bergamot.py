@@ -10,8 +10,9 @@ from typing import Any
 
 import pyarrow.parquet as pq
 
-from cselab.data.packages import INSTALL, sha256
-from cselab.data.sources import shipped_english
+from cselab.data.fingerprints import file_hash
+from cselab.data.packages import INSTALL
+from cselab.data.sources import shipped_sentences
 from cselab.errors import DataError, SettingsError
 from cselab.machine import cpu_count
 
@@ -43,9 +44,9 @@ class Bergamot:
                 f"pivot {pivot!r}: the translator 'bergamot' knows 'pt' alone; set pivot=pt, or "
                 "use the translator 'lexical'"
             )
-        path = shipped_english() / "corpus" / "wikipedia-20k.parquet"
-        self.trips = {} if anew else _shipped_trips(path)
-        self.fingerprint = hashlib.sha256(f"{MODELS} {sha256(path)}".encode()).hexdigest()[:16]
+        self.trips = {} if anew else _shipped_trips()
+        ships = "" if anew else file_hash(shipped_sentences()).hex()
+        self.fingerprint = hashlib.sha256(f"{MODELS} {ships}".encode()).hexdigest()[:16]
         """Sixteen hex digits of the models and of the round trips that ship."""
 
     def check(self, sentences: list[str]) -> None:
@@ -69,9 +70,9 @@ class Bergamot:
 
 
 @functools.cache
-def _shipped_trips(path: Path) -> dict[str, str]:
+def _shipped_trips() -> dict[str, str]:
     """Round trips by sentence."""
-    table = pq.read_table(path)
+    table = pq.read_table(shipped_sentences())
     return dict(zip(table["sentence"].to_pylist(), table["pt"].to_pylist(), strict=True))
 
 
@@ -89,8 +90,9 @@ def _translator() -> Any:
             path = Path(str(file.locate()))
             if not path.is_file():
                 raise DataError(f"{path} is missing; {again}")
-            # wheels for Windows have other line ends
-            content = path.read_bytes().replace(b"\r\n", b"\n" if file.suffix == ".py" else b"\r\n")
+            content = path.read_bytes()
+            if file.suffix == ".py":  # wheels for Windows have other line ends
+                content = content.replace(b"\r\n", b"\n")
             hashes.append(f"{file} {hashlib.sha256(content).hexdigest()}")
     if hashlib.sha256("\n".join(sorted(hashes)).encode()).hexdigest() != MODELS:
         raise DataError(

@@ -198,13 +198,17 @@ class PreparedTrips:
         rows = read_table(self.path, ("sentence", "round_trip"))
         self.trips = {row["sentence"].strip(): row["round_trip"] for _, row in rows}
 
-    def __call__(self, sentences: list[str]) -> list[str]:
+    def check(self, sentences: list[str]) -> None:
+        """Raise the error of a call."""
         missing = [sentence for sentence in sentences if sentence not in self.trips]
         if missing:
             raise DataError(
                 f"{self.path} has no round trip of {missing[0]!r:.80} and {len(missing) - 1} more; "
                 "prepare it from the same text"
             )
+
+    def __call__(self, sentences: list[str]) -> list[str]:
+        self.check(sentences)
         return [self.trips[sentence] for sentence in sentences]
 
     @property

@@ -137,8 +137,7 @@ class BackboneTrainer(CurveTrainer):
 
     def batch(self, positions: Sequence[int]) -> dict[str, Tensor]:
         """Sentences, padded to the longest."""
-        ids = self.rows.padded(np.array(positions), self.tokenizer.pad_token_id)
-        return {"input_ids": ids, "attention_mask": (ids != self.tokenizer.pad_token_id).long()}
+        return self.rows.batch(positions, self.tokenizer.pad_token_id)
 
     def pairs(self, step: int) -> dict[str, Tensor]:
         """Ordered pairs of a step, half as many as sentences of another step."""

@@ -24,7 +24,7 @@ def measure(
     """Spearman × 100 of each row on the dev pairs of STS-B and SNLI, and on STS17.
 
     The rows are cosines of word counts and TF-IDF, SIF, the untrained poolings, and the methods of
-    profile `english`, one seed; `seconds` is the time of a training, towers included.
+    profile `english`, one seed; `seconds` is what a row adds to those above it.
 
     Args:
         folder: The backbone.

@@ -11,6 +11,7 @@ import json
 from collections import Counter
 from collections.abc import Iterable, MutableMapping, Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -20,7 +21,7 @@ from transformers import BertForPreTraining, BertTokenizer, PreTrainedTokenizerB
 
 from cselab.data.corpus import load_corpus
 from cselab.data.hub import model_folder
-from cselab.data.sts import load_sts
+from cselab.data.sts import StsData, load_sts
 from cselab.data.token_rows import Rows
 from cselab.errors import ModelError
 from cselab.evaluation.sts import score_data
@@ -29,13 +30,12 @@ from cselab.models import SentenceEncoder, load_tokenizer
 from cselab.models.backbone import quiet_loading, read_config
 from cselab.models.folder import check_folder, new_folder
 from cselab.seals import remove
-from cselab.study.pretraining.gate import measure
+from cselab.study.pretraining.gate import POOLINGS, measure
 from cselab.study.pretraining.objectives import random_tokens, token_loss
 from cselab.study.pretraining.trainer import CurveTrainer, TrainingConfig, check_device
 from cselab.workbook.templates import templates
 
 CORPORA = ("wiki1m-piece", "wikipedia-2014")
-POOLINGS = ("cls", "mean", "first_last")
 
 
 @dataclass(frozen=True)
@@ -92,7 +92,9 @@ def reset_encoder(
     trainer = ResetTrainer(model, config, tokenizer, rows, checkpoints, pairs[1])
     before = trainer.measured()
     seconds = trainer.run()
-    weights = {k: v for k, v in model.half().state_dict().items() if "seq_relationship" not in k}
+    weights = {
+        k: v for k, v in model.cpu().half().state_dict().items() if "seq_relationship" not in k
+    }
     model.config.architectures = ["BertForMaskedLM"]
     with new_folder(folder) as work:
         model.save_pretrained(work, state_dict=weights)
@@ -144,30 +146,26 @@ class ResetTrainer(CurveTrainer):
         tokenizer: PreTrainedTokenizerBase,
         rows: Rows,
         checkpoints: Path,
-        dev,
+        dev: StsData,
     ):
-        self.tokenizer, self.rows, self.dev = tokenizer, rows, dev
+        self.tokenizer, self.dev = tokenizer, dev
         super().__init__(
             model,
             config,
             range(len(rows)),
             rows.lengths,
-            self.batch,
+            partial(rows.batch, pad=tokenizer.pad_token_id),
             text=hashlib.sha256(rows.flat.data).hexdigest(),
             checkpoints=checkpoints,
             adam_beta2=0.98,
         )
 
-    def batch(self, positions: Sequence[int]) -> dict[str, Tensor]:
-        """Sentences, padded to the longest."""
-        ids = self.rows.padded(np.array(positions), self.tokenizer.pad_token_id)
-        return {"input_ids": ids, "attention_mask": (ids != self.tokenizer.pad_token_id).long()}
-
     def losses(self, batch: MutableMapping[str, Tensor]) -> dict[str, Tensor]:
         """The masked-LM loss; masks are drawn anew in each step."""
         ids, special = batch["input_ids"], self.tokenizer.all_special_ids
         where = random_tokens(ids, special, self.config.masked)
-        rule, other = torch.rand(ids.shape), torch.randint(len(self.tokenizer), ids.shape)
+        rule = torch.rand(ids.shape, device=ids.device)
+        other = torch.randint(len(self.tokenizer), ids.shape, device=ids.device)
         other = torch.where(rule < 0.8, self.tokenizer.mask_token_id, other)
         inputs = torch.where(where & (rule < 0.9), other, ids)
         states = self.model.base_model(inputs, batch["attention_mask"]).last_hidden_state
