@@ -51,10 +51,10 @@ def slides() -> list[Slide]:
             "once t is near 1, −log t is near 0 and switches the other factor off.",
         ),
         _chart(
-            "Twins against their sum",
-            "What does joint training add to the plain sum of the two towers?",
-            "sum of two towers",
-            ["TNCSE", "JTCSE", "JTCSE, CAELs: *"],
+            "Twins against their towers",
+            "What does joint training add to the same towers trained as much longer alone?",
+            "JTCSE: nce",
+            ["sum of two towers", "TNCSE", "JTCSE", "JTCSE, CAELs: *"],
         ),
         _chart("Ablations", "Three terms: which does the work?", "JTCSE", ["JTCSE: *"]),
         _chart(

@@ -59,7 +59,9 @@ def test_the_wheel_encodes_reports_and_runs_notebooks(cselab):
     store = Path(where).parent / "_reference" / "results" / "real-climb.sqlite"
     cselab("report", "--store", str(store), "--folder", "report")
     grids = folder / "outputs" / "reference" / "grids"
-    assert "SimCSE" in cselab("sweep", str(grids / "synthetic.toml"), "--dry-run", folder=folder)
+    assert "SimCSE" in cselab(
+        "sweep", str(grids / "synthetic-papers.toml"), "--dry-run", folder=folder
+    )
 
 
 @pytest.mark.slow

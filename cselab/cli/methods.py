@@ -129,7 +129,7 @@ def sweep(
     cselab sweep -m simcse -m jtcse --seeds 1-4                    eight runs of the default profile
     cselab sweep -m my_method.py -m simcse --seeds 1-3             a method of your own
     cselab sweep -m jtcse --seeds 1-5 -p "caels=1|2|3|6"           an axis
-    cselab sweep outputs/reference/grids/synthetic.toml --seeds 1-3 --only "JTCSE*"
+    cselab sweep outputs/reference/grids/synthetic-papers.toml --seeds 1-3 --only "JTCSE*"
     cselab sweep grid.toml --scheduler tcp://host:8786             on SLURM, Kubernetes, SSH
     cselab report                                                  the results
     """

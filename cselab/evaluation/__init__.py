@@ -10,8 +10,8 @@ __all__, __getattr__ = lazy(
         "geometry": "alignment uniformity",
         "methods": "compare_methods",
         "retrieval": "RetrievalScore caption_retrieval",
-        "significance": "PairComparison SeedComparison compare_averages compare_pairs compare_seeds"
-        " paired_t_power seeds_for_width seeds_needed",
+        "significance": "PairComparison SeedComparison compare_averages compare_crossed"
+        " compare_pairs compare_seeds paired_t_power seeds_for_width seeds_needed",
         "sts": "StsReport TaskScore evaluate_sts score_data score_pairs",
         "transfer": "evaluate_transfer",
     },

@@ -20,7 +20,7 @@ class SeedComparison:
     """Method a minus method b over n common seeds, in points; printed as a sentence.
 
     Attributes:
-        sd: Of the differences.
+        sd: Of the differences; of `compare_crossed`, the standard error times the root of n.
         low: Lower end of the 95 % t interval of the mean difference.
         p: Of the two-sided paired t test, below 0.05 where the interval leaves out 0; NaN where the
             difference is the same at every seed and not 0, which has no test.
@@ -39,6 +39,24 @@ class SeedComparison:
     effect: float
     power: float
     seeds_needed: int
+
+    @classmethod
+    def of(cls, n: int, mean: float, sd: float) -> "SeedComparison":
+        """The comparison of n differences with this mean and standard deviation."""
+        if sd < 1e-12:
+            if abs(mean) < 1e-12:
+                return cls(n, 0.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, seeds_needed(0.0))
+            return cls(n, mean, 0.0, mean, mean, math.nan, math.copysign(math.inf, mean), 1.0, 3)
+        error, effect = sd / math.sqrt(n), mean / sd
+        half = scipy.stats.t.ppf(0.975, n - 1) * error
+        p = float(2 * scipy.stats.t.sf(abs(mean) / error, n - 1))
+        power, needed = paired_t_power(effect, n), seeds_needed(effect)
+        return cls(n, mean, sd, mean - half, mean + half, p, effect, power, needed)
+
+    def within(self, margin: float) -> bool:
+        """Whether the 90 % interval lies inside ± margin: two one-sided t tests at 5 %."""
+        half = scipy.stats.t.ppf(0.95, self.n - 1) * self.sd / math.sqrt(self.n)
+        return bool(abs(self.mean) + half < margin)
 
     def __str__(self) -> str:
         if self.power == 0:
@@ -82,26 +100,46 @@ def compare_seeds(a: ArrayLike, b: ArrayLike) -> SeedComparison:
             f"got {a.shape} and {b.shape}"
         )
     difference = a - b
-    n, mean, sd = len(a), difference.mean(), difference.std(ddof=1)
-    if sd < 1e-12:
-        if abs(mean) < 1e-12:
-            return SeedComparison(n, 0.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, seeds_needed(0.0))
-        return SeedComparison(
-            n, mean, 0.0, mean, mean, math.nan, math.copysign(math.inf, mean), 1.0, 3
+    return SeedComparison.of(len(a), difference.mean(), difference.std(ddof=1))
+
+
+def compare_crossed(a: ArrayLike, b: ArrayLike) -> SeedComparison:
+    """Compare two methods over seeds and over test pairs: a difference that should hold for other
+    seeds and for other pairs.
+
+    The standard error is that of the bootstrap that resamples seeds and pairs independently (the
+    pigeonhole bootstrap, Owen 2007, https://arxiv.org/abs/0712.1111), which needs no draws over
+    seeds: the variance over resamples of the mean over seeds, plus the mean over resamples of the
+    variance over seeds, divided by n. The interval has Student's t with n - 1 degrees of freedom.
+
+    Args:
+        a: Scores, (n, 1 + r): of n seeds on the test pairs themselves, and on r resamples of them,
+            which are the same for all (the measure "resamples").
+        b: Those of the other method, at the same seeds.
+
+    Raises:
+        DataError: For different shapes, fewer than three seeds, fewer than two resamples, or values
+            that are not finite.
+
+    Examples:
+        >>> import numpy as np
+        >>> from cselab.evaluation import compare_crossed, compare_seeds
+        >>> noise = np.random.default_rng(0).normal(size=(5, 100))
+        >>> a = np.hstack([np.arange(5)[:, None] + 0.5, np.arange(5)[:, None] + noise])
+        >>> b = np.hstack([np.arange(5)[:, None], np.arange(5)[:, None] + 0 * noise])
+        >>> f"{compare_crossed(a, b).sd:.2f}", f"{compare_seeds(a[:, 0], b[:, 0]).sd:.2f}"
+        ('1.40', '0.00')
+    """
+    a, b = np.asarray(a, np.float64), np.asarray(b, np.float64)
+    few = a.ndim != 2 or len(a) < FEWEST_SEEDS or a.shape[1] < 3
+    if a.shape != b.shape or few or not np.isfinite([a, b]).all():
+        raise DataError(
+            "a comparison over seeds and pairs needs two tables of at least 3 seeds and 2 resamples"
+            f" of the same, finite scores; got {a.shape} and {b.shape}"
         )
-    half = scipy.stats.t.ppf(0.975, n - 1) * sd / math.sqrt(n)
-    effect = mean / sd
-    return SeedComparison(
-        n,
-        mean,
-        sd,
-        mean - half,
-        mean + half,
-        float(scipy.stats.ttest_1samp(difference, 0).pvalue),
-        effect,
-        paired_t_power(effect, n),
-        seeds_needed(effect),
-    )
+    n, difference = len(a), (a - b)[:, 1:]
+    error = difference.mean(0).var(ddof=1) + difference.var(0, ddof=1).mean() / n
+    return SeedComparison.of(n, (a - b)[:, 0].mean(), math.sqrt(n * error))
 
 
 def paired_t_power(effect: float, n: int, *, level: float = 0.05) -> float:

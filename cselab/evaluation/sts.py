@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import scipy
+from scipy import sparse
 
 from cselab.data.sources import parse_names
 from cselab.data.sts import STS7, YEARLY, StsData, load_sts
@@ -127,8 +128,8 @@ def evaluate_sts(
     """Spearman x100 of the cosine similarity with the gold ratings, per task, without training.
 
     Args:
-        encode: List of n strings -> (n, d) array or tensor; called once, with the distinct
-            sentences of all tasks.
+        encode: List of n strings -> (n, d) array, tensor or sparse matrix; called once, with the
+            distinct sentences of all tasks.
         tasks: Names or paths as in `load_sts`, as are `folder` and `hub`.
         split: Split of all tasks, or by task with "test" for the others: `{"SICK-R": "all"}`.
         text: "raw", or "senteval" for STS12 to STS16; the other tasks have one form only.
@@ -190,7 +191,7 @@ def score_data(
     scores = {}
     for data in loaded:
         first, second = ([row[s] for s in side] for side in (data.sentences1, data.sentences2))
-        cosines = np.einsum("nd,nd->n", unit[first], unit[second])
+        cosines = _row_products(unit[first], unit[second])
         scores[data.task] = score_pairs(data, cosines, resamples=resamples)
     return StsReport(scores)
 
@@ -309,8 +310,19 @@ def _numbers(x: Any) -> Any:
     return x.detach().cpu().double().numpy() if hasattr(x, "detach") else x
 
 
-def unit_rows(vectors: Any, n: int) -> np.ndarray:
-    """`finite_rows`, each normalised to length 1; rows of zeros stay zero, with cosine 0."""
+def unit_rows(vectors: Any, n: int) -> Any:
+    """`finite_rows`, each normalised to length 1; rows of zeros stay zero, with cosine 0. A sparse
+    matrix (word counts) stays one."""
+    if sparse.issparse(vectors):
+        lengths = sparse.linalg.norm(vectors, axis=1)
+        return sparse.diags_array(1 / np.where(lengths > 0, lengths, 1)).tocsr() @ vectors
     vectors = finite_rows(vectors, n)
     lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
     return vectors / np.where(lengths > 0, lengths, 1)
+
+
+def _row_products(a: Any, b: Any) -> np.ndarray:
+    """Inner products of the rows of two matrices, (n,)."""
+    if sparse.issparse(a):
+        return np.asarray(a.multiply(b).sum(axis=1)).ravel()
+    return np.einsum("nd,nd->n", a, b)

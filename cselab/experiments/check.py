@@ -95,8 +95,9 @@ def _build_untrained(cache: Cache, node: MethodConfig) -> Encoder:
         kind.check(node, parts, len(fitted_text(cache.data, node)))
         if parts:
             return parts[0]
-        kind = registered("untrained")
-        node = kind.Config(backbone=node.pretrained_model)
+        if node.pretrained_model:
+            kind = registered("untrained")
+            node = kind.Config(backbone=node.pretrained_model)
     materials = Materials(parts, cache.data.sentences, cache.data.model_folder, cache.device)
     return kind.encoder(node, materials)
 

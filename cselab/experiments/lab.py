@@ -25,8 +25,8 @@ from cselab.experiments.cache import Cache, quiet_libraries
 from cselab.experiments.check import check
 from cselab.experiments.measures import score
 from cselab.experiments.run import Machine, RunConfig, check_settings, configure, set_up
-from cselab.experiments.train import Trained, rows_of, start_folders, train, train_node
-from cselab.methods import Batch, Method, MethodConfig, create, registered
+from cselab.experiments.train import Trained, created, rows_of, start_folders, train, train_node
+from cselab.methods import Batch, Method, MethodConfig, registered
 from cselab.models import load, load_tokenizer
 from cselab.models.encode import Encoder
 from cselab.seals import clear_access
@@ -152,7 +152,7 @@ class Lab:
     def create(self, method: str | MethodConfig, **changes: Any) -> Method:
         """A method before its training, from its backbone or its trained towers, on the device."""
         config, cache = self._node(method, changes)
-        return create(config, folders=start_folders(cache, config)).to(self.device)
+        return created(cache, config).to(self.device)
 
     def batches(self, method: str | MethodConfig, **changes: Any) -> Iterator[Batch]:
         """The batches that a training of the method sees, epoch after epoch, on the device."""

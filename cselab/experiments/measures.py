@@ -2,15 +2,17 @@
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import NamedTuple
 
+import numpy as np
 import pandas
 import torch
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from cselab.analysis import cls_energy
 from cselab.evaluation.geometry import alignment, uniformity
-from cselab.evaluation.sts import StsReport, score_data
+from cselab.evaluation.sts import StsReport, resampled, score_data
 from cselab.experiments.run_data import RunData
 from cselab.models import Ensemble
 from cselab.models.encode import Encoder
@@ -19,6 +21,13 @@ from cselab.training.distributed import rank_and_world
 
 MOST_PAIRS = 5000
 """Uniformity compares all sentences with all others, in memory."""
+RESAMPLES = 200
+"""Bootstrap resamples of the test pairs that a store keeps a run's scores of."""
+CURVE = "dev curve"
+RESAMPLED = {"test": "resample", "no captions": "resample, no captions"}
+"""By measure: that of its averages on resamples of the pairs."""
+LONG = (CURVE, *RESAMPLED.values())
+"""Measures of many numbers a run, which no table of scores shows."""
 
 
 def score(data: RunData, encoder: Encoder) -> StsReport:
@@ -113,7 +122,7 @@ class Row(NamedTuple):
 
     Attributes:
         measure: "test", "no captions", "dev", "phenomenon", "alignment", "uniformity", "energy" or
-            "transfer".
+            "transfer"; CURVE, whose tasks are steps; those of RESAMPLED, whose tasks are numbers.
         task: Name of the data.
         value: Correlations and accuracies are x100.
         n: Pairs or sentences, 0 where it is not counted.
@@ -125,14 +134,16 @@ class Row(NamedTuple):
     n: int
 
 
-def _sts(data: RunData, encoder: Encoder) -> Iterable[Row]:
+def _sts(data: RunData, encoder: Encoder, resamples: int = 0) -> Iterable[Row]:
     """Spearman of each test task and their mean, the same without captions, and of the dev split,
-    which alone may choose anything."""
+    which alone may choose anything; the two means also on bootstrap resamples of the pairs."""
     report = score_data(encoder.encode, data.test_data, resamples=0)
     yield from _scores("test", report)
+    yield from _resampled("test", report, resamples)
     has_captions = any(score.data.captions.any() for score in report.tasks.values())
     if has_captions and (rest := report.without_captions()).tasks:
         yield from _scores("no captions", rest)
+        yield from _resampled("no captions", rest, resamples)
     yield from _dev(data, encoder)
 
 
@@ -142,6 +153,18 @@ def _scores(measure: str, report: StsReport) -> Iterable[Row]:
     for task, value in report.scores.items():
         yield Row(measure, task, value, pairs[task])
     yield Row(measure, "average", report.average, sum(pairs.values()))
+
+
+def _resampled(measure: str, report: StsReport, resamples: int) -> Iterable[Row]:
+    """The mean over tasks on resamples of the pairs of each task, by number; they are the same for
+    every encoder, as `cselab.evaluation.compare_crossed` needs them."""
+    random, tasks = np.random.default_rng(0), report.tasks.values()
+    scores = [
+        resampled((task.similarities,), task.data.scores, resamples, random)[:, 0] for task in tasks
+    ]
+    pairs = sum(len(task.data) for task in tasks)
+    for i, value in enumerate(np.mean(scores, axis=0)):
+        yield Row(RESAMPLED[measure], str(i), float(value), pairs)
 
 
 def _dev(data: RunData, encoder: Encoder) -> Iterable[Row]:
@@ -186,12 +209,13 @@ def _transfer(data: RunData, encoder: Encoder) -> Iterable[Row]:
 MEASURES: dict[str, Callable[[RunData, Encoder], Iterable[Row]]] = {
     "sts": _sts,
     "dev": _dev,
+    "resamples": partial(_sts, resamples=RESAMPLES),
     "phenomena": _phenomena,
     "geometry": _geometry,
     "energy": _energy,
     "transfer": _transfer,
 }
-MAIN = ("sts", "dev")
+MAIN = ("sts", "resamples", "dev")
 """Scores; a run that lacks one of them has failed."""
 DEFAULT = ("sts", "phenomena", "geometry", "energy")
 """Default measures: scores, and what costs little."""

@@ -118,7 +118,7 @@ PROFILES: dict[str, Profile] = {
     ),
     # `tiny` trains just long enough for its effects to be larger than the intervals over its test
     # pairs. Rates and the temperature are those of the recorded runs, which were chosen on the dev
-    # split of longer trainings (outputs/reference/grids/synthetic-tune.toml).
+    # split of longer trainings.
     "tiny": Profile(
         data=DataConfig(sentences=6_000, dev_pairs=300, synthetic_pairs=1_500, triplets=4_000),
         everywhere={**SMALL_MODEL, "pivots": FOUR_PIVOTS[:3], "round_trips.mode": "pair"},

@@ -16,7 +16,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from cselab.data.settings import DataConfig
+from cselab.data.settings import DataConfig, RoundTrips
 from cselab.data.sources import data_folder
 from cselab.data.transfer import TRANSFER7, load_transfer
 from cselab.errors import CselabError
@@ -25,11 +25,11 @@ from cselab.experiments.check import check
 from cselab.experiments.code import library_hash
 from cselab.experiments.grid import Run
 from cselab.experiments.keys import run_key
-from cselab.experiments.measures import Row, measure
+from cselab.experiments.measures import CURVE, LONG, Row, measure
 from cselab.experiments.run import Machine, RunConfig, Setup
 from cselab.experiments.store import Result, Store
 from cselab.experiments.train import train, train_node
-from cselab.methods import load_method_file
+from cselab.methods import MethodConfig, load_method_file
 from cselab.methods.nodes import as_node
 from cselab.paths import replacing
 from cselab.training.distributed import rank_and_world
@@ -48,17 +48,26 @@ def train_and_measure(run: Run, outputs: Path, store: Path | None = None) -> Non
     run = for_this_machine(run, outputs.resolve())
     cache = open_cache(run.config, outputs.resolve())
     check_run(run, cache)
-    rows = measure(cache.data, train(run.config, cache).encoder, run.measures)
+    rows = _measured(run.config, run.measures, cache)
     if rank_and_world()[0]:
         return
     for row in rows:
-        print(f"{row.measure:11} {row.task:14} {row.value:8.3f}")
+        if row.measure not in LONG:
+            print(f"{row.measure:11} {row.task:14} {row.value:8.3f}")
     if scores:
         outcome: dict[str, Any] = {"rows": [(*row,) for row in rows], "worker": process_name()}
-        outcome |= {"seconds": time.perf_counter() - started, "environment": cache.environment}
+        environment = cache.environment | translators(run.config.method, cache)
+        outcome |= {"seconds": time.perf_counter() - started, "environment": environment}
         result = new_result(run, run_key(run, cache), cache, outcome)
         if not scores.add(result):
             scores.mention_other_labels({result.key: run.label})
+
+
+def _measured(run: RunConfig, measures: Sequence[str], cache: Cache) -> list[Row]:
+    """Train a run; its numbers, and its dev score at each evaluation, from step 0 on."""
+    trained = train(run, cache)
+    curve = [Row(CURVE, str(row["step"]), row["dev"], 0) for row in trained.fit.get("history", ())]
+    return measure(cache.data, trained.encoder, measures) + curve
 
 
 def open_cache(setup: Setup, outputs: Path) -> Cache:
@@ -107,6 +116,13 @@ def new_result(run: Run, key: str, cache: Cache, outcome: Mapping[str, Any]) -> 
         finished=datetime.now(UTC).isoformat(timespec="seconds"),
         **outcome,
     )
+
+
+def translators(node: MethodConfig, cache: Cache) -> dict[str, str]:
+    """Pivots, and fingerprints of their translators, whose round trips a tree reads."""
+    trips = [value for _, value, _ in node.walk() if isinstance(value, RoundTrips)]
+    found = {f"{one.pivot} {cache.translator(one).fingerprint}" for one in trips}
+    return {"translators": ", ".join(sorted(found))} if found else {}
 
 
 def process_name() -> str:
@@ -159,8 +175,8 @@ def run_task(
             else:
                 run = RunConfig.model_validate_json(config)
                 cache = open_cache(run, files.outputs)
-                rows = measure(cache.data, train(run, cache).encoder, measures)
-                outcome["environment"] = cache.environment
+                rows = _measured(run, measures, cache)
+                outcome["environment"] = cache.environment | translators(run.method, cache)
             outcome["rows"] = [(*row,) for row in rows]
         except CselabError as error:
             outcome["error"] = str(error)

@@ -10,6 +10,8 @@ from typing import Any
 
 import datasets
 import torch
+from safetensors.torch import load_file, save_file
+from torch import nn
 from transformers import PreTrainedTokenizerBase
 
 from cselab.data.nli import tokenize_triplets
@@ -22,7 +24,7 @@ from cselab.experiments.keys import fitted_text, key_inputs, node_key
 from cselab.experiments.measures import dev_score, score
 from cselab.experiments.run import RunConfig
 from cselab.experiments.training_rows import Widen, text_rows
-from cselab.methods import MethodConfig, create, registered
+from cselab.methods import Method, MethodConfig, create, registered
 from cselab.methods.nodes import TrainedConfig
 from cselab.methods.training_free import Materials
 from cselab.models import load, load_tokenizer
@@ -31,6 +33,9 @@ from cselab.models.prompts import fill_prompt
 from cselab.models.texts import as_sentences
 from cselab.training import fit
 from cselab.training.distributed import rank_and_world
+
+HEAD = "head.safetensors"
+"""File of a trained head, beside the folder of its encoder."""
 
 
 @dataclass(frozen=True)
@@ -122,15 +127,13 @@ def _untrained(cache: Cache, node: MethodConfig) -> Encoder:
 
 def _step(cache: Cache, node: TrainedConfig, *, fresh: bool = False) -> Path:
     """The folder with the node's encoder and history, trained or found."""
-    starts = [str(folder) for folder in start_folders(cache, node)]
-    name = step_name(node)
+    name, start = step_name(node), start_folders(cache, node)[0]
 
     def compute(folder: Path) -> None:
-        torch.manual_seed(node.seed)  # of what the method draws: a head's weights, LoRA's
-        method = create(node, folders=starts)
+        method = created(cache, node)
         result = fit(
             method,
-            rows_of(cache, node, load_tokenizer(starts[0])),
+            rows_of(cache, node, load_tokenizer(start)),
             node.schedule,
             dev=lambda method: dev_score(cache.data, method.encoder),
             seed=node.seed,
@@ -142,12 +145,25 @@ def _step(cache: Cache, node: TrainedConfig, *, fresh: bool = False) -> Path:
         )
         if rank_and_world()[0] == 0:
             method.encoder.save_pretrained(folder / "encoder")
+            if head := getattr(method, "head", nn.Identity()).state_dict():
+                save_file(head, folder / HEAD)
             (folder / "fit.json").write_text(json.dumps(result.as_dict(), indent=1))
 
     inputs = key_inputs(cache, node)
     if fresh:
         inputs["fresh"] = datetime.now(UTC).isoformat()
     return cache.step(name, inputs, compute, resumable=True)
+
+
+def created(cache: Cache, node: TrainedConfig) -> Method:
+    """A node's method before its training, from its model or its trained towers."""
+    folders = start_folders(cache, node)
+    torch.manual_seed(node.seed)  # of what the method draws: a head's weights, LoRA's
+    method = create(node, folders=[str(folder) for folder in folders])
+    if getattr(node, "head", "none") == "kept":
+        for head, folder in zip(method.heads, folders, strict=True):
+            head.load_state_dict(load_file(folder.with_name(HEAD)))
+    return method
 
 
 def start_folders(cache: Cache, node: TrainedConfig) -> list[Path]:

@@ -19,7 +19,18 @@ class Contrastive(BackboneConfig, WithPooling):
     temperature: float = Field(0.05, ge=1e-4, le=1e4)
     """SimCSE Table D.1; released TNCSE and JTCSE have the same."""
     head: Literal["none", "mlp_train_only"] = "none"
-    """SimCSE's is "mlp_train_only"; which one stage 1 of TNCSE and JTCSE used is not released."""
+    """SimCSE's is "mlp_train_only". TNCSE says of stage 1 that the state "does not go through the
+    pooler layer", which speaks for "none"; the code of stage 1 is not released."""
+
+
+def has_head(config: Any) -> bool:
+    """Whether a tower trains with SimCSE's head."""
+    return isinstance(config, Contrastive) and config.head == "mlp_train_only"
+
+
+def mlp_head(width: int) -> nn.Module:
+    """SimCSE's head, which only the training has; released: `--mlp_only_train`."""
+    return nn.Sequential(nn.Linear(width, width), nn.Tanh())
 
 
 @register("simcse")
@@ -46,8 +57,7 @@ class SimCSE(Method):
     def __init__(self, encoder: SentenceEncoder, config: TrainedConfig):
         super().__init__(encoder, config)
         width = encoder.backbone.config.hidden_size
-        mlp = isinstance(config, Contrastive) and config.head == "mlp_train_only"
-        self.head = nn.Sequential(nn.Linear(width, width), nn.Tanh()) if mlp else nn.Identity()
+        self.head = mlp_head(width) if has_head(config) else nn.Identity()
 
     @classmethod
     def build(cls, config: Any, folders: Folders) -> "SimCSE":

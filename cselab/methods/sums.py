@@ -12,8 +12,12 @@ from cselab.models.layers import is_bert_like
 
 @register("sum")
 class Sum(TrainingFree):
-    """The sum of towers, each trained alone: what the gain of a twin is measured from (TNCSE,
-    https://arxiv.org/abs/2503.12739, Table 3). `towers.method=esimcse` sums towers of ESimCSE."""
+    """The sum of towers, each trained alone (TNCSE, https://arxiv.org/abs/2503.12739, Table 3): a
+    twin starts from it. `towers.method=esimcse` sums towers of ESimCSE.
+
+    What a twin gains over it may be longer training alone; the control of joint training is the
+    twin `tncse` with `terms={"nce": 1}`, the same towers, batches and steps, each alone.
+    """
 
     class Config(MethodConfig):
         towers: tuple[AnyMethod, ...] = Field(default_factory=twin_towers, min_length=1)

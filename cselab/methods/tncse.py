@@ -8,6 +8,7 @@ from jaxtyping import Float
 from pydantic import Field
 from torch import Tensor, nn
 
+from cselab.errors import SettingsError
 from cselab.losses import icnce, ictm
 from cselab.methods import AnyMethod, Schedule, StepContext, TermConfig, Terms, register, term
 from cselab.methods.base import Batch, Folders, Method, Outputs, SentenceOutputs
@@ -19,7 +20,7 @@ from cselab.methods.nodes import (
     TwoViews,
     WithPooler,
 )
-from cselab.methods.simcse import SimCSE, twin_towers
+from cselab.methods.simcse import SimCSE, has_head, mlp_head, twin_towers
 from cselab.methods.terms import Space
 from cselab.models import (
     SentenceEncoder,
@@ -40,8 +41,8 @@ RELEASED_LOSSES = {
 
 @dataclass(frozen=True)
 class TwinOutputs(Outputs):
-    """Vectors of both towers: [CLS], the pooler's output and the cross stream's [CLS], (2, N, d),
-    and [CLS] of the first view's texts without dropout, (1, N, d)."""
+    """Vectors of both towers: [CLS], the pooler's output, the cross stream's [CLS] and the head's
+    output, (2, N, d), and the first view's texts without dropout, (1, N, d)."""
 
     cls_i: Tensor
     cls_ii: Tensor
@@ -51,10 +52,20 @@ class TwinOutputs(Outputs):
     cross_ii: Tensor | None = None
     clean_i: Tensor | None = None
     clean_ii: Tensor | None = None
+    head_i: Tensor | None = None
+    head_ii: Tensor | None = None
+
+    @property
+    def own(self) -> tuple[Tensor, Tensor]:
+        """What the terms inside each tower read: [CLS], through the head if there is one."""
+        if self.head_i is None or self.head_ii is None:
+            return self.cls_i, self.cls_ii
+        return self.head_i, self.head_ii
 
     def with_clean(self, clean: "TwinOutputs") -> "TwinOutputs":
         """The same with the vectors of a pass without dropout."""
-        return replace(self, clean_i=clean.cls_i, clean_ii=clean.cls_ii)
+        clean_i, clean_ii = clean.own
+        return replace(self, clean_i=clean_i, clean_ii=clean_ii)
 
 
 class ICNCE(TermConfig):
@@ -87,6 +98,9 @@ class TNCSE(Method):
         """Not stated, so BERT's."""
         temperature: float = Field(0.05, ge=1e-4, le=1e4)
         """Stage 2's; `towers.temperature` is stage 1's."""
+        head: Literal["none", "mlp_train_only", "kept"] = "none"
+        """Of the terms inside a tower (`nce`): a new one, or "kept", the towers' own of stage 1;
+        the papers' stage 2 reads [CLS] itself."""
         layer_norms_removed: int = Field(0, ge=0)
         """From the last layers: 0 to 6 in TNCSE Figure 5 and JTCSE Figure 8."""
         terms: Terms = {"nce": 1, "icnce": 1, "ictm": 1}
@@ -115,6 +129,18 @@ class TNCSE(Method):
         "schedule.batch_size": {"roberta": 256},
     }
 
+    def __init__(self, encoder: TwinEncoder, config: Config):
+        super().__init__(encoder, config)
+        self.heads = nn.ModuleList()
+        if config.head == "kept" and not all(map(has_head, config.towers)):
+            raise SettingsError(
+                "head='kept' goes on with the heads of the towers, and these train without; set "
+                "towers.head=mlp_train_only"
+            )
+        if config.head != "none":
+            width = encoder.backbones[0].config.hidden_size
+            self.heads.extend(mlp_head(width) for _ in self.tower_names)
+
     @classmethod
     def build(cls, config: Config, folders: Folders) -> "TNCSE":
         pooler = config.required_pooler if config.reads_pooler else "if_present"
@@ -135,6 +161,9 @@ class TNCSE(Method):
     def rows(self, batch: Batch) -> TwinOutputs:
         read = self.encoder(batch["input_ids"], batch["attention_mask"])
         outputs = TwinOutputs(read.cls_i, read.cls_ii)
+        if self.heads:
+            head_i, head_ii = self.heads
+            outputs = replace(outputs, head_i=head_i(read.cls_i), head_ii=head_ii(read.cls_ii))
         if self.settings.reads_pooler:
             outputs = replace(outputs, pooled_i=read.pooled_i, pooled_ii=read.pooled_ii)
         if "icnce" in self.terms:
@@ -142,7 +171,7 @@ class TNCSE(Method):
         return outputs
 
     def spaces(self, outputs: TwinOutputs, step: StepContext) -> list[Space]:
-        pairs = ((outputs.cls_i, outputs.clean_i), (outputs.cls_ii, outputs.clean_ii))
+        pairs = zip(outputs.own, (outputs.clean_i, outputs.clean_ii), strict=True)
         temperature = self.settings.temperature
         return [Space(x, None if c is None else c[0], step, temperature) for x, c in pairs]
 

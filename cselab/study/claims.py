@@ -1,4 +1,4 @@
-"""Claims of papers, each checked against a store's runs by one rule, which was written before them.
+"""Claims of papers, each checked against a store's runs by one rule.
 
     [[claims]]
     claim = "TNCSE is better than SimCSE"
@@ -6,51 +6,67 @@
     better = "TNCSE"                    # labels of the store
     than = "SimCSE"
     than_otherwise = "tower"            # a store without the label `than` has this; may be left out
+    minus = ["A", "B"]                  # A - B is subtracted from the difference; may be left out
+    claims = "gain"                     # the default; "none": the paper claims no difference
     gap = 3.33                          # points that the paper prints; may be left out
-    task = "average"                    # the default, of the test scores
+    measure = "test"                    # the default
+    task = "average"                    # the default
     margin = 0.2                        # points that matter; the default
 
-The rule reads the mean paired difference over seeds and its 95 % t interval:
+The rule reads the mean paired difference and its interval, by Student's t over seeds; where a store
+has the measure "resamples", over seeds and test pairs (`cselab.evaluation.compare_crossed`).
 
-- **no effect**: the interval lies within the margin, whichever side of 0 it is on;
-- **supported**: it lies above 0, and the mean is not below the margin; **supported, smaller** where
-  it also ends below the paper's gap;
-- **contradicted**: it lies below 0, and the mean is not above the negative margin;
+- **no difference**: the 90 % interval lies within the margin (two one-sided tests at 5 %);
+- **better**, **worse**: otherwise, the 95 % interval lies above, or below, 0; **better, by less**
+  where it also ends below the paper's gap;
 - **equal**: the difference is 0 in every seed, because both rows compute the same;
-- **undecided**: anything else; the row says how many seeds would bring the interval's half-width
-  down to the margin, at the spread of these runs.
+- **undecided**: anything else; the row says how many seeds would bring the 95 % interval's
+  half-width down to the margin, at the spread of these runs.
+
+What a paper claims is *confirmed* by "better" (of a gain) or "no difference" (of none).
 """
 
 import tomllib
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any, Literal
 
+import numpy as np
 import pandas
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from cselab.errors import SettingsError
 from cselab.evaluation.methods import holm
-from cselab.evaluation.significance import compare_seeds, seeds_for_width
+from cselab.evaluation.significance import (
+    FEWEST_SEEDS,
+    SeedComparison,
+    compare_crossed,
+    compare_seeds,
+    seeds_for_width,
+)
+from cselab.experiments.measures import RESAMPLED
 
-SUPPORTED = "supported"
-SMALLER = "supported, smaller"
-NO_EFFECT = "no effect"
-CONTRADICTED = "contradicted"
+BETTER = "better"
+LESS = "better, by less"
+NO_DIFFERENCE = "no difference"
+WORSE = "worse"
 EQUAL = "equal"
 UNDECIDED = "undecided"
 NO_RUNS = "no runs"
-VERDICTS = (SUPPORTED, SMALLER, NO_EFFECT, CONTRADICTED, UNDECIDED, EQUAL, NO_RUNS)
+VERDICTS = (BETTER, LESS, NO_DIFFERENCE, WORSE, UNDECIDED, EQUAL, NO_RUNS)
 MARGIN = 0.2
-"""Points of the average over seven STS tasks that matter: a fifth of what a method paper reports as
-its gain."""
+"""Points of the average over the tests that matter: a fifth of what a method paper reports as its
+gain."""
 POINTS = ("test", "no captions", "dev", "phenomenon", "transfer")
 """Measures that are correlations or accuracies x100."""
+UNSEEDED = ("sif", "untrained", "whitened", "words")
+"""Methods that no seed changes: one run stands for all seeds."""
 RESULTS = ("seeds", "difference", "sd", "low", "high", "p", "p_holm", "seeds_needed", "verdict")
 """Columns that `check_claims` adds to a claim's fields."""
 
 
 class Claim(BaseModel):
-    """One claim: `better` scores higher than `than`; the fields are the file's keys."""
+    """One claim about `better` minus `than`; the fields are the file's keys."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
     claim: str
@@ -58,6 +74,8 @@ class Claim(BaseModel):
     better: str
     than: str
     than_otherwise: str = ""
+    minus: tuple[str, str] | None = None
+    claims: Literal["gain", "none"] = "gain"
     gap: float | None = Field(None, gt=0)
     measure: str = "test"
     task: str = "average"
@@ -86,39 +104,50 @@ def read_claims(path: Path) -> list[Claim]:
         ) from None
 
 
-def verdict(
-    difference: float, low: float, high: float, gap: float | None, margin: float = MARGIN
-) -> str:
-    """Apply the rule to a mean difference, its interval's ends and the printed gap, in points."""
-    if -margin < low and high < margin:
-        return NO_EFFECT
-    if low > 0 and difference >= margin:
-        return SUPPORTED if gap is None or high >= gap else SMALLER
-    if high < 0 and difference <= -margin:
-        return CONTRADICTED
-    return UNDECIDED
+def verdict(found: SeedComparison, gap: float | None = None, margin: float = MARGIN) -> str:
+    """Apply the rule to a difference in points, with the gap that the paper prints.
+
+    Examples:
+        >>> from cselab.evaluation import compare_seeds
+        >>> from cselab.study.claims import verdict
+        >>> a, b = [72.0, 72.5, 73.0], [70.9, 71.6, 72.2]
+        >>> verdict(compare_seeds(a, b)), verdict(compare_seeds(a, b), gap=9.0)
+        ('better', 'better, by less')
+        >>> verdict(compare_seeds(a, a))
+        'no difference'
+    """
+    if found.within(margin):
+        return NO_DIFFERENCE
+    if found.low > 0:
+        return BETTER if gap is None or found.high >= gap else LESS
+    return WORSE if found.high < 0 else UNDECIDED
+
+
+def confirmed(claims: str, found: str) -> bool | None:
+    """Whether a verdict is what the paper claims; None where it decides nothing."""
+    if found in (UNDECIDED, EQUAL, NO_RUNS):
+        return None
+    return found in ((BETTER, LESS) if claims == "gain" else (NO_DIFFERENCE,))
 
 
 def check_claims(scores: pandas.DataFrame, claims: Sequence[Claim]) -> pandas.DataFrame:
     """Check claims against runs: a row a claim, its fields and RESULTS.
 
-    p is of the paired t test, before and after Holm's correction for all claims. Fewer than three
-    common seeds count as no runs.
+    p is two-sided, before and after Holm's correction for all claims. Fewer than three common seeds
+    count as no runs.
 
     Args:
         scores: Rows as `comparable_scores` gives them, one run a label and seed.
     """
-    table = []
+    labels, table = set(scores.label), []
     for claim in claims:
-        measured = scores[(scores.measure == claim.measure) & (scores.task == claim.task)]
-        labels = set(measured.label)
         than = claim.than if claim.than in labels else claim.than_otherwise
         row = claim.model_dump() | {"than": than or claim.than, "verdict": NO_RUNS, "seeds": 0}
-        if {claim.better, than} <= labels:
-            pair = measured[measured.label.isin([claim.better, than])]
-            wide = pair.pivot_table(index="seed", columns="label", values="value").dropna()
-            if len(wide) > 2:
-                row |= _compare(wide[claim.better], wide[than], claim)
+        pairs = [(claim.better, than), *([claim.minus] if claim.minus else [])]
+        differences = [_difference(scores, pair, claim) for pair in pairs]
+        wide = pandas.concat(differences, axis=1, keys=range(len(pairs))).dropna()
+        if len(wide) >= FEWEST_SEEDS:
+            row |= _compare(wide[0] - wide[1] if claim.minus else wide[0], claim)
         table.append(row)
     frame = pandas.DataFrame(table, columns=[*Claim.model_fields, *RESULTS])
     tested = frame.p.dropna()
@@ -126,12 +155,44 @@ def check_claims(scores: pandas.DataFrame, claims: Sequence[Claim]) -> pandas.Da
     return frame
 
 
-def _compare(better: pandas.Series, than: pandas.Series, claim: Claim) -> dict[str, object]:
-    pair = compare_seeds(better, than)
-    row: dict[str, object] = {"seeds": pair.n, "difference": pair.mean, "sd": pair.sd}
+def _difference(scores: pandas.DataFrame, pair: tuple[str, str], claim: Claim) -> pandas.DataFrame:
+    """One label minus another, a seed a row: on the test pairs, then on their resamples if both
+    have them."""
+    names = (claim.measure, RESAMPLED.get(claim.measure) if claim.task == "average" else None)
+    of_task = (scores.measure == names[0]) & (scores.task == claim.task)
+    rows = scores[scores.label.isin(pair) & (of_task | (scores.measure == names[1]))]
+    rows = _for_all_seeds(rows)
+    wide = rows.pivot_table(index=["seed", "label"], columns=["measure", "task"], values="value")
+    wide = wide.dropna(axis="columns")
+    first = [column for column in wide if column[0] == names[0]]
+    wide = wide[first + [column for column in wide if column[0] != names[0]]]
+    one, other = (
+        wide.xs(label, level="label") if label in wide.index.unique("label") else wide.iloc[:0]
+        for label in pair
+    )
+    seeds = one.index.intersection(other.index)
+    return one.loc[seeds] - other.loc[seeds]
+
+
+def _for_all_seeds(rows: pandas.DataFrame) -> pandas.DataFrame:
+    """The rows, those of a method that no seed changes at every seed of the others."""
+    if "method" not in rows:
+        return rows
+    fixed = rows.method.isin(UNSEEDED)
+    seeds = pandas.Series(rows.seed[~fixed].unique(), name="seed")
+    return pandas.concat([rows[~fixed], rows[fixed].drop(columns="seed").merge(seeds, how="cross")])
+
+
+def _compare(difference: pandas.DataFrame, claim: Claim) -> dict[str, Any]:
+    values, nothing = difference.to_numpy(), np.zeros_like(difference)
+    if values.shape[1] > 1:
+        pair = compare_crossed(values, nothing)
+    else:
+        pair = compare_seeds(values[:, 0], nothing[:, 0])
+    row: dict[str, Any] = {"seeds": pair.n, "difference": pair.mean, "sd": pair.sd}
     row |= {"low": pair.low, "high": pair.high, "p": pair.p}
-    row["verdict"] = verdict(pair.mean, pair.low, pair.high, claim.gap, claim.margin)
-    if (better == than).all():
+    row["verdict"] = verdict(pair, claim.gap, claim.margin)
+    if (values == 0).all():
         row["verdict"] = EQUAL
     if claim.margin > 0:
         row["seeds_needed"] = seeds_for_width(pair.sd, claim.margin)
@@ -147,8 +208,10 @@ def shown_claims(table: pandas.DataFrame) -> pandas.DataFrame:
 def _shown(row: pandas.Series) -> dict[str, str]:
     ran = row.verdict != NO_RUNS
     digits = 2 if row.measure in POINTS else 4
+    minus = f" − ({row.minus[0]} − {row.minus[1]})" if row.minus else ""
+    gap = "" if pandas.isna(row.gap) else f"{row.gap:+.2f}"
     return {
-        "paper": "" if pandas.isna(row.gap) else f"{row.gap:+.2f}",
+        "paper": f"{gap} (no gain)" if gap and row.claims == "none" else gap,
         "here": f"{row.difference:+.{digits}f}" if ran else "",
         "95 % interval": f"[{row.low:+.{digits}f}, {row.high:+.{digits}f}]" if ran else "",
         "verdict": row.verdict,
@@ -156,7 +219,7 @@ def _shown(row: pandas.Series) -> dict[str, str]:
         "p (Holm)": _shown_p(row.p_holm),
         "seeds": str(row.seeds),
         "seeds for the margin": "" if pandas.isna(row.seeds_needed) else f"{row.seeds_needed:.0f}",
-        "rows": f"{row.better} − {row.than}",
+        "rows": f"{row.better} − {row.than}{minus}",
         "source": row.source,
     }
 

@@ -24,7 +24,7 @@ CLAIMS = {
     "real text, as tuned here": "real-tuned",
 }
 """The stores of the claims (outputs/reference/claims.md)."""
-NOT_TRAINED = ("flow", "pooled", "sif", "untrained", "whitened")
+NOT_TRAINED = ("flow", "pooled", "sif", "untrained", "whitened", "words")
 """Methods that train nothing themselves."""
 
 
@@ -97,14 +97,6 @@ def trained(name: str) -> pandas.DataFrame:
     """
     rows = comparable_scores(store(name))
     return rows[~rows["method"].isin(NOT_TRAINED)]
-
-
-def transfer_protocols() -> pandas.DataFrame:
-    """Transfer accuracy x100 by two protocols on the same vectors (benchmarks/protocols.py):
-    label, seed, protocol, the tasks, average; an untrained row has one seed."""
-    table = _measured("transfer-protocols.json")
-    tasks = table.columns.drop(["label", "seed", "protocol"])
-    return table.assign(average=table[tasks].mean(axis=1))
 
 
 def decoder_scores() -> pandas.DataFrame:

@@ -10,6 +10,7 @@ import pandas
 from cselab.data.sts import STS7
 from cselab.evaluation.methods import compare_methods
 from cselab.evaluation.significance import FEWEST_SEEDS
+from cselab.experiments.measures import LONG
 from cselab.experiments.store import Store
 from cselab.machine import clock
 from cselab.methods import method_names, registered
@@ -124,6 +125,7 @@ def _tables(scores: pandas.DataFrame, against: str) -> tuple[dict[str, pandas.Da
 
 
 def _scores(scores: pandas.DataFrame, against: str) -> tuple[pandas.DataFrame, str]:
+    scores = scores[~scores.measure.isin(LONG)]
     test = scores[scores.measure == ("test" if (scores.measure == "test").any() else "dev")]
     if test.empty:  # notebooks record under their methods' names
         test = scores.assign(label=scores.label + ": " + scores.measure, measure="test")

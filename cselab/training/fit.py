@@ -29,8 +29,8 @@ class FitResult:
         history: One row per evaluation: step, dev (what `dev` of `fit` returned), learning_rate,
             alignment and uniformity of a fixed probe batch, and the mean of each loss term since
             the previous row (none at step 0).
-        best_step: The step whose weights the method now has. Step 0 is evaluated but never
-            selected, so that "trained" always means trained.
+        best_step: The step whose weights the method now has, the one of the highest dev score; 0
+            where each step has a lower one than the start.
         seconds: Of the training steps, without evaluations, since this process started or resumed.
     """
 
@@ -126,14 +126,15 @@ def fit(
         arguments.eval_on_start = resumed is None
         arguments.save_only_model = checkpoints is None
         method.to(arguments.device).train()
+        start = _trained_state(method)
         probe = Probe(method, corpus, arguments.device)
         probe.start = history[0]["uniformity"] if history else None
         first = rank_and_world()[0] == 0
         listener = listener if first else None
         watch = Watch(name, schedule.steps, schedule.batch_size, logs if first else None, listener)
         if first and (resumed or lost):
-            start = f"resumed at step {history[-1]['step']}" if resumed else "starts again"
-            print(f"{name}: {start}" + (f" ({'; '.join(lost)})" if lost else ""))
+            where = f"resumed at step {history[-1]['step']}" if resumed else "starts again"
+            print(f"{name}: {where}" + (f" ({'; '.join(lost)})" if lost else ""))
             watch.tell(history)
         trainer = ContrastiveTrainer(
             method, corpus, schedule, dev, arguments, history, probe, watch, logs
@@ -153,14 +154,29 @@ def fit(
             raise Interrupted(_interrupted(name, trainer, checkpoints)) from None
         finally:
             watch.close()
+    before, best_step = history[0]["dev"], trainer.state.best_global_step
+    best_dev = trainer.state.best_metric
+    if before > best_dev:
+        best_step, best_dev = 0, before
+        method.load_state_dict(start, strict=False)
+        if first:
+            print(f"{name}: each step has a lower dev score than the start, which is kept")
     method.eval()
     return FitResult(
         history=history,
-        best_step=trainer.state.best_global_step,
-        best_dev=trainer.state.best_metric,
+        best_step=best_step,
+        best_dev=best_dev,
         seconds=watch.seconds,
         sentences_per_second=watch.sentences_per_second,
     )
+
+
+def _trained_state(method: Method) -> dict[str, torch.Tensor]:
+    """Copies, on the processor, of all that a training changes: parameters with gradients, and
+    buffers."""
+    frozen = {name for name, value in method.named_parameters() if not value.requires_grad}
+    state = method.state_dict().items()
+    return {k: v.detach().to("cpu", copy=True) for k, v in state if k not in frozen}
 
 
 def _interrupted(name: str, trainer: ContrastiveTrainer, checkpoints: str | Path | None) -> str:

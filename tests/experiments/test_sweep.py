@@ -74,7 +74,9 @@ def test_a_sweep_trains_what_is_shared_once_and_nothing_twice(client, runs, tmp_
     again = sweep(client, runs(runs=both(), seeds=[1, 2]), store, tmp_path)
     assert (again.finished, again.reused) == (6, 3)
     found = Store(store).scores()
-    assert len(found) == 6 * 3  # Synthetic, average, dev
+    assert len(found[found.measure != "dev curve"]) == 6 * 3  # Synthetic, average, dev
+    steps = found[found.measure == "dev curve"].groupby("label").task.agg(set)
+    assert all({"0", "2"} <= trained for trained in steps)
     assert not found.duplicated(["key", "measure", "task"]).any()
     logs = "".join(path.read_text() for path in (tmp_path / "sweep-logs").iterdir())
     assert "jtcse: computed" in logs

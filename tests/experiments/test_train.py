@@ -4,6 +4,7 @@ weights."""
 import pytest
 import torch
 from quick import same_weights, weights
+from safetensors.torch import load_file
 from seal_helpers import cut, flip
 
 from cselab.errors import DataError, SettingsError
@@ -89,6 +90,20 @@ def test_stage_two_starts_from_the_towers(lab):
     torch.testing.assert_close(weights(twin), weights(start), atol=1e-6, rtol=0)
     assert twin.encoder.cael == (2, 4)
     assert lab.train("tncse").encoder.cael == ()
+
+
+def test_a_head_that_is_kept_is_the_towers_own(open_lab):
+    """Prevents a fresh head under the name of the one that the towers trained with, and a training
+    that ends hours later because they have none."""
+    lab = open_lab(**{"towers.head": "mlp_train_only"})
+    kept, new = (lab.create("tncse", head=head) for head in ("kept", "mlp_train_only"))
+    for head, other, tower in zip(kept.heads, new.heads, lab.towers(), strict=True):
+        trained = load_file(tower.folder / "head.safetensors")
+        for name, value in head.state_dict().items():
+            assert torch.equal(value, trained[name])
+            assert not torch.equal(value, other.state_dict()[name])
+    with pytest.raises(SettingsError, match="these train without; set towers.head=mlp_train_only"):
+        open_lab(head="kept").check("tncse")
 
 
 def test_an_ablation_of_stage_two_finds_the_towers_it_has(lab, computed):

@@ -9,16 +9,11 @@
 #   unit      the fast tests of losses, models, methods and training, and those that need a GPU
 #   bench     every benchmark on the GPU, into $OUT/benchmarks.json
 #   pretrain  a BERT of 12 x 384, into $OUT/gpu-bert: weights in pieces under 15 MB, card and curve
-#   study     SEEDS (default 1-3), WORKERS (4) at a time: the methods of GRID (default
-#             outputs/reference/grids/real.toml) on BACKBONE, or those whose labels are in ONLY (one
-#             a line), into the store $OUT/study.sqlite. Trainings are longer than the grid's: 800
-#             steps of 128 for 200 of 64 (towers, single methods, students), 400 of 128 for stage
-#             2's 60 of 64. The grid's rates are the shipped backbone's: for another one tune first,
-#             GRID=outputs/reference/grids/real-tune.toml SEEDS=7, and write its own grid
+#   study     SEEDS (default 1-12), WORKERS (16) at a time: GRID (default the study of joint
+#             training, outputs/reference/grids/english.toml) into the store $OUT/study.sqlite
 #
-# Each step runs alone. `pretrain` needs `pack`; `study` takes any BACKBONE (default $OUT/gpu-bert if
-# it is there, else the shipped one) and skips the runs that $OUT/study.sqlite already has, so put
-# back what an earlier call brought.
+# Each step runs alone. `pretrain` and `study` need `pack`; `study` skips the runs that
+# $OUT/study.sqlite already has, so put back what an earlier call brought.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 OUT=${OUT:-outputs/gpu}
@@ -61,20 +56,12 @@ pretrain)
 	rm -r "$OUT/making"
 	;;
 study)
-	default=tiny-bert
-	[ -d "$OUT/gpu-bert" ] && default=$OUT/gpu-bert
-	mapfile -t only < <(printf '%s' "${ONLY:-}")
-	long="steps = 800, batch_size = 128, eval_every = 50"
-	long2="steps = 400, batch_size = 128, eval_every = 50"
-	sed -e "s/steps = 200, batch_size = 64, eval_every = 50/$long/" \
-		-e "s/steps = 60, batch_size = 64, eval_every = 20/$long2/" \
-		"${GRID:-outputs/reference/grids/real.toml}" >"$OUT/study.toml"
-	timeout 530 "$PYTHON" -m cselab sweep "$OUT/study.toml" --seeds "${SEEDS:-1-3}" \
-		--workers "${WORKERS:-4}" --store "$OUT/study.sqlite" --outputs "$OUT" -p profile=small \
-		-p device=auto -p bf16=true -p backbone="${BACKBONE:-$default}" ${only:+"${only[@]/#/--only=}"}
+	timeout 530 "$PYTHON" -m cselab sweep "${GRID:-outputs/reference/grids/english.toml}" \
+		--seeds "${SEEDS:-1-12}" --workers "${WORKERS:-16}" --store "$OUT/study.sqlite" \
+		--outputs "$OUT" -p device=auto
 	;;
 *)
-	sed -n '2,21s/^# \{0,1\}//p' "$0"
+	sed -n '2,18s/^# \{0,1\}//p' "$0"
 	exit 2
 	;;
 esac

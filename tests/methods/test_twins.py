@@ -28,6 +28,19 @@ def test_tncse_sums_each_towers_infonce_and_the_two_terms_between_them(towers, b
     torch.testing.assert_close(terms["ictm"], ictm(cls_i, cls_ii, pooled_i, pooled_ii))
 
 
+def test_a_head_stands_on_the_terms_inside_a_tower_alone(towers, batch):
+    """Prevents ICNCE and ICTM of a head that inference drops, and one head for both towers."""
+    method = build("tncse", towers, head="mlp_train_only")
+    cls_i, cls_ii, pooled_i, pooled_ii, *_ = streams(method, batch)
+    terms = method.losses(batch, TAILS)
+    head_i, head_ii = method.heads
+    inside = info_nce(*head_i(cls_i)) + info_nce(*head_ii(cls_ii))
+    torch.testing.assert_close(terms["nce"], inside)
+    torch.testing.assert_close(terms["icnce"], icnce(cls_i, cls_ii))
+    torch.testing.assert_close(terms["ictm"], ictm(cls_i, cls_ii, pooled_i, pooled_ii))
+    assert not torch.equal(head_i[0].weight, head_ii[0].weight)
+
+
 @pytest.mark.parametrize("coin", [HEADS, TAILS])
 def test_one_coin_decides_the_anchor_of_both_streams(towers, batch, coin):
     """Prevents a coin for the cross streams apart from the one of the towers' own (Eq. 12)."""

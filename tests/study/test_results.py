@@ -48,8 +48,8 @@ def test_grids_agree_only_where_both_verdicts_are_settled(monkeypatch):
     checked = claim_tables.checked("real-papers")
     undecided = ["undecided"] * (len(checked) - 2)
     found = {
-        "real-papers": checked.assign(verdict="supported"),
-        "real-tuned": checked.assign(verdict=["supported, smaller", "contradicted", *undecided]),
+        "real-papers": checked.assign(verdict="better"),
+        "real-tuned": checked.assign(verdict=["better, by less", "worse", *undecided]),
     }
     monkeypatch.setattr(claim_tables, "GRIDS", tuple(found))
     monkeypatch.setattr(claim_tables, "TEXTS", ("real",))

@@ -128,7 +128,7 @@ def test_claims_and_energy_are_in_the_report_and_go_with_it(store, report, tmp_p
     claims = claim.format("J", "T", "jtcse", "towers") + "gap = 0.5\n"
     (tmp_path / "c.toml").write_text(claims + claim.format("T", "X", "towers", "x"))
     page, text, _ = report(store, claims=tmp_path / "c.toml")
-    assert "| J beats T | +0.50 | +1.25 | [+0.79, +1.71] | supported | 0.003 | 0.003 | 4 |" in text
+    assert "| J beats T | +0.50 | +1.25 | [+0.79, +1.71] | better | 0.003 | 0.003 | 4 |" in text
     assert "| jtcse − towers | Table 1 |" in text
     assert re.search(r"\| T beats X .* \| no runs \|  \|  \| 0 \|  \| .* \| Table 1 \|", text)
     packed = re.search(r"<script id='payload' type='text/plain'>([^<]*)</script>", page)[1]

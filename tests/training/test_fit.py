@@ -19,18 +19,20 @@ from cselab.training.watch import Probe, Watch
 
 
 @pytest.mark.parametrize(
-    ("scores", "best"), [((90, 10, 30, 20), 1), ((0, 50, 30, 20), 0), ((0, 1, 2, 3), 2)]
+    ("scores", "best"),
+    [((90, 10, 30, 20), 0), ((30, 10, 30, 20), 2), ((0, 50, 30, 20), 1), ((0, 1, 2, 3), 3)],
 )
-def test_the_best_dev_score_picks_the_weights(towers, corpus, scores, best):
-    """Prevents the last weights from being kept, and step 0 from winning as "trained"."""
+def test_the_best_dev_score_picks_the_weights(towers, corpus, scores, best, capsys):
+    """Prevents the last weights from being kept, and a training that only harms."""
     method, dev = build("simcse", towers), Scores(*scores)
     result, weights = train(method, corpus, schedule(), dev=dev)
     assert [row["step"] for row in result.history] == [0, 2, 4, 6]
     assert [row["dev"] for row in result.history] == list(scores)
-    assert (result.best_step, result.best_dev) == (2 * best + 2, scores[best + 1])
-    assert same(weights, dev.seen[best + 1])
-    assert not same(weights, dev.seen[(best + 1) % 3 + 1])
+    assert (result.best_step, result.best_dev) == (2 * best, scores[best])
+    assert same(weights, dev.seen[best])
+    assert not same(weights, dev.seen[(best + 1) % 4])
     assert not method.training
+    assert ("the start, which is kept" in capsys.readouterr().out) == (best == 0)
 
 
 def test_the_history_has_every_term_and_the_rate(towers, corpus):
@@ -174,3 +176,18 @@ def test_text_that_the_tokenizer_cannot_hold_is_said_before_the_training(
     with pytest.warns(UserWarning, match=r"60% of the tokens of the training text are \[UNK\]"):
         train(build("simcse", towers), rows, schedule(steps=2))
     _warn_once.cache_clear()
+
+
+def test_a_twin_with_nce_alone_is_two_towers_continued_alone(towers, corpus):
+    """Prevents a control of joint training in which anything passes between the towers: each
+    becomes what it becomes by itself, in the same batches."""
+    plan = schedule(decay="constant", weight_decay=0.01)
+    twin = build("tncse", towers, terms={"nce": 1}, dropout=0.0)
+    train(twin, corpus, plan, dev=Scores(0, 1, 2, 3))
+    for folder, tower in zip(towers, twin.encoder.backbones, strict=True):
+        alone = build("simcse", [folder], dropout=0.0)
+        train(alone, corpus, plan, dev=Scores(0, 1, 2, 3))
+        state = alone.encoder.backbone.state_dict()
+        for name, value in tower.state_dict().items():
+            if "pooler" not in name:  # which the weight decay shrinks in both
+                torch.testing.assert_close(value, state[name], rtol=1e-4, atol=1e-6)

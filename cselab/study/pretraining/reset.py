@@ -30,12 +30,14 @@ from cselab.models import SentenceEncoder, load_tokenizer
 from cselab.models.backbone import quiet_loading, read_config
 from cselab.models.folder import check_folder, new_folder
 from cselab.seals import remove
-from cselab.study.pretraining.gate import POOLINGS, measure
+from cselab.study.pretraining.gate import measure
 from cselab.study.pretraining.objectives import random_tokens, token_loss
 from cselab.study.pretraining.trainer import CurveTrainer, TrainingConfig, check_device
 from cselab.workbook.templates import templates
 
 CORPORA = ("wiki1m-piece", "wikipedia-2014")
+POOLINGS = ("cls", "mean", "first_last")
+"""What forgetting is followed by."""
 
 
 @dataclass(frozen=True)
@@ -129,6 +131,7 @@ def write_card(folder: str | Path, data_dir: str | Path | None) -> dict:
         name=folder.name,
         model=read_config(folder, f"no backbone in {folder}"),
         rows={row["row"]: row for row in card["gate"]},
+        untrained=[row for row in card["gate"] if row["row"].startswith("untrained")],
     )
     (folder / "README.md").write_text(text, encoding="utf-8")
     return card

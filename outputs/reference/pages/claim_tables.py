@@ -3,19 +3,20 @@
 from functools import cache
 
 import pandas
-from result_values import CONTRASTS, REFERENCE, TEXTS, gain, rows_of
+from result_values import REFERENCE, TEXTS, floors, rows_of
 
 from cselab.experiments.grid import parse_seeds, read_grid
 from cselab.study import recorded
 from cselab.study.claims import (
-    CONTRADICTED,
+    BETTER,
     EQUAL,
-    NO_EFFECT,
+    LESS,
+    NO_DIFFERENCE,
     NO_RUNS,
-    SMALLER,
-    SUPPORTED,
     VERDICTS,
+    WORSE,
     check_claims,
+    confirmed,
     read_claims,
     shown_claims,
 )
@@ -26,7 +27,7 @@ GRIDS = tuple(recorded.CLAIMS.values())
 HEADS = {grid: head for head, grid in recorded.CLAIMS.items()}
 """Titles of the grids: "real text, as tuned here"."""
 LEVEL = 0.05
-SETTLED = (SUPPORTED, NO_EFFECT, CONTRADICTED, EQUAL)
+SETTLED = (BETTER, NO_DIFFERENCE, WORSE, EQUAL)
 
 
 @cache
@@ -52,10 +53,10 @@ def claims() -> pandas.DataFrame:
             rows, shown = checked(grid), shown_claims(checked(grid))
             table["paper"] = shown.paper
             table[HEADS[grid]] = [
-                _starred(row) if row.verdict == NO_RUNS else f"{_starred(row)} ({difference})"
+                _marked(row) if row.verdict == NO_RUNS else f"{_marked(row)} ({difference})"
                 for row, difference in zip(rows.itertuples(), shown.here, strict=True)
             ]
-        one, two = (checked(grid).verdict.replace(SMALLER, SUPPORTED) for grid in grids)
+        one, two = (checked(grid).verdict.replace(LESS, BETTER) for grid in grids)
         settled = one.isin(SETTLED) & two.isin(SETTLED)
         table[f"{text} text, agree"] = [
             ("yes" if same else "no") if sure else ""
@@ -64,26 +65,28 @@ def claims() -> pandas.DataFrame:
     return table
 
 
-def agreement(text: str) -> str:
-    """Number of claims with the same verdict in both grids of a text, of those both settle."""
-    agree = claims()[f"{text} text, agree"]
-    return f"{(agree == 'yes').sum()} of the {(agree != '').sum()}"
-
-
 def counts() -> pandas.DataFrame:
-    """Number of claims with each verdict, grid by grid, and how many of those that are supported or
-    contradicted have a *."""
+    """Number of claims with each verdict, grid by grid; how many of those that decide confirm what
+    the paper claims, and how many differences have a *."""
     columns = {grid: checked(grid).verdict.value_counts() for grid in GRIDS}
     table = pandas.DataFrame(columns).fillna(0).astype(int).astype(str)
     table = table.reindex([verdict for verdict in VERDICTS if verdict in table.index])
-    table.loc["supported or contradicted, with a *"] = {grid: starred(grid) for grid in table}
+    table.loc["as the paper claims"] = {grid: as_claimed(grid) for grid in table}
+    table.loc["better or worse, with a *"] = {grid: starred(grid) for grid in table}
     return table
 
 
+def as_claimed(grid: str) -> str:
+    """Number of a grid's verdicts that are what the paper claims, of those that decide."""
+    rows = zip(checked(grid).claims, checked(grid).verdict, strict=True)
+    found = [found for found in (confirmed(*row) for row in rows) if found is not None]
+    return f"{sum(found)} of {len(found)}"
+
+
 def starred(grid: str) -> str:
-    """Number of a grid's supported or contradicted claims that have a *: "8 of 21"."""
+    """Number of a grid's claims, better or worse, that have a *: "8 of 21"."""
     rows = checked(grid)
-    rows = rows[rows.verdict.isin([SUPPORTED, SMALLER, CONTRADICTED])]
+    rows = rows[rows.verdict.isin([BETTER, LESS, WORSE])]
     return f"{(rows.p_holm < LEVEL).sum()} of {len(rows)}"
 
 
@@ -104,26 +107,15 @@ def no_captions(grid: str) -> pandas.DataFrame:
     return table[(rows["all pairs"].verdict != rows["no captions"].verdict).to_numpy()]
 
 
-def contrasts() -> pandas.DataFrame:
-    """The front page's table: two rows of a grid, their difference in each, and the verdict of the
-    claim about them, if there is one."""
-    rows = []
-    for finding, better, than in CONTRASTS:
-        row = {"A": better, "B": than}
-        for grid in GRIDS:
-            verdicts = [_starred(claim) for claim in _about(grid, better, than).itertuples()]
-            row[HEADS[grid]] = ": ".join([gain(grid, better, than), *verdicts])
-        gaps = _about(GRIDS[0], better, than).gap.dropna()
-        row["the paper"] = "".join(map("{:+.2f}".format, gaps))
-        rows.append({**row, "finding": str(finding)})
-    return pandas.DataFrame(rows).set_index("A")
-
-
 def scores(grid: str) -> pandas.DataFrame:
-    """Test averages of every row of a grid, from high to low."""
-    tables = read_tables(recorded.store(grid))
-    order = tables.numbers["scores"].sort_values("average", ascending=False).index
-    return tables.texts["scores"].loc[order, ["average", "sd", "seeds"]]
+    """Test averages of every row of a grid, and of the floors, from high to low."""
+    found = [read_tables(recorded.store(name)) for name in (grid, floors(grid))]
+    numbers, texts = (
+        pandas.concat([getattr(tables, kind)["scores"] for tables in found])
+        for kind in ("numbers", "texts")
+    )
+    order = numbers[~numbers.index.duplicated()].sort_values("average", ascending=False).index
+    return texts[~texts.index.duplicated()].loc[order, ["average", "sd", "seeds"]]
 
 
 def evidence(grid: str) -> pandas.DataFrame:
@@ -146,12 +138,6 @@ def power(grid: str) -> str:
     return f"{enough} of {len(rows)} (half need at most {rows.seeds_needed.median():.0f} seeds)"
 
 
-def _about(grid: str, better: str, than: str) -> pandas.DataFrame:
-    """The claims about two rows' test scores, in a grid: one or none."""
-    rows = checked(grid)
-    return rows[(rows.better == better) & (rows.than == than) & (rows.measure == "test")]
-
-
-def _starred(row) -> str:
+def _marked(row) -> str:
     """A row's verdict, with a * if its p is small after Holm's correction."""
     return f"{row.verdict}{'*' if row.p_holm < LEVEL else ''}"

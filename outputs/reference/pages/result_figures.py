@@ -1,11 +1,10 @@
-"""The figures of the results: the claims, the second backbone, and what costs grow with."""
+"""The figures of the results: the claims, and what costs grow with."""
 
 import math
 
 import plotly.graph_objects as go
 from claim_tables import CLAIMS, GRIDS, HEADS, checked
 from plotly.subplots import make_subplots
-from second_backbone import climb_figure
 from speed_tables import benchmarks, sweep
 
 from cselab.study.claims import MARGIN, VERDICTS, read_claims
@@ -30,7 +29,7 @@ PANELS = {
 def result_figures() -> dict[str, go.Figure]:
     """All figures by the names of their files."""
     use_theme()
-    return {"climb": climb_figure(), "growth": growth_figure(), "claims": claims_figure()}
+    return {"growth": growth_figure(), "claims": claims_figure()}
 
 
 def claims_figure() -> go.Figure:

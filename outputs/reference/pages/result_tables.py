@@ -4,10 +4,10 @@ A function is a kind of table; its arguments are those of a marker or a template
 """
 
 import claim_tables
+import joint_study
 import pandas
 import speed_tables
-from result_values import TEXTS, hardware
-from second_backbone import climb, climbs
+from result_values import TEXTS, environments, gain, scores
 
 from cselab.experiments.store import Store
 from cselab.study import papers
@@ -26,14 +26,32 @@ GRIDS = (
 """Recorded grids, in the order in which they ran."""
 PILOT = 67
 """Seconds of a run, two at a time on two cores, measured on a few runs before the others."""
+FLOORS = (
+    "word counts",
+    "TF-IDF",
+    "SIF",
+    "whitened (cls)",
+    "whitened (first_last)",
+    "untrained (cls)",
+    "untrained (mean)",
+    "untrained (first_last)",
+    "untrained (pooler)",
+)
 HEADLINE = {
+    **dict.fromkeys(FLOORS, ""),
     "untrained (first_last)": "BERT-base",
     "SimCSE": "SimCSE",
     "sum of two towers": "TNCSE, dual encoder, untrained",
+    "JTCSE: nce": "JTCSE, nce",
     "TNCSE": "TNCSE",
     "JTCSE": "JTCSE",
 }
-"""Labels of the README's table by their rows in JTCSE's Table I, and the sum in TNCSE's Table 3."""
+"""Labels of the README's table by their rows in the papers' tables; "" where there is none."""
+TWO_TOWERS = ("sum of two towers", "TNCSE", "JTCSE")
+ALONE = "JTCSE: nce"
+"""Its towers continued alone: InfoNCE acts inside each."""
+NAMES = {ALONE: "towers continued alone", "sum of two towers": "sum of the towers"}
+"""The README's names of labels."""
 STUDIES = {
     "captions-modes": ("captions, twice", ["captions, *"]),
     "wikipedia-modes": ("Wikipedia, twice", ["Wikipedia, *"]),
@@ -52,19 +70,45 @@ SHOWN = [
 
 
 def headline() -> pandas.DataFrame:
-    """Mean, spread and difference from the sum of towers on both texts, with the papers' settings,
-    of the rows that a reader looks for."""
-    labels = list(HEADLINE)
-    table = pandas.DataFrame(index=labels)
-    for text in TEXTS:
-        tables = read_tables(store(f"{text}-papers"), against="sum of two towers", only=labels)
-        rows = tables.texts["scores"].reindex(labels)
-        seeds = " or ".join(sorted(set(rows.seeds)))
-        table[f"{text}, {seeds} seeds"] = rows.average + " ± " + rows.sd
-        table[f"{text}: − sum"] = (rows.difference + " " + rows["95 % interval"]).str.strip()
+    """Mean and spread on both texts, with the papers' settings, of the floors and of the methods;
+    what each method adds to its towers continued alone."""
     summed = papers.rows("tncse", "3").query("variant == 'dual encoder, untrained'").value.item()
-    paper = {**printed_averages(), "TNCSE, dual encoder, untrained": summed}
-    return table.assign(**{"paper's BERT-base": [f"{paper[row]:.2f}" for row in HEADLINE.values()]})
+    alone = papers.rows("jtcse", "X").query("variant == 'nce' and task == 'avg7'").value.item()
+    paper = {**printed_averages(), "TNCSE, dual encoder, untrained": summed, "JTCSE, nce": alone}
+    table = pandas.DataFrame(index=list(HEADLINE))
+    for text in TEXTS:
+        grid = f"{text}-papers"
+        rows = {label: scores(grid, label) for label in HEADLINE}
+        table[text] = [
+            f"{values.mean():.1f}" + (f" ± {values.std():.1f}" if values.std() > 0.005 else "")
+            for values in rows.values()
+        ]
+        table[f"{text}: − alone"] = [
+            gain(grid, label, "JTCSE: nce")
+            if label in ("sum of two towers", "TNCSE", "JTCSE")
+            else ""
+            for label in HEADLINE
+        ]
+    table["paper's BERT-base"] = [f"{paper[row]:.2f}" if row else "" for row in HEADLINE.values()]
+    return table.rename(index=NAMES)
+
+
+def machines() -> pandas.DataFrame:
+    """Runs and seeds of each grid by machine, torch and commit, as the stores have them."""
+    rows = {}
+    for grid in GRIDS:
+        runs = environments(grid)
+        for (machine, torch, commit), some in runs.groupby(["hardware", "torch", "commit"]):
+            seeds = ", ".join(map(str, sorted(set(some.seed))))
+            rows[f"{grid}, {machine}, {commit}"] = {
+                "grid": grid,
+                "machine": machine,
+                "torch": torch,
+                "commit": commit,
+                "runs": str(len(some)),
+                "seeds": seeds,
+            }
+    return pandas.DataFrame.from_dict(rows, orient="index").set_index("grid")
 
 
 def study(name: str, rows: str) -> pandas.DataFrame:
@@ -74,26 +118,23 @@ def study(name: str, rows: str) -> pandas.DataFrame:
 
 
 def hours() -> pandas.DataFrame:
-    """Runs and hours of each grid, planned and recorded, and where its runs ran."""
+    """Runs and hours of each grid, planned and recorded."""
     table = {}
     for grid in GRIDS:
         planned = len(claim_tables.declared_runs(grid))
         runs = Store(store(grid)).runs()
         failed = (runs.state == "failed").sum()
-        machines = hardware(runs).value_counts().drop("", errors="ignore")  # of failed runs
         table[grid] = {
             "runs planned": str(planned),
             "hours planned": f"{planned * PILOT / 3600:.1f}",
             "runs": f"{len(runs) - failed}{f', {failed} diverged' if failed else ''}",
             "hours": f"{runs.seconds.sum() / 3600:.1f}",
-            "machines": "; ".join(f"{name}: {count}" for name, count in machines.items()),
         }
     return pandas.DataFrame.from_dict(table, orient="index")
 
 
 KINDS = {
     "claims": claim_tables.claims,
-    "contrasts": claim_tables.contrasts,
     "counts": claim_tables.counts,
     "evidence": claim_tables.evidence,
     "no-captions": claim_tables.no_captions,
@@ -101,8 +142,10 @@ KINDS = {
     "headline": headline,
     "study": study,
     "hours": hours,
-    "climb": climb,
-    "climbs": climbs,
+    "joint": joint_study.table,
+    "joint-scores": joint_study.scores,
+    "joint-curves": joint_study.curves,
+    "machines": machines,
     "growth": speed_tables.growth,
     "profile": speed_tables.profile,
     "speeds": speed_tables.speeds,

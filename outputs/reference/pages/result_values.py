@@ -15,33 +15,8 @@ from cselab.study.recorded import methods, store
 ROOT = Path(__file__).resolve().parents[3]
 REFERENCE = ROOT / "outputs" / "reference"
 TEXTS = ("synthetic", "real")
-ON_STATES = "JTCSE on h^L, LayerNorms removed: "
-CONTRASTS = (
-    (1, "JTCSE", "sum of two towers"),
-    (2, "JTCSE", "TNCSE"),
-    (2, "JTCSE", "JTCSE, CAELs: 6"),
-    (3, "JTCSE: nce", "sum of two towers"),
-    (3, "JTCSE: nce", "JTCSE"),
-    (3, "JTCSE: icnce", "sum of two towers"),
-    (3, "JTCSE: icnce", "JTCSE"),
-    (4, "JTCSE", "JTCSE: nce,icnce"),
-    (4, "JTCSE: ictm", "sum of two towers"),
-    (5, "JTCSE", f"{ON_STATES}0"),
-    (5, f"{ON_STATES}0", f"{ON_STATES}1"),
-    (5, f"{ON_STATES}0", f"{ON_STATES}3"),
-    (6, "tower, round trips: append", "tower, round trips: twice"),
-    (6, "sum of two towers", "SimCSE"),
-    (7, "JTCSE D", "JTCSE"),
-    (7, "TNCSE D", "TNCSE"),
-    (8, "SimCSE + DCL", "SimCSE"),
-    (8, "off-dropout", "SimCSE"),
-    (9, "SimCSE", "less noise on positives"),
-    (9, "SimCSE", "more noise on positives"),
-    (10, "SimCSE", "untrained (cls)"),
-    (10, "SimCSE", "untrained (first_last)"),
-    (10, "SimCSE, pooled: first_last", "untrained (first_last)"),
-)
-"""The front page's table: the number of a finding, and two rows whose difference it is about."""
+STAMPED = ("hardware", "torch", "commit")
+"""Facts of a run's environment that its table names."""
 
 
 def difference(name: str, better: str, than: str, measure: str = "test") -> SeedComparison:
@@ -73,7 +48,7 @@ def repeated(grid: str) -> str:
     stores = [Store(store(name)) for name in (grid, f"{grid}-again")]
     chosen, run = "measure == 'test' and task == 'average'", ["label", "seed"]
     first, again = (of.scores().query(chosen).set_index(run).value for of in stores)
-    machine, other = (hardware(of.runs().set_index(run)) for of in stores)
+    machine, other = (environments(of).set_index(run).hardware for of in (grid, f"{grid}-again"))
     gap = (first - again).dropna().abs()
     moved = machine[gap.index] != other[gap.index]
     machines = {"another machine": gap[moved], "the same machine": gap[~moved]}
@@ -97,14 +72,17 @@ def caption_pairs(name: str) -> str:
     return f"{sizes['test'] - sizes['no captions']:,.0f} of {sizes['test']:,.0f}"
 
 
-def hardware(runs: pandas.DataFrame) -> pandas.Series:
-    """Machine of each run of a store; "" of a failed run."""
-    return runs.environment.map(lambda text: json.loads(text or "{}").get("hardware", ""))
+def environments(name: str) -> pandas.DataFrame:
+    """The finished runs of a store, with hardware, torch and commit."""
+    runs = Store(store(name)).runs().query("state == 'done'")
+    stamps = runs.environment.map(json.loads)
+    facts = {key: stamps.map(lambda one, key=key: one.get(key, "")) for key in STAMPED}
+    return runs.assign(**facts)
 
 
 def scores(name: str, label: str, measure: str = "test") -> pandas.Series:
     """Averages of a label by seed; dev has one task. Raises DataError for a label without rows."""
-    rows = rows_of(name)
+    rows = rows_of(floors(name) if label in floor_labels(name) else name)
     averages = rows[(rows.label == label) & (rows.measure == measure)]
     if measure != "dev":
         averages = averages[averages.task == "average"]
@@ -113,6 +91,17 @@ def scores(name: str, label: str, measure: str = "test") -> pandas.Series:
             f"no recorded {measure} of {label!r} in {name}; {suggest(label, rows.label)}"
         )
     return averages.set_index("seed").value
+
+
+def floors(name: str) -> str:
+    """The store of the floors of a grid's text."""
+    return f"{name.split('-')[0]}-floors"
+
+
+@cache
+def floor_labels(name: str) -> tuple[str, ...]:
+    """Labels of the floors of a grid's text, but for rows that the grid has itself."""
+    return tuple(set(rows_of(floors(name)).label) - set(rows_of(name).label))
 
 
 @cache

@@ -14,17 +14,15 @@ import sys
 from pathlib import Path
 
 import claim_tables
+import joint_study
 import pandas
 import result_tables
 import result_values
-import second_backbone
 from result_values import REFERENCE, ROOT
 
 from cselab.evaluation import seeds_needed
-from cselab.experiments.store import Store
 from cselab.study.claims import MARGIN
 from cselab.study.papers import SEED_SPREAD
-from cselab.study.recorded import store
 from cselab.study.texts import markdown
 from cselab.workbook.templates import templates
 
@@ -69,19 +67,18 @@ def rendered(template: str) -> tuple[str, dict[str, pandas.DataFrame]]:
             setting=result_values.setting,
             repeated=result_values.repeated,
             caption_pairs=result_values.caption_pairs,
-            curve=second_backbone.curve_scores,
-            climb=second_backbone.climb()["STS-B dev"],
             margin=MARGIN,
             spread=SEED_SPREAD,
             seeds_needed=seeds_needed,
             power=claim_tables.power,
-            agreement=claim_tables.agreement,
-            starred=claim_tables.starred,
+            joint=joint_study.answer(),
+            progress=joint_study.progress,
+            norms="JTCSE on h^L, LayerNorms removed: ",
+            seeds=result_values.scores("real-papers", "JTCSE").size,
             claims=len(claim_tables.read_claims(claim_tables.CLAIMS)),
             small_gaps=claim_tables.small_gaps(),
             claimed_grids=claim_tables.GRIDS,
             pilot=result_tables.PILOT,
-            library=Store(store("synthetic-papers")).runs().source[0][:7],
         )
     )
     return page, tables
