@@ -20,7 +20,7 @@ class SeedComparison:
     """Method a minus method b over n common seeds, in points; printed as a sentence.
 
     Attributes:
-        sd: Of the differences; of `compare_crossed`, the standard error times the root of n.
+        sd: Of the differences.
         low: Lower end of the 95 % t interval of the mean difference.
         p: Of the two-sided paired t test, below 0.05 where the interval leaves out 0; NaN where the
             difference is the same at every seed and not 0, which has no test.
@@ -28,6 +28,8 @@ class SeedComparison:
         power: Probability that a paired t test at 5 % finds a true difference of the observed size
             with n seeds; 0 where the scores are equal at every seed.
         seeds_needed: For a power of 80 %.
+        pairs: Standard error from the choice of test pairs, which no number of seeds lowers; 0 of
+            `compare_seeds`, whose interval, p and power are over seeds alone.
     """
 
     n: int
@@ -39,23 +41,26 @@ class SeedComparison:
     effect: float
     power: float
     seeds_needed: int
+    pairs: float = 0.0
 
     @classmethod
-    def of(cls, n: int, mean: float, sd: float) -> "SeedComparison":
+    def of(cls, n: int, mean: float, sd: float, pairs: float = 0.0) -> "SeedComparison":
         """The comparison of n differences with this mean and standard deviation."""
-        if sd < 1e-12:
+        if sd < 1e-12 and pairs < 1e-12:
             if abs(mean) < 1e-12:
                 return cls(n, 0.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, seeds_needed(0.0))
             return cls(n, mean, 0.0, mean, mean, math.nan, math.copysign(math.inf, mean), 1.0, 3)
-        error, effect = sd / math.sqrt(n), mean / sd
+        error = math.hypot(sd / math.sqrt(n), pairs)
+        effect = mean / (error * math.sqrt(n))
         half = scipy.stats.t.ppf(0.975, n - 1) * error
         p = float(2 * scipy.stats.t.sf(abs(mean) / error, n - 1))
         power, needed = paired_t_power(effect, n), seeds_needed(effect)
-        return cls(n, mean, sd, mean - half, mean + half, p, effect, power, needed)
+        return cls(n, mean, sd, mean - half, mean + half, p, effect, power, needed, pairs)
 
     def within(self, margin: float) -> bool:
         """Whether the 90 % interval lies inside ± margin: two one-sided t tests at 5 %."""
-        half = scipy.stats.t.ppf(0.95, self.n - 1) * self.sd / math.sqrt(self.n)
+        error = math.hypot(self.sd / math.sqrt(self.n), self.pairs)
+        half = scipy.stats.t.ppf(0.95, self.n - 1) * error
         return bool(abs(self.mean) + half < margin)
 
     def __str__(self) -> str:
@@ -65,6 +70,11 @@ class SeedComparison:
             )
         if self.sd == 0:
             return f"{self.mean:+.2f} points at each of {self.n} seeds, which do not change it."
+        if self.pairs:
+            return (
+                f"{self.mean:+.2f} points, 95 % interval [{self.low:+.2f}, {self.high:+.2f}] over "
+                f"{self.n} seeds and the test pairs; p = {self.p:.3f}."
+            )
         text = (
             f"{self.mean:+.2f} points, 95 % interval [{self.low:+.2f}, {self.high:+.2f}] over "
             f"{self.n} seeds (sd {self.sd:.2f}); p = {self.p:.3f} (paired t test); effect size "
@@ -107,10 +117,11 @@ def compare_crossed(a: ArrayLike, b: ArrayLike) -> SeedComparison:
     """Compare two methods over seeds and over test pairs: a difference that should hold for other
     seeds and for other pairs.
 
-    The standard error is that of the bootstrap that resamples seeds and pairs independently (the
-    pigeonhole bootstrap, Owen 2007, https://arxiv.org/abs/0712.1111), which needs no draws over
-    seeds: the variance over resamples of the mean over seeds, plus the mean over resamples of the
-    variance over seeds, divided by n. The interval has Student's t with n - 1 degrees of freedom.
+    The variance of the mean difference is the sum of two: that over seeds, divided by n, and that
+    over test pairs, which more seeds do not lower. The latter is the bootstrap variance of the mean
+    over seeds, less what pairs and seeds share, which the former has already (the pigeonhole
+    bootstrap, Owen 2007, https://arxiv.org/abs/0712.1111, counts it three times). The interval has
+    Student's t with n - 1 degrees of freedom.
 
     Args:
         a: Scores, (n, 1 + r): of n seeds on the test pairs themselves, and on r resamples of them,
@@ -127,8 +138,10 @@ def compare_crossed(a: ArrayLike, b: ArrayLike) -> SeedComparison:
         >>> noise = np.random.default_rng(0).normal(size=(5, 100))
         >>> a = np.hstack([np.arange(5)[:, None] + 0.5, np.arange(5)[:, None] + noise])
         >>> b = np.hstack([np.arange(5)[:, None], np.arange(5)[:, None] + 0 * noise])
-        >>> f"{compare_crossed(a, b).sd:.2f}", f"{compare_seeds(a[:, 0], b[:, 0]).sd:.2f}"
-        ('1.40', '0.00')
+        >>> for one in (compare_crossed(a, b), compare_seeds(a[:, 0], b[:, 0])):
+        ...     print(f"{one.mean:.2f} [{one.low:.2f}, {one.high:.2f}]")
+        0.50 [0.50, 0.50]
+        0.50 [0.50, 0.50]
     """
     a, b = np.asarray(a, np.float64), np.asarray(b, np.float64)
     few = a.ndim != 2 or len(a) < FEWEST_SEEDS or a.shape[1] < 3
@@ -137,9 +150,10 @@ def compare_crossed(a: ArrayLike, b: ArrayLike) -> SeedComparison:
             "a comparison over seeds and pairs needs two tables of at least 3 seeds and 2 resamples"
             f" of the same, finite scores; got {a.shape} and {b.shape}"
         )
-    n, difference = len(a), (a - b)[:, 1:]
-    error = difference.mean(0).var(ddof=1) + difference.var(0, ddof=1).mean() / n
-    return SeedComparison.of(n, (a - b)[:, 0].mean(), math.sqrt(n * error))
+    n, observed, drawn = len(a), (a - b)[:, 0], (a - b)[:, 1:]
+    shared = (drawn - drawn.mean(0)).var(1, ddof=1).mean() / (n - 1)
+    pairs = max(0.0, drawn.mean(0).var(ddof=1) - shared)
+    return SeedComparison.of(n, observed.mean(), observed.std(ddof=1), math.sqrt(pairs))
 
 
 def paired_t_power(effect: float, n: int, *, level: float = 0.05) -> float:
@@ -174,14 +188,15 @@ def seeds_needed(effect: float, *, power: float = 0.8, most: int = 100_000) -> i
     return high
 
 
-def seeds_for_width(sd: float, half_width: float, *, most: int = 10_000) -> int:
+def seeds_for_width(sd: float, half_width: float, *, pairs: float = 0.0, most: int = 10_000) -> int:
     """Smallest number of seeds, `most` at most, whose 95 % t interval has at most this half width.
 
-    `sd` is that of the paired differences.
+    `sd` is that of the paired differences, `pairs` as in `SeedComparison`.
     """
 
     def reaches(n: int) -> bool:
-        return bool(scipy.stats.t.ppf(0.975, n - 1) * sd / math.sqrt(n) <= half_width)
+        error = math.hypot(sd / math.sqrt(n), pairs)
+        return bool(scipy.stats.t.ppf(0.975, n - 1) * error <= half_width)
 
     return bisect.bisect_left(range(most), True, lo=3, key=reaches)
 

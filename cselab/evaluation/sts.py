@@ -284,6 +284,11 @@ def finite_rows(vectors: Any, n: int) -> np.ndarray:
         DataError: For another shape, NaN or infinity.
     """
     kind = type(vectors).__name__
+    if sparse.issparse(vectors):
+        raise DataError(
+            "encode returned a sparse matrix (word counts), whose columns are its call's words; "
+            "it can score pairs (evaluate_sts) and nothing else"
+        )
     try:
         if not hasattr(vectors, "__array__"):  # a list of rows
             vectors = [_numbers(row) for row in vectors]
@@ -314,6 +319,7 @@ def unit_rows(vectors: Any, n: int) -> Any:
     """`finite_rows`, each normalised to length 1; rows of zeros stay zero, with cosine 0. A sparse
     matrix (word counts) stays one."""
     if sparse.issparse(vectors):
+        finite_rows(vectors.sum(axis=1)[:, None], n)
         lengths = sparse.linalg.norm(vectors, axis=1)
         return sparse.diags_array(1 / np.where(lengths > 0, lengths, 1)).tocsr() @ vectors
     vectors = finite_rows(vectors, n)

@@ -121,7 +121,8 @@ def new_result(run: Run, key: str, cache: Cache, outcome: Mapping[str, Any]) -> 
 def translators(node: MethodConfig, cache: Cache) -> dict[str, str]:
     """Pivots, and fingerprints of their translators, whose round trips a tree reads."""
     trips = [value for _, value, _ in node.walk() if isinstance(value, RoundTrips)]
-    found = {f"{one.pivot} {cache.translator(one).fingerprint}" for one in trips}
+    read = [one for one in trips if one.mode not in ("none", "twice")]
+    found = {f"{one.pivot} {cache.translator(one).fingerprint}" for one in read}
     return {"translators": ", ".join(sorted(found))} if found else {}
 
 

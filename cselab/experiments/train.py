@@ -11,7 +11,6 @@ from typing import Any
 import datasets
 import torch
 from safetensors.torch import load_file, save_file
-from torch import nn
 from transformers import PreTrainedTokenizerBase
 
 from cselab.data.nli import tokenize_triplets
@@ -26,6 +25,7 @@ from cselab.experiments.run import RunConfig
 from cselab.experiments.training_rows import Widen, text_rows
 from cselab.methods import Method, MethodConfig, create, registered
 from cselab.methods.nodes import TrainedConfig
+from cselab.methods.simcse import has_head
 from cselab.methods.training_free import Materials
 from cselab.models import load, load_tokenizer
 from cselab.models.encode import Encoder
@@ -145,8 +145,8 @@ def _step(cache: Cache, node: TrainedConfig, *, fresh: bool = False) -> Path:
         )
         if rank_and_world()[0] == 0:
             method.encoder.save_pretrained(folder / "encoder")
-            if head := getattr(method, "head", nn.Identity()).state_dict():
-                save_file(head, folder / HEAD)
+            if has_head(node):
+                save_file(method.head.state_dict(), folder / HEAD)
             (folder / "fit.json").write_text(json.dumps(result.as_dict(), indent=1))
 
     inputs = key_inputs(cache, node)

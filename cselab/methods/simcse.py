@@ -1,7 +1,7 @@
 """Unsupervised SimCSE: two dropout views of a sentence are positives, the batch is negatives."""
 
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 from jaxtyping import Float
 from pydantic import Field
@@ -16,6 +16,9 @@ from cselab.models import SentenceEncoder, load_backbone, load_tokenizer
 class Contrastive(BackboneConfig, WithPooling):
     """One tower that is trained by comparing sentences."""
 
+    takes_head: ClassVar[bool] = True
+    """Whether the method reads its vectors through `head`."""
+
     temperature: float = Field(0.05, ge=1e-4, le=1e4)
     """SimCSE Table D.1; released TNCSE and JTCSE have the same."""
     head: Literal["none", "mlp_train_only"] = "none"
@@ -25,7 +28,7 @@ class Contrastive(BackboneConfig, WithPooling):
 
 def has_head(config: Any) -> bool:
     """Whether a tower trains with SimCSE's head."""
-    return isinstance(config, Contrastive) and config.head == "mlp_train_only"
+    return isinstance(config, Contrastive) and config.takes_head and config.head != "none"
 
 
 def mlp_head(width: int) -> nn.Module:

@@ -122,8 +122,9 @@ class TwinEncoder(nn.Module):
         """Run both towers on the same batch.
 
         The cross stream draws its dropout after both towers have drawn theirs, so that the towers
-        compute the same with and without it, bit for bit. The mask is 1 for tokens, 0 for padding;
-        None: all are tokens. Raises ModelError for a batch wider than the towers have positions.
+        compute the same with and without it, from one random state, bit for bit. The mask is 1 for
+        tokens, 0 for padding; None: all are tokens. Raises ModelError for a batch wider than the
+        towers have positions.
         """
         for tower in self.backbones:
             check_length(tower, input_ids.shape[1])

@@ -13,17 +13,19 @@
     task = "average"                    # the default
     margin = 0.2                        # points that matter; the default
 
-The rule reads the mean paired difference and its interval, by Student's t over seeds; where a store
-has the measure "resamples", over seeds and test pairs (`cselab.evaluation.compare_crossed`).
+The rule reads the mean paired difference and its interval, by Student's t over seeds; where all
+runs of a claim have the measure "resamples", over seeds and test pairs
+(`cselab.evaluation.compare_crossed`).
 
 - **no difference**: the 90 % interval lies within the margin (two one-sided tests at 5 %);
 - **better**, **worse**: otherwise, the 95 % interval lies above, or below, 0; **better, by less**
   where it also ends below the paper's gap;
 - **equal**: the difference is 0 in every seed, because both rows compute the same;
 - **undecided**: anything else; the row says how many seeds would bring the 95 % interval's
-  half-width down to the margin, at the spread of these runs.
+  half-width down to the margin, at the spread of these runs, if any number would.
 
-What a paper claims is *confirmed* by "better" (of a gain) or "no difference" (of none).
+What a paper claims is *confirmed* by "better", also by less (of a gain), or "no difference" (of
+none).
 """
 
 import tomllib
@@ -61,6 +63,7 @@ POINTS = ("test", "no captions", "dev", "phenomenon", "transfer")
 """Measures that are correlations or accuracies x100."""
 UNSEEDED = ("sif", "untrained", "whitened", "words")
 """Methods that no seed changes: one run stands for all seeds."""
+MOST_SEEDS = 10_000
 RESULTS = ("seeds", "difference", "sd", "low", "high", "p", "p_holm", "seeds_needed", "verdict")
 """Columns that `check_claims` adds to a claim's fields."""
 
@@ -147,7 +150,7 @@ def check_claims(scores: pandas.DataFrame, claims: Sequence[Claim]) -> pandas.Da
         differences = [_difference(scores, pair, claim) for pair in pairs]
         wide = pandas.concat(differences, axis=1, keys=range(len(pairs))).dropna()
         if len(wide) >= FEWEST_SEEDS:
-            row |= _compare(wide[0] - wide[1] if claim.minus else wide[0], claim)
+            row |= _compare(_second_subtracted(wide) if claim.minus else wide[0], claim)
         table.append(row)
     frame = pandas.DataFrame(table, columns=[*Claim.model_fields, *RESULTS])
     tested = frame.p.dropna()
@@ -174,11 +177,19 @@ def _difference(scores: pandas.DataFrame, pair: tuple[str, str], claim: Claim) -
     return one.loc[seeds] - other.loc[seeds]
 
 
+def _second_subtracted(wide: pandas.DataFrame) -> pandas.DataFrame:
+    """The first difference minus the second, in the columns that both have."""
+    first, second = wide[0], wide[1]
+    both = [column for column in first if column in second]
+    return first[both] - second[both]
+
+
 def _for_all_seeds(rows: pandas.DataFrame) -> pandas.DataFrame:
     """The rows, those of a method that no seed changes at every seed of the others."""
     if "method" not in rows:
         return rows
-    fixed = rows.method.isin(UNSEEDED)
+    once = rows.groupby("label").seed.transform("nunique") == 1
+    fixed = rows.method.isin(UNSEEDED) & once
     seeds = pandas.Series(rows.seed[~fixed].unique(), name="seed")
     return pandas.concat([rows[~fixed], rows[fixed].drop(columns="seed").merge(seeds, how="cross")])
 
@@ -195,7 +206,8 @@ def _compare(difference: pandas.DataFrame, claim: Claim) -> dict[str, Any]:
     if (values == 0).all():
         row["verdict"] = EQUAL
     if claim.margin > 0:
-        row["seeds_needed"] = seeds_for_width(pair.sd, claim.margin)
+        needed = seeds_for_width(pair.sd, claim.margin, pairs=pair.pairs, most=MOST_SEEDS)
+        row["seeds_needed"] = needed if needed < MOST_SEEDS else None
     return row
 
 

@@ -30,7 +30,8 @@ TITLES = {
 }
 EXPLAINED = (
     "Spearman × 100, means over seeds; difference: from {against}, seed by seed, with its 95 % t "
-    "interval; p of the paired t test, and after Holm's correction for all rows. Checkpoints were "
+    "interval; p of the paired t test, and after Holm's correction for all rows. (Intervals of "
+    "claims also count the choice of test pairs, where the store has resamples.) Checkpoints were "
     "picked on dev; nothing was chosen on a test."
 )
 

@@ -28,6 +28,12 @@ MEASURES = {
 """Measures of the tables beside the test scores."""
 
 
+STAMPS = (
+    "hardware", "python", "torch", "transformers", "cselab", "commit", "source", "translators",
+)  # fmt: skip
+"""Facts of a run's environment that a report names."""
+
+
 class Tables(NamedTuple):
     """The tables of a store.
 
@@ -168,8 +174,7 @@ def _conditions(runs: pandas.DataFrame) -> list[str]:
     damaged = [key for key, one in zip(runs.key, environments, strict=True) if one is None]
     known = list(filter(None, environments))
     facts = {
-        key: ", ".join(sorted({str(one[key]) for one in known if one.get(key)}))
-        for key in ("hardware", "python", "torch", "transformers", "cselab", "commit", "source")
+        key: ", ".join(sorted({str(one[key]) for one in known if one.get(key)})) for key in STAMPS
     }
     time, data = clock(runs.seconds.sum()), ", ".join(runs.data.unique())
     versions = "; ".join(f"{key} {value}" for key, value in facts.items() if value)

@@ -73,9 +73,9 @@ def fit(
         seed: Of batches, dropout and coins; equal seeds give equal weights on the same machine.
         name: Of the progress bar.
         checkpoints: A folder of checkpoints, one per evaluation, for a run that may be interrupted.
-            Called again after a kill, `fit` continues from the last complete checkpoint, to exactly
-            the same weights; a line names damaged ones. The folder is removed at the end. None: an
-            interrupted run starts again.
+            Called again after a kill, with the method as it was at first, `fit` continues from the
+            last complete checkpoint, to exactly the same weights; a line names damaged ones. The
+            folder is removed at the end. None: an interrupted run starts again.
         logs: A folder for TensorBoard files and, if training diverges, for the batch at which it
             did; None for neither.
         listener: Called as it trains, in the first process.
@@ -102,8 +102,9 @@ def fit(
         >>> def dev(method):
         ...     return score_data(method.encoder.encode, [pairs], resamples=0).average
         >>> result = fit(method, rows, schedule, dev=dev, seed=1)
-        >>> [row["step"] for row in result.history]
-        [0, 1, 2]
+        training: each step has a lower dev score than the start, which is kept
+        >>> [row["step"] for row in result.history], result.best_step
+        ([0, 1, 2], 0)
         >>> sorted(result.history[-1])
         ['alignment', 'dev', 'learning_rate', 'nce', 'step', 'uniformity']
     """
@@ -154,13 +155,12 @@ def fit(
             raise Interrupted(_interrupted(name, trainer, checkpoints)) from None
         finally:
             watch.close()
-    before, best_step = history[0]["dev"], trainer.state.best_global_step
-    best_dev = trainer.state.best_metric
-    if before > best_dev:
-        best_step, best_dev = 0, before
-        method.load_state_dict(start, strict=False)
-        if first:
-            print(f"{name}: each step has a lower dev score than the start, which is kept")
+        best_step, best_dev = trainer.state.best_global_step, trainer.state.best_metric
+        if history[0]["dev"] > best_dev:
+            best_step, best_dev = 0, history[0]["dev"]
+            method.load_state_dict(start, strict=False)
+            if first:
+                print(f"{name}: each step has a lower dev score than the start, which is kept")
     method.eval()
     return FitResult(
         history=history,
@@ -172,8 +172,8 @@ def fit(
 
 
 def _trained_state(method: Method) -> dict[str, torch.Tensor]:
-    """Copies, on the processor, of all that a training changes: parameters with gradients, and
-    buffers."""
+    """Copies, on the processor, of parameters with gradients and of buffers: what steps of the
+    optimiser change."""
     frozen = {name for name, value in method.named_parameters() if not value.requires_grad}
     state = method.state_dict().items()
     return {k: v.detach().to("cpu", copy=True) for k, v in state if k not in frozen}

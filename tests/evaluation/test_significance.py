@@ -12,6 +12,7 @@ from cselab.errors import DataError
 from cselab.evaluation import (
     StsReport,
     compare_averages,
+    compare_crossed,
     compare_pairs,
     compare_seeds,
     paired_t_power,
@@ -142,3 +143,33 @@ def test_averages_are_compared_over_all_tests():
     assert compare_averages(*first, resamples=200) == alone
     with pytest.raises(DataError, match="the same tests"):
         compare_averages(one, first[0])
+
+
+@pytest.mark.parametrize(
+    ("seeds", "pairs", "both"), [(0.1, 0, 0), (0, 2, 0), (0, 0, 2), (0.1, 2, 2)]
+)
+def test_the_error_over_seeds_and_pairs_is_that_of_their_variances(seeds, pairs, both):
+    """Against simulated studies of known variances; prevents noise that seeds and pairs share from
+    being counted twice or three times, and noise of pairs that more seeds lower."""
+    random, n, m = np.random.default_rng(0), 6, 300
+    resamples = random.integers(m, size=(100, m))
+
+    def error() -> float:
+        """The squared error of one study: n seeds on m pairs."""
+        one = random.normal(0, seeds, (n, 1)) + random.normal(0, pairs, m)
+        one = one + random.normal(0, both, (n, m))
+        scores = np.column_stack([one.mean(1), one[:, resamples].mean(2)])
+        found = compare_crossed(scores, np.zeros_like(scores))
+        assert found.mean == pytest.approx(one.mean())
+        return found.sd**2 / n + found.pairs**2
+
+    true = seeds**2 / n + pairs**2 / m + both**2 / (n * m)
+    assert np.mean([error() for _ in range(150)]) == pytest.approx(true, rel=0.15)
+
+
+def test_seeds_do_not_lower_the_error_of_the_pairs():
+    """Prevents "71 seeds" for a margin that the test pairs alone exceed."""
+    few = seeds_for_width(0.3, 0.2, pairs=0.05)
+    assert few > seeds_for_width(0.3, 0.2)
+    assert stats.t.ppf(0.975, few - 1) * math.hypot(0.3 / few**0.5, 0.05) <= 0.2
+    assert seeds_for_width(0.3, 0.2, pairs=0.2, most=500) == 500

@@ -106,8 +106,10 @@ def test_resamples_of_the_pairs_widen_an_interval():
     ]
     (both,) = check_claims(pandas.concat([scores, pandas.DataFrame(drawn)]), [claim]).itertuples()
     assert both.difference == pytest.approx(plain.difference)
-    assert both.sd == pytest.approx(0.5 * 3**0.5)  # of the three resamples, alike at all seeds
-    assert plain.sd == pytest.approx(0, abs=1e-9)
+    assert plain.high - plain.low == pytest.approx(0, abs=1e-9)
+    half = 4.302653 * 0.5  # t of 2 degrees of freedom; the resamples' sd, alike at all seeds
+    assert both.high - both.difference == pytest.approx(half, rel=1e-4)
+    assert pandas.isna(both.seeds_needed)  # no number of seeds lowers it
 
 
 def test_one_run_of_a_floor_stands_for_every_seed():

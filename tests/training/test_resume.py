@@ -84,6 +84,17 @@ def test_stopped_at_a_mark_it_goes_on_to_the_same_weights(
     assert not (tmp_path / "run").exists()
 
 
+def test_a_start_that_no_step_betters_is_kept_after_a_resume(towers, corpus, tmp_path):
+    """Prevents the weights at which a run went on from standing for those before its first step."""
+    plan, options = schedule(), {"seed": 7, "checkpoints": tmp_path / "run"}
+    with pytest.raises(Interrupted):
+        fit(build("simcse", towers), corpus, plan, dev=Stop(2, 9, 1, 2, 3), **options)
+    method = build("simcse", towers)
+    result = fit(method, corpus, plan, dev=Scores(2, 3), **options)
+    assert (result.best_step, result.best_dev) == (0, 9)
+    assert same(method.state_dict(), build("simcse", towers).state_dict())
+
+
 def test_killed_after_its_last_step_it_trains_no_step_more(towers, corpus, tmp_path):
     """Prevents an eleventh step of ten: transformers looks whether training is over only after a
     step."""

@@ -31,6 +31,7 @@ class DiffCSE(SimCSE):
     """
 
     class Config(SimCSE.Config):
+        takes_head = False  # the projector is in its place
         terms: Terms = {"nce": 1, "rtd": 0.005}
 
     paper_row = "DiffCSE"

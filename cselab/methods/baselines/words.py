@@ -30,10 +30,15 @@ class WordVectors:
         from sklearn.feature_extraction.text import CountVectorizer  # here: tenths of a second
 
         vectorizer = CountVectorizer(dtype=np.float64)
-        counts = sparse.csr_array(vectorizer.fit_transform(as_sentences(sentences)))
+        read = vectorizer.build_analyzer()
+        sentences = as_sentences(sentences)
+        words = sorted({word for sentence in sentences for word in read(sentence)})
+        if not words:
+            return sparse.csr_array((len(sentences), 0))
+        vectorizer.set_params(vocabulary=words)
+        counts = sparse.csr_array(vectorizer.transform(sentences))
         if self.documents is None:
             return counts
-        words = vectorizer.get_feature_names_out()
         known = np.array([self.documents.get(word, 0) for word in words])
         weights = np.log((1 + self.sentences) / (1 + known)) + 1
         return sparse.csr_array(counts * weights)
@@ -44,7 +49,8 @@ class Words(TrainingFree):
     """Word counts, or TF-IDF with the inverse frequencies `ln((1 + n) / (1 + df)) + 1` of the
     training text (scikit-learn's, smoothed). No backbone, and no vocabulary: unknown words count.
 
-    `encode` returns a sparse matrix, whose columns are the words of the call's sentences.
+    `encode` returns a sparse matrix, whose columns are the words of the call's sentences: it scores
+    pairs, and nothing can start from it or learn from it.
     """
 
     class Config(MethodConfig):

@@ -1,6 +1,6 @@
 """The study of joint training (outputs/reference/joint.toml): its table and its answer.
 
-A claim has a verdict when all runs of its rows are there, and before only the number of its seeds.
+A claim has a verdict when all runs of its rows are there, and a * when all claims have one.
 """
 
 from functools import cache
@@ -9,7 +9,6 @@ import pandas
 from result_values import REFERENCE
 
 from cselab.experiments.grid import expand, read_grid
-from cselab.study import recorded
 from cselab.study.claims import (
     BETTER,
     EQUAL,
@@ -22,12 +21,13 @@ from cselab.study.claims import (
 )
 from cselab.study.comparable import comparable_scores
 
+RESULTS = REFERENCE / "results"
 STARTS = {"english": "English start (B)", "captions": "plain-bert, captions (A)"}
 """The grids of the study by the heads of their columns."""
 WORDS = {
     EQUAL: "changes nothing, for dev kept the start",
     BETTER: "helps",
-    LESS: "helps, by less than in the paper",
+    LESS: "helps, less than in the paper,",
     NO_DIFFERENCE: "changes nothing that matters",
     WORSE: "hurts",
     UNDECIDED: "is not settled",
@@ -54,10 +54,10 @@ def declared(grid: str) -> dict[str, set[int]]:
 def rows(grid: str) -> pandas.DataFrame:
     """Scores of a grid's recorded runs, with those on resamples of the test pairs; none before its
     first run."""
-    path = REFERENCE / "results" / f"{grid}.sqlite"
+    path = RESULTS / f"{grid}.sqlite"
     if not path.is_file():
         return pandas.DataFrame(columns=["label", "seed", "measure", "task", "value", "method"])
-    scores = comparable_scores(recorded.store(grid))
+    scores = comparable_scores(path)
     resamples = pandas.read_parquet(path.with_name(f"{grid}-resamples.parquet"))
     known = scores[["key", "label", "seed", "method"]].drop_duplicates()
     return pandas.concat([scores, resamples.merge(known, on="key")], ignore_index=True)
@@ -93,13 +93,15 @@ def table() -> pandas.DataFrame:
     ]
     for grid, head in STARTS.items():
         for measure, suffix in (("test", ""), ("no captions", ", no captions")):
-            cells = {row.claim: _cell(row) for _, row in checked(grid, measure).iterrows()}
+            done = checked(grid, measure)
+            family = len(done) == len(claims)  # Holm's correction is over all
+            cells = {row.claim: _cell(row, family) for _, row in done.iterrows()}
             found[f"{head}{suffix}"] = [cells.get(claim.claim, "") for claim in claims]
     return found
 
 
-def _cell(row: pandas.Series) -> str:
-    star = "*" if row.p_holm < 0.05 else ""
+def _cell(row: pandas.Series, family: bool) -> str:
+    star = "*" if family and row.p_holm < 0.05 else ""
     return f"{row.difference:+.2f} [{row.low:+.2f}, {row.high:+.2f}]: {row.verdict}{star}"
 
 

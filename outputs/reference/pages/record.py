@@ -1,7 +1,8 @@
 """Record a sweep's store: `python outputs/reference/pages/record.py STORE GRID`.
 
 Its finished runs become outputs/reference/results/GRID.sqlite; their scores on resamples of the
-test pairs, if it has the measure "resamples", GRID-resamples.parquet, a tenth of their size.
+test pairs, if it has the measure "resamples", GRID-resamples.parquet, a tenth of their size. A
+sweep goes on from a copy of the first file; the resamples of its runs stay in the second.
 """
 
 import sys
@@ -15,20 +16,24 @@ from cselab.experiments.measures import RESAMPLED
 from cselab.experiments.store import Store
 
 
-def main(source: Path, grid: str) -> None:
+def main(source: Path, grid: str, folder: Path = REFERENCE / "results") -> None:
     """Write the two files anew, from all finished runs of the sweep's store."""
-    path = REFERENCE / "results" / f"{grid}.sqlite"
+    path = folder / f"{grid}.sqlite"
+    beside, store = path.with_name(f"{grid}-resamples.parquet"), Store(source)
+    found = store.results(store.done())
     path.unlink(missing_ok=True)
-    store, resamples = Store(path), []
-    for result in Store(source).results(Store(source).done()):
+    resamples = []
+    for result in found:
         kept = [row for row in result.rows if row[0] not in RESAMPLED.values()]
         resamples += [(result.key, *row) for row in result.rows if row not in kept]
-        store.add(replace(result, rows=kept))
-    if not resamples:
-        return
+        Store(path).add(replace(result, rows=kept))
     table = pandas.DataFrame(resamples, columns=["key", "measure", "task", "value", "n"])
-    table = table.astype({"value": "float32", "key": "category", "measure": "category"})
-    table.to_parquet(path.with_name(f"{grid}-resamples.parquet"), compression="zstd")
+    if beside.is_file():
+        before = pandas.read_parquet(beside)
+        of_found = before.key.isin({result.key for result in found} - set(table.key))
+        table = pandas.concat([before[of_found], table])
+    if len(table):
+        table.astype({"value": "float32"}).to_parquet(beside, compression="zstd", index=False)
 
 
 if __name__ == "__main__":

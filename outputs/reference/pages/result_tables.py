@@ -84,10 +84,7 @@ def headline() -> pandas.DataFrame:
             for values in rows.values()
         ]
         table[f"{text}: − alone"] = [
-            gain(grid, label, "JTCSE: nce")
-            if label in ("sum of two towers", "TNCSE", "JTCSE")
-            else ""
-            for label in HEADLINE
+            gain(grid, label, ALONE) if label in TWO_TOWERS else "" for label in HEADLINE
         ]
     table["paper's BERT-base"] = [f"{paper[row]:.2f}" if row else "" for row in HEADLINE.values()]
     return table.rename(index=NAMES)
