@@ -146,8 +146,8 @@ def answer() -> str:
     ready = {(row.better, row.than): row for row in done.itertuples() if row.minus is None}
     if not all(pair in ready for pair in pairs):
         return (
-            f"It is under way: {progress('english')} runs of B and {progress('captions')} of A are "
-            "recorded. No verdict is read before all seeds of a row are there."
+            f"{progress('english')} runs from an English start (B) and {progress('captions')} from "
+            "captions (A) are recorded. A row gets its verdict after its last seed."
         )
     sentences = []
     for question, (better, than) in QUESTIONS.items():
