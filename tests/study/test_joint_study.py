@@ -30,12 +30,12 @@ def answer(tmp_path, monkeypatch):
                 Store(source).add(Result(**of, **run, environment={}, rows=rows))
         record.main(source, "english", tmp_path)
         monkeypatch.setattr(joint_study, "RESULTS", tmp_path)
-        for cached in (joint_study.rows, joint_study.checked):
+        for cached in (joint_study.rows, joint_study.complete, joint_study.checked):
             cached.cache_clear()
         return joint_study.answer()
 
     yield say
-    for cached in (joint_study.rows, joint_study.checked):
+    for cached in (joint_study.rows, joint_study.complete, joint_study.checked):
         cached.cache_clear()
 
 
@@ -73,3 +73,5 @@ def test_nothing_is_read_off_before_all_seeds_are_there(answer):
     text = answer(range(1, 12), **MEANS)
     assert text.startswith("88 of 197 runs from an English start (B) and ")
     assert set(joint_study.table()["English start (B)"]) == {""}
+    assert joint_study.scores().empty
+    assert joint_study.curves("english").empty

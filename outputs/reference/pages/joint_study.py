@@ -64,14 +64,20 @@ def rows(grid: str) -> pandas.DataFrame:
 
 
 @cache
+def complete(grid: str) -> set[str]:
+    """Labels of which all runs are recorded."""
+    have = rows(grid).groupby("label").seed.agg(set)
+    return {label for label, seeds in declared(grid).items() if seeds <= have.get(label, set())}
+
+
+@cache
 def checked(grid: str, measure: str = "test") -> pandas.DataFrame:
     """The claims of the study whose runs are all there, checked, by name."""
-    have = rows(grid).groupby("label").seed.agg(set)
-    claims = []
-    for claim in read_claims(REFERENCE / "joint.toml"):
-        labels = {claim.better, claim.than, *(claim.minus or ())}
-        if all(declared(grid).get(x) and declared(grid)[x] <= have.get(x, set()) for x in labels):
-            claims.append(claim.model_copy(update={"measure": measure}))
+    claims = [
+        claim.model_copy(update={"measure": measure})
+        for claim in read_claims(REFERENCE / "joint.toml")
+        if {claim.better, claim.than, *(claim.minus or ())} <= complete(grid)
+    ]
     return check_claims(rows(grid), claims).set_index("claim", drop=False)
 
 
@@ -106,10 +112,11 @@ def _cell(row: pandas.Series, family: bool) -> str:
 
 
 def scores() -> pandas.DataFrame:
-    """Mean and spread of the test average of every row, from high to low, by start."""
+    """Mean and spread of the test average of every complete row, from high to low, by start."""
     columns = {}
     for grid, head in STARTS.items():
-        of = rows(grid).query("measure == 'test' and task == 'average'").groupby("label").value
+        found = rows(grid).query("measure == 'test' and task == 'average'")
+        of = found[found.label.isin(complete(grid))].groupby("label").value
         columns[head] = of.mean()
         columns[f"{head}, sd"] = of.std()
         columns[f"{head}, seeds"] = of.size()
@@ -121,8 +128,9 @@ def scores() -> pandas.DataFrame:
 
 
 def curves(grid: str) -> pandas.DataFrame:
-    """Mean dev score of each row by step, from its start, step 0, and how often dev kept it."""
+    """Mean dev score of each complete row by step, and how often dev kept the start, step 0."""
     found = rows(grid).query("measure == 'dev curve'")
+    found = found[found.label.isin(complete(grid))]
     if found.empty:
         return pandas.DataFrame(columns=["step 0"])
     found = found.assign(step=found.task.astype(int))
