@@ -50,7 +50,7 @@ class SeedComparison:
             if abs(mean) < 1e-12:
                 return cls(n, 0.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, seeds_needed(0.0))
             return cls(n, mean, 0.0, mean, mean, math.nan, math.copysign(math.inf, mean), 1.0, 3)
-        error = math.hypot(sd / math.sqrt(n), pairs)
+        error = _error(n, sd, pairs)
         effect = mean / (error * math.sqrt(n))
         half = scipy.stats.t.ppf(0.975, n - 1) * error
         p = float(2 * scipy.stats.t.sf(abs(mean) / error, n - 1))
@@ -59,8 +59,7 @@ class SeedComparison:
 
     def within(self, margin: float) -> bool:
         """Whether the 90 % interval lies inside ± margin: two one-sided t tests at 5 %."""
-        error = math.hypot(self.sd / math.sqrt(self.n), self.pairs)
-        half = scipy.stats.t.ppf(0.95, self.n - 1) * error
+        half = scipy.stats.t.ppf(0.95, self.n - 1) * _error(self.n, self.sd, self.pairs)
         return bool(abs(self.mean) + half < margin)
 
     def __str__(self) -> str:
@@ -87,6 +86,11 @@ class SeedComparison:
             f"difference of this size reliably; about {self.seeds_needed} seeds are needed. A "
             "difference that is not found here may still exist."
         )
+
+
+def _error(n: int, sd: float, pairs: float) -> float:
+    """Standard error of a mean over n seeds; `pairs` as in SeedComparison."""
+    return math.hypot(sd / math.sqrt(n), pairs)
 
 
 def compare_seeds(a: ArrayLike, b: ArrayLike) -> SeedComparison:
@@ -195,8 +199,7 @@ def seeds_for_width(sd: float, half_width: float, *, pairs: float = 0.0, most: i
     """
 
     def reaches(n: int) -> bool:
-        error = math.hypot(sd / math.sqrt(n), pairs)
-        return bool(scipy.stats.t.ppf(0.975, n - 1) * error <= half_width)
+        return bool(scipy.stats.t.ppf(0.975, n - 1) * _error(n, sd, pairs) <= half_width)
 
     return bisect.bisect_left(range(most), True, lo=3, key=reaches)
 

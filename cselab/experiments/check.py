@@ -74,7 +74,7 @@ def _build(cache: Cache, node: MethodConfig) -> Encoder:
     """The encoder of a node with the weights that its training would start from."""
     if not isinstance(node, TrainedConfig):
         return _build_untrained(cache, node)
-    _refuse_counts(node)
+    _check_parts(node)
     for tower in trained_towers(node):
         _build(cache, tower)
     node, folders = _untrained_start(cache, node)
@@ -89,17 +89,19 @@ def _build(cache: Cache, node: MethodConfig) -> Encoder:
     return method.encoder
 
 
-def _refuse_counts(node: MethodConfig) -> None:
-    if any(part.method == "words" for part in node.parts):
-        raise SettingsError(
-            "'words' counts the words of each call and has no fixed dimensions; it can be scored, "
-            "but nothing can start from it or learn from it"
-        )
+def _check_parts(node: MethodConfig) -> None:
+    """Raise SettingsError for a part that can be scored and nothing else."""
+    for part in node.parts:
+        if registered(part.method).scored_only:
+            raise SettingsError(
+                f"{part.method!r} has no fixed dimensions; it can be scored, but nothing can start "
+                "from it or learn from it"
+            )
 
 
 def _build_untrained(cache: Cache, node: MethodConfig) -> Encoder:
     kind = registered(node.method)
-    _refuse_counts(node)
+    _check_parts(node)
     parts = [_build(cache, part) for part in node.parts]
     if kind.fits:  # fitting takes its time
         kind.check(node, parts, len(fitted_text(cache.data, node)))

@@ -26,6 +26,8 @@ class Configured:
     Attributes:
         fits: Whether it is fitted to the text without training, so that the text is part of its
             key.
+        scored_only: Whether its vectors have no fixed dimensions, so that nothing can start from
+            it or learn from it.
         paper_row: Row in the papers' tables of BERT-base.
         released: The preset "released", what a method's released code has in the place of its
             paper's settings: by dotted path a value, values by backbone family ({"bert": …,
@@ -35,6 +37,7 @@ class Configured:
 
     Config: ClassVar[Any]
     fits: ClassVar[bool] = False
+    scored_only: ClassVar[bool] = False
     paper_row: ClassVar[str] = ""
     released: ClassVar[Mapping[str, Any]] = {}
 

@@ -161,14 +161,12 @@ def check_claims(scores: pandas.DataFrame, claims: Sequence[Claim]) -> pandas.Da
 def _difference(scores: pandas.DataFrame, pair: tuple[str, str], claim: Claim) -> pandas.DataFrame:
     """One label minus another, a seed a row: on the test pairs, then on their resamples if both
     have them."""
-    names = (claim.measure, RESAMPLED.get(claim.measure) if claim.task == "average" else None)
-    of_task = (scores.measure == names[0]) & (scores.task == claim.task)
-    rows = scores[scores.label.isin(pair) & (of_task | (scores.measure == names[1]))]
+    drawn = RESAMPLED.get(claim.measure) if claim.task == "average" else None
+    of_task = (scores.measure == claim.measure) & (scores.task == claim.task)
+    rows = scores[scores.label.isin(pair) & (of_task | (scores.measure == drawn))]
     rows = _for_all_seeds(rows)
     wide = rows.pivot_table(index=["seed", "label"], columns=["measure", "task"], values="value")
-    wide = wide.dropna(axis="columns")
-    first = [column for column in wide if column[0] == names[0]]
-    wide = wide[first + [column for column in wide if column[0] != names[0]]]
+    wide = wide.dropna(axis="columns").reindex(columns=[claim.measure, drawn], level="measure")
     one, other = (
         wide.xs(label, level="label") if label in wide.index.unique("label") else wide.iloc[:0]
         for label in pair

@@ -14,6 +14,7 @@ from cselab.experiments.grid import expand, read_grid
 from cselab.experiments.store import Store
 from cselab.methods import MethodConfig
 from cselab.paths import shipped
+from cselab.study.claims import UNSEEDED
 from cselab.study.comparable import comparable_scores
 from cselab.study.tables import read_tables
 
@@ -24,7 +25,7 @@ CLAIMS = {
     "real text, as tuned here": "real-tuned",
 }
 """The stores of the claims (outputs/reference/claims.md)."""
-NOT_TRAINED = ("flow", "pooled", "sif", "untrained", "whitened", "words")
+NOT_TRAINED = (*UNSEEDED, "flow", "pooled")
 """Methods that train nothing themselves."""
 
 

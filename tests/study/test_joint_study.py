@@ -11,6 +11,11 @@ from cselab.experiments.store import Result, Store
 HEADS = ("none", "mlp_train_only")
 
 
+def forget():
+    for cached in (joint_study.recorded, joint_study.rows, joint_study.checked):
+        cached.cache_clear()
+
+
 @pytest.fixture
 def answer(tmp_path, monkeypatch):
     """A function: record a store in which the rows have these averages; what the page then says."""
@@ -30,13 +35,11 @@ def answer(tmp_path, monkeypatch):
                 Store(source).add(Result(**of, **run, environment={}, rows=rows))
         record.main(source, "english", tmp_path)
         monkeypatch.setattr(joint_study, "RESULTS", tmp_path)
-        for cached in (joint_study.rows, joint_study.complete, joint_study.checked):
-            cached.cache_clear()
+        forget()
         return joint_study.answer()
 
     yield say
-    for cached in (joint_study.rows, joint_study.complete, joint_study.checked):
-        cached.cache_clear()
+    forget()
 
 
 MEANS = {"sum": 75.0, "continued alone": 76.0, "TNCSE": 76.0, "JTCSE": 76.05}
@@ -62,7 +65,7 @@ def test_a_recorded_store_can_go_on(answer, tmp_path):
     whole = joint_study.rows("english")
     shutil.copy(tmp_path / "english.sqlite", tmp_path / "went-on.sqlite")
     record.main(tmp_path / "went-on.sqlite", "english", tmp_path)
-    joint_study.rows.cache_clear()
+    forget()
     columns = ["key", "measure", "task"]
     again = joint_study.rows("english").set_index(columns).value.sort_index()
     assert again.equals(whole.set_index(columns).value.sort_index())

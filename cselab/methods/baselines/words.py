@@ -57,6 +57,7 @@ class Words(TrainingFree):
         weights: Literal["counts", "tf-idf"] = "tf-idf"
 
     fits = True
+    scored_only = True
 
     @classmethod
     def encoder(cls, config: Config, materials: Materials) -> Any:

@@ -53,7 +53,7 @@ def claims() -> pandas.DataFrame:
             rows, shown = checked(grid), shown_claims(checked(grid))
             table["paper"] = shown.paper
             table[HEADS[grid]] = [
-                _marked(row) if row.verdict == NO_RUNS else f"{_marked(row)} ({difference})"
+                marked(row) if row.verdict == NO_RUNS else f"{marked(row)} ({difference})"
                 for row, difference in zip(rows.itertuples(), shown.here, strict=True)
             ]
         one, two = (checked(grid).verdict.replace(LESS, BETTER) for grid in grids)
@@ -138,6 +138,6 @@ def power(grid: str) -> str:
     return f"{enough} of {len(rows)} (half need at most {rows.seeds_needed.median():.0f} seeds)"
 
 
-def _marked(row) -> str:
+def marked(row) -> str:
     """A row's verdict, with a * if its p is small after Holm's correction."""
     return f"{row.verdict}{'*' if row.p_holm < LEVEL else ''}"

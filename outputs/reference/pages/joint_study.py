@@ -6,6 +6,7 @@ A claim has a verdict when all runs of its rows are there, and a * when all clai
 from functools import cache
 
 import pandas
+from claim_tables import marked
 from result_values import REFERENCE
 
 from cselab.experiments.grid import expand, read_grid
@@ -14,12 +15,16 @@ from cselab.study.claims import (
     EQUAL,
     LESS,
     NO_DIFFERENCE,
+    NO_RUNS,
     UNDECIDED,
     WORSE,
     check_claims,
     read_claims,
+    shown_claims,
 )
 from cselab.study.comparable import comparable_scores
+from cselab.study.texts import as_texts
+from cselab.workbook.course import interval
 
 RESULTS = REFERENCE / "results"
 STARTS = {"english": "English start (B)", "captions": "plain-bert, captions (A)"}
@@ -51,7 +56,7 @@ def declared(grid: str) -> dict[str, set[int]]:
 
 
 @cache
-def rows(grid: str) -> pandas.DataFrame:
+def recorded(grid: str) -> pandas.DataFrame:
     """Scores of a grid's recorded runs, with those on resamples of the test pairs; none before its
     first run."""
     path = RESULTS / f"{grid}.sqlite"
@@ -64,59 +69,51 @@ def rows(grid: str) -> pandas.DataFrame:
 
 
 @cache
-def complete(grid: str) -> set[str]:
-    """Labels of which all runs are recorded."""
-    have = rows(grid).groupby("label").seed.agg(set)
-    return {label for label, seeds in declared(grid).items() if seeds <= have.get(label, set())}
+def rows(grid: str) -> pandas.DataFrame:
+    """The recorded scores of the labels of which all runs are there."""
+    found = recorded(grid)
+    have = found.groupby("label").seed.agg(set)
+    complete = {label for label, seeds in declared(grid).items() if seeds <= have.get(label, set())}
+    return found[found.label.isin(complete)]
 
 
 @cache
 def checked(grid: str, measure: str = "test") -> pandas.DataFrame:
-    """The claims of the study whose runs are all there, checked, by name."""
-    claims = [
-        claim.model_copy(update={"measure": measure})
-        for claim in read_claims(REFERENCE / "joint.toml")
-        if {claim.better, claim.than, *(claim.minus or ())} <= complete(grid)
-    ]
+    """The claims of the study, checked against complete rows, by name."""
+    claims = read_claims(REFERENCE / "joint.toml")
+    claims = [claim.model_copy(update={"measure": measure}) for claim in claims]
     return check_claims(rows(grid), claims).set_index("claim", drop=False)
 
 
 def progress(grid: str) -> str:
     """Number of a grid's runs that are recorded: "24 of 197"."""
     runs = {(label, seed) for label, seeds in declared(grid).items() for seed in seeds}
-    done = set(zip(rows(grid).label, rows(grid).seed, strict=True))
-    return f"{len(runs & done)} of {len(runs)}"
+    found = recorded(grid)
+    return f"{len(runs.intersection(zip(found.label, found.seed, strict=True)))} of {len(runs)}"
 
 
 def table() -> pandas.DataFrame:
     """A row a claim: the paper's gap, and the difference with its interval and verdict."""
-    claims = read_claims(REFERENCE / "joint.toml")
-    found = pandas.DataFrame(index=[claim.claim for claim in claims])
-    gaps = ["" if claim.gap is None else f"{claim.gap:+.2f}" for claim in claims]
-    found["the paper"] = [
-        f"{gap} (no gain)" if gap and claim.claims == "none" else gap
-        for claim, gap in zip(claims, gaps, strict=True)
-    ]
+    found = {"the paper": shown_claims(checked("english")).paper}
     for grid, head in STARTS.items():
         for measure, suffix in (("test", ""), ("no captions", ", no captions")):
             done = checked(grid, measure)
-            family = len(done) == len(claims)  # Holm's correction is over all
-            cells = {row.claim: _cell(row, family) for _, row in done.iterrows()}
-            found[f"{head}{suffix}"] = [cells.get(claim.claim, "") for claim in claims]
-    return found
-
-
-def _cell(row: pandas.Series, family: bool) -> str:
-    star = "*" if family and row.p_holm < 0.05 else ""
-    return f"{row.difference:+.2f} [{row.low:+.2f}, {row.high:+.2f}]: {row.verdict}{star}"
+            whole = NO_RUNS not in set(done.verdict)  # Holm's correction is over all claims
+            found[head + suffix] = pandas.Series(
+                {
+                    row.claim: f"{interval(row)}: {marked(row) if whole else row.verdict}"
+                    for _, row in done[done.verdict != NO_RUNS].iterrows()
+                },
+                dtype=str,
+            )
+    return pandas.DataFrame(found).reindex(checked("english").index).rename_axis(None).fillna("")
 
 
 def scores() -> pandas.DataFrame:
     """Mean and spread of the test average of every complete row, from high to low, by start."""
     columns = {}
     for grid, head in STARTS.items():
-        found = rows(grid).query("measure == 'test' and task == 'average'")
-        of = found[found.label.isin(complete(grid))].groupby("label").value
+        of = rows(grid).query("measure == 'test' and task == 'average'").groupby("label").value
         columns[head] = of.mean()
         columns[f"{head}, sd"] = of.std()
         columns[f"{head}, seeds"] = of.size()
@@ -130,29 +127,24 @@ def scores() -> pandas.DataFrame:
 def curves(grid: str) -> pandas.DataFrame:
     """Mean dev score of each complete row by step, and how often dev kept the start, step 0."""
     found = rows(grid).query("measure == 'dev curve'")
-    found = found[found.label.isin(complete(grid))]
     if found.empty:
         return pandas.DataFrame(columns=["step 0"])
-    found = found.assign(step=found.task.astype(int))
-    shown = found.pivot_table(index="label", columns="step", values="value")
-    runs = found.assign(trained=found.step > 0).pivot_table(
-        index=["label", "seed"], columns="trained", values="value", aggfunc="max"
-    )
-    kept = runs.gt(runs[True], axis=0)[False].groupby("label").agg(["sum", "size"])
-    shown = shown.map(lambda x: "" if pandas.isna(x) else f"{x:.2f}").rename(
-        columns="step {}".format
-    )
-    return shown.assign(
-        **{"step 0 kept": kept["sum"].astype(str) + " of " + kept["size"].astype(str)}
-    )
+    found, run = found.assign(step=found.task.astype(int)), ["label", "seed"]
+    start = found[found.step == 0].groupby(run).value.max()
+    trained = found[found.step > 0].groupby(run).value.max()
+    kept = (start > trained).groupby("label").agg(["sum", "size"]).astype(str)
+    table = found.pivot_table(index="label", columns="step", values="value")
+    table = as_texts(table.rename(columns="step {}".format), 2)
+    return table.assign(**{"step 0 kept": kept["sum"] + " of " + kept["size"]})
 
 
 def answer() -> str:
     """What the study says of each question, or how far it is."""
     done = checked("english")
+    done = done[done.verdict != NO_RUNS]
     pairs = [(f"{a} ({h})", f"{b} ({h})") for a, b in QUESTIONS.values() for h in HEADS]
-    ready = {(row.better, row.than): row for row in done.itertuples() if row.minus is None}
-    if not all(pair in ready for pair in pairs):
+    ready = {(row.better, row.than): row for _, row in done.iterrows() if row.minus is None}
+    if not ready.keys() >= set(pairs):
         return (
             f"{progress('english')} runs from an English start (B) and {progress('captions')} from "
             "captions (A) are recorded. A row gets its verdict after its last seed."
@@ -162,7 +154,6 @@ def answer() -> str:
         parts = []
         for head, where in HEADS.items():
             row = ready[f"{better} ({head})", f"{than} ({head})"]
-            numbers = f"{row.difference:+.2f} [{row.low:+.2f}, {row.high:+.2f}]"
-            parts.append(f"{WORDS.get(row.verdict, row.verdict)} {where} ({numbers})")
+            parts.append(f"{WORDS[row.verdict]} {where} ({interval(row)})")
         sentences.append(f"{question} {', and '.join(parts)}.")
     return " ".join(sentences)

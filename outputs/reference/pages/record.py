@@ -22,11 +22,13 @@ def main(source: Path, grid: str, folder: Path = REFERENCE / "results") -> None:
     beside, store = path.with_name(f"{grid}-resamples.parquet"), Store(source)
     found = store.results(store.done())
     path.unlink(missing_ok=True)
-    resamples = []
+    recorded, resamples = Store(path), []
     for result in found:
-        kept = [row for row in result.rows if row[0] not in RESAMPLED.values()]
-        resamples += [(result.key, *row) for row in result.rows if row not in kept]
-        Store(path).add(replace(result, rows=kept))
+        parts: dict[bool, list] = {False: [], True: []}
+        for row in result.rows:
+            parts[row[0] in RESAMPLED.values()].append(row)
+        resamples += [(result.key, *row) for row in parts[True]]
+        recorded.add(replace(result, rows=parts[False]))
     table = pandas.DataFrame(resamples, columns=["key", "measure", "task", "value", "n"])
     if beside.is_file():
         before = pandas.read_parquet(beside)

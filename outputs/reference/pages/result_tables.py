@@ -11,6 +11,7 @@ from result_values import TEXTS, environments, gain, scores
 
 from cselab.experiments.store import Store
 from cselab.study import papers
+from cselab.study.pretraining.gate import FLOORS
 from cselab.study.recorded import store
 from cselab.study.tables import printed_averages, read_tables
 
@@ -26,17 +27,6 @@ GRIDS = (
 """Recorded grids, in the order in which they ran."""
 PILOT = 67
 """Seconds of a run, two at a time on two cores, measured on a few runs before the others."""
-FLOORS = (
-    "word counts",
-    "TF-IDF",
-    "SIF",
-    "whitened (cls)",
-    "whitened (first_last)",
-    "untrained (cls)",
-    "untrained (mean)",
-    "untrained (first_last)",
-    "untrained (pooler)",
-)
 HEADLINE = {
     **dict.fromkeys(FLOORS, ""),
     "untrained (first_last)": "BERT-base",
@@ -92,20 +82,14 @@ def headline() -> pandas.DataFrame:
 
 def machines() -> pandas.DataFrame:
     """Runs and seeds of each grid by machine, torch and commit, as the stores have them."""
-    rows = {}
-    for grid in GRIDS:
-        runs = environments(grid)
-        for (machine, torch, commit), some in runs.groupby(["hardware", "torch", "commit"]):
-            seeds = ", ".join(map(str, sorted(set(some.seed))))
-            rows[f"{grid}, {machine}, {commit}"] = {
-                "grid": grid,
-                "machine": machine,
-                "torch": torch,
-                "commit": commit,
-                "runs": str(len(some)),
-                "seeds": seeds,
-            }
-    return pandas.DataFrame.from_dict(rows, orient="index").set_index("grid")
+    runs = pandas.concat([environments(grid).assign(grid=grid) for grid in GRIDS])
+    runs = runs.rename(columns={"hardware": "machine"})
+    seeds = runs.groupby(["grid", "machine", "torch", "commit"]).seed
+    table = seeds.agg(
+        runs=lambda some: str(len(some)),
+        seeds=lambda some: ", ".join(map(str, sorted(set(some)))),
+    )
+    return table.reset_index().set_index("grid").loc[list(GRIDS)]
 
 
 def study(name: str, rows: str) -> pandas.DataFrame:
