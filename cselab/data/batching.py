@@ -24,6 +24,7 @@ class BucketedBatchSampler(Sampler[list[int]]):
 
     Args:
         lengths: Tokens per row, (n,).
+        by_length: False: batches of rows drawn at random, not sorted.
         part: (rank, processes); yields the rows of one process. The batches do not depend on the
             number of processes.
 
@@ -43,6 +44,7 @@ class BucketedBatchSampler(Sampler[list[int]]):
         batch_size: int,
         *,
         seed: int,
+        by_length: bool = True,
         part: tuple[int, int] = (0, 1),
     ):
         if batch_size < 2:
@@ -63,6 +65,7 @@ class BucketedBatchSampler(Sampler[list[int]]):
         self.lengths = np.asarray(lengths[:])
         self.batch_size = batch_size
         self.seed = seed
+        self.by_length = by_length
         self.part = part
         self.epoch = 0
 
@@ -79,8 +82,9 @@ class BucketedBatchSampler(Sampler[list[int]]):
         in_bucket = self.batch_size * BATCHES_PER_BUCKET
         batches = []
         for bucket in np.split(rows, range(in_bucket, len(rows), in_bucket)):
-            by_length = bucket[np.argsort(self.lengths[bucket], kind="stable")]
-            batches += np.split(by_length, range(self.batch_size, len(by_length), self.batch_size))
+            if self.by_length:
+                bucket = bucket[np.argsort(self.lengths[bucket], kind="stable")]
+            batches += np.split(bucket, range(self.batch_size, len(bucket), self.batch_size))
         for i in random.permutation(len(batches)):
             yield np.array_split(batches[i], self.part[1])[self.part[0]].tolist()
 

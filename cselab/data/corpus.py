@@ -18,11 +18,13 @@ import pyarrow.parquet as pq
 from filelock import FileLock
 from transformers import PreTrainedTokenizerBase
 
+from cselab.data import sts
 from cselab.data.hub import hub_file
 from cselab.data.sources import (
     TABLES,
     Source,
     data_folder,
+    existing_path,
     file_suffix,
     files_by_name,
     find_file,
@@ -31,6 +33,7 @@ from cselab.data.sources import (
     read_table,
     shipped_english,
     shipped_sentences,
+    user_path,
 )
 from cselab.errors import DataError
 from cselab.paths import replacing
@@ -40,6 +43,8 @@ DEFAULT_FILES = ("wiki1m-piece", "wikipedia-2014")
 """Random Wikipedia sentences, the nearest to the papers' one million in a data folder."""
 WIKI1M = ("princeton-nlp/datasets-for-simcse", "wiki1m_for_simcse.txt")
 """SimCSE's one million Wikipedia sentences, on the hub."""
+ON_HUB = {"wiki1m": WIKI1M, **dict.fromkeys(("sickr", "sickr-train"), sts.SENTEVAL)}
+"""Texts of the hub: repository and file by name."""
 SYNTHETIC_SENTENCES = 100_000
 """Number of sentences of synthetic text without a `limit`."""
 MAX_WORDS = 1000
@@ -54,6 +59,8 @@ CHUNK = 10_000
 """Sentences tokenised at a time, which bounds the memory."""
 
 Item = TypeVar("Item")
+Lines = Callable[[], Iterable[str]]
+"""Reads a text from its beginning."""
 logger = logging.getLogger(__name__)
 
 
@@ -90,9 +97,10 @@ def load_corpus(
     Args:
         names: Stems of files in the folder's corpus/ or corpus-large/; paths of text files, also
             compressed with gzip; "sickr-train" or another STS train split of the folder, whose
-            sentences are taken without their scores (TNCSE and JTCSE add SICK-R's); or "synthetic"
-            alone. None: the folder's Wikipedia sentences; without a folder, Wiki1M from the hub if
-            `hub`, else synthetic text.
+            sentences are taken without their scores; with `hub`, "wiki1m" and, as TNCSE and JTCSE
+            add it, "sickr", which the folder's files of these names replace; or "synthetic" alone.
+            None: the folder's Wikipedia sentences; without them "wiki1m" if `hub`, else synthetic
+            text.
         folder: A data folder (data/README.md); None: the variable CSELAB_DATA.
         limit: Size of a random sample, in the order of the text; a larger sample contains a smaller
             one. Of synthetic text, the number of sentences; None: 100,000.
@@ -112,8 +120,9 @@ def load_corpus(
     if names is None:
         root = data_folder(folder)
         if hub and not (root and set(DEFAULT_FILES) <= files_by_name(root, *FILES).keys()):
-            return sample(Source("hub", "/".join(WIKI1M)), partial(_sentences, [hub_file(*WIKI1M)]))
-        names = DEFAULT_FILES if root else ("synthetic",)
+            names = ("wiki1m",)
+        else:
+            names = DEFAULT_FILES if root else ("synthetic",)
     names = parse_names(names)
     if names == ("synthetic",):
         lines = partial(_synthetic, limit or SYNTHETIC_SENTENCES, seed)
@@ -123,11 +132,28 @@ def load_corpus(
     for name in names:
         if file_suffix(name) in TABLES:
             raise DataError(f"{name} is not a text but a table; save its sentences as a .txt file")
-    paths = [find_file(name, folder, *FILES, also=("synthetic",)) for name in names]
-    source = Source("folder", ", ".join(map(str, paths)))
-    if all(path.is_relative_to(shipped_english()) for path in paths):
-        source = Source("embedded", ", ".join(names))
-    return sample(source, partial(_sentences, paths))
+    texts = [_text(name, folder, hub) for name in names]
+    kinds = {text.kind for text, _ in texts}
+    kind = next(one for one in ("hub", "folder", "embedded") if one in kinds)
+    source = Source(kind, ", ".join(text.detail for text, _ in texts))
+    return sample(source, partial(_sentences, [read for _, read in texts]))
+
+
+def _text(name: str, folder: str | Path | None, hub: bool) -> tuple[Source, Lines]:
+    """Where the text of a name is, and what reads it."""
+    root = data_folder(folder)
+    own = user_path(name) or existing_path(name)
+    if name in ON_HUB and not own and not (root and name in files_by_name(root, *FILES)):
+        if hub:
+            source = Source("hub", "/".join(ON_HUB[name]))
+            if name == "wiki1m":
+                return source, partial(_lines, hub_file(*WIKI1M))
+            return source, sts.sick_sentences
+        if name == "wiki1m":
+            raise DataError("corpus: wiki1m is on the hub; set hub=True, or name another text")
+    path = find_file(name, folder, *FILES, also=("synthetic",))
+    shipped = path.is_relative_to(shipped_english())
+    return Source(*("embedded", name) if shipped else ("folder", str(path))), partial(_lines, path)
 
 
 def sample_corpus(
@@ -244,19 +270,25 @@ def _synthetic(n: int, seed: int) -> tuple[str, ...]:
     return tuple(sentences(n, seed))
 
 
-def _sentences(paths: Sequence[Path]) -> Iterator[str]:
-    for path in paths:
-        if path.name.endswith(".tsv.gz"):
-            lines = _pair_sentences(path)
-        elif path == shipped_sentences():
-            lines = pq.read_table(path, columns=["sentence"])["sentence"].to_pylist()
-        else:
-            lines = read_lines(path)
-        for number, line in enumerate(lines, 1):
-            if len(line) > 2 * MAX_WORDS and (words := len(line.split())) > MAX_WORDS:
-                raise DataError(
-                    f"{path}, line {number}: {words:,} words; expected one sentence, split the text"
-                )
+def _lines(path: Path) -> Iterator[str]:
+    """Lines of a file."""
+    if path.name.endswith(".tsv.gz"):
+        lines = _pair_sentences(path)
+    elif path == shipped_sentences():
+        lines = pq.read_table(path, columns=["sentence"])["sentence"].to_pylist()
+    else:
+        lines = read_lines(path)
+    for number, line in enumerate(lines, 1):
+        if len(line) > 2 * MAX_WORDS and (words := len(line.split())) > MAX_WORDS:
+            raise DataError(
+                f"{path}, line {number}: {words:,} words; expected one sentence, split the text"
+            )
+        yield line
+
+
+def _sentences(texts: Sequence[Lines]) -> Iterator[str]:
+    for lines in texts:
+        for line in lines():
             if sentence := line.strip():
                 yield sentence
 

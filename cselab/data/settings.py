@@ -27,13 +27,15 @@ class DataConfig(Config):
     hub: bool = False
     """Fetch what the data folder lacks from the Hugging Face hub, or offline from its cache."""
     corpus: tuple[DataName, ...] = ()
-    """Training text: names in data_dir/corpus, or paths of text files; "nli" alone: premises and
-    hypotheses without their labels; empty: see `load_corpus`."""
+    """Training text: names in data_dir/corpus, or paths of text files; with hub, "wiki1m" and
+    "sickr"; "nli" alone: premises and hypotheses without their labels; empty: see `load_corpus`."""
     sentences: int = Field(1_000_000, ge=2)
     """At most so many, a random sample; SimCSE: one million Wikipedia sentences."""
     tasks: tuple[DataName, ...] = ()
     """Tests: names, or paths of .tsv or .csv files of pairs; empty: the seven STS tasks if the data
     folder or the hub has them, else the synthetic STS."""
+    sts_text: Literal["raw", "senteval"] = "raw"
+    """Text of STS12 to STS16. "senteval": tokenised and lower-cased, as the papers score it."""
     dev_task: DataName = ""
     """Task or file of pairs whose dev split selects checkpoints; empty: STSBenchmark or the
     synthetic STS, as for `tasks`."""

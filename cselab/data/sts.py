@@ -5,7 +5,9 @@ import hashlib
 import itertools
 import math
 import os
+import re
 import tarfile
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
@@ -65,10 +67,10 @@ _COUNTS = {
 
 SHIPPED = ("STS17-en-en", "SNLI", "Synthetic")
 """English tasks that ship with the project."""
-NOT_ON_HUB = (("SICK-R", "train"), ("SICK-R", "dev"), ("SNLI", "dev"), ("SNLI", "test"))
+NOT_ON_HUB = (("SNLI", "dev"), ("SNLI", "test"))
 SENTEVAL = ("princeton-nlp/datasets-for-simcse", "senteval.tar")
-SICK_TEST = "SICK/SICK_test_annotated.txt"
-"""SentEval's data as SimCSE's scripts download it, and the file of SICK's test split in it."""
+"""SentEval's data as SimCSE's scripts download it."""
+SICK_FILES = {"train": "train", "dev": "trial", "test": "test_annotated"}
 
 CAPTIONS = ("MSRvid", "images", "track5.en-en")
 """Subsets of captions: of videos (STS12), of pictures (STS14, STS15), and SNLI's (SemEval 2017, in
@@ -174,8 +176,8 @@ def load_sts(
             pairs, as in mteb; the papers use the 4,927 of "test"), "dev" of Synthetic and SNLI.
         folder: A data folder (data/README.md); None: the variable CSELAB_DATA.
         text: "raw", or "senteval" for STS12 to STS16 as SentEval tokenised and lower-cased them.
-        hub: Fetch a task that the data folder lacks: mteb's copy, with raw text, no subsets, and
-            SICK-R as "all"; for SICK-R "test", the SentEval archive of SimCSE's authors, which the
+        hub: Fetch a task that the data folder lacks: mteb's copy, without subsets; of splits of
+            SICK-R, and of text "senteval", the SentEval archive of SimCSE's authors, which the
             papers use.
 
     Raises:
@@ -237,10 +239,12 @@ def _find(
 
     ships = not has_files(root) and has_files(shipped_english())
     root = shipped_english() if ships else root
-    on_hub = text == "raw" and not multilingual and (task, split) not in NOT_ON_HUB
+    on_hub = not multilingual and (task, split) not in NOT_ON_HUB
     if hub and on_hub and not has_files(root):
-        if (task, split) == ("SICK-R", "test"):
-            name, fetched = "/".join(SENTEVAL), _sick_test()
+        if task == "SICK-R" and split != "all":
+            name, fetched = "/".join(SENTEVAL), _sick(split)
+        elif text == "senteval":
+            name, fetched = "/".join(SENTEVAL), _senteval_text(task)
         else:
             name = f"mteb/{'stsbenchmark' if task == 'STSBenchmark' else STEMS[task]}-sts"
             fetched = _fetch(name, {"dev": "validation", "all": "test"}.get(split, split))
@@ -295,24 +299,63 @@ def _fetch(name: str, split: str) -> _Columns:
 
 
 @functools.cache
-def _sick_test() -> _Columns:
-    """SICK's 4,927 test pairs, of https://github.com/princeton-nlp/SimCSE's archive of SentEval."""
+def _senteval_files() -> dict[str, str]:
+    """SICK's and the yearly tasks' files in SentEval's data, as the archive of
+    https://github.com/princeton-nlp/SimCSE has them, by the last two parts of their names."""
     archive = hub_file(*SENTEVAL)
     try:
         with tarfile.open(archive) as tar:
-            names = (name for name in tar.getnames() if name.endswith(SICK_TEST))
-            member = next(filter(None, map(tar.extractfile, names)))
-            lines = member.read().decode("utf-8").replace("\r\n", "\n").split("\n")
-        header, *rows = (line.split("\t") for line in lines if line.strip())
+            return {
+                "/".join(name.split("/")[-2:]): file.read().decode("utf-8").replace("\r\n", "\n")
+                for name in tar.getnames()
+                if re.search(r"(SICK/SICK_\w+|STS1\d-en-test/STS\.\S+)\.txt$", name)
+                and (file := tar.extractfile(name))
+            }
+    except (tarfile.TarError, OSError, EOFError, ValueError) as error:
+        raise DataError(f"{archive} cannot be read ({error}); fetch it again") from None
+
+
+def _sick(split: str) -> _Columns:
+    """SICK's pairs of a split in SentEval's data."""
+    file = f"SICK/SICK_{SICK_FILES[split]}.txt"
+    try:
+        header, *rows = (x.split("\t") for x in _senteval_files()[file].split("\n") if x.strip())
         a, b, score = (
             header.index(name) for name in ("sentence_A", "sentence_B", "relatedness_score")
         )
         columns = [(row[a], row[b], float(row[score]), "") for row in rows]
-    except (tarfile.TarError, OSError, EOFError, StopIteration, ValueError, IndexError) as error:
-        raise DataError(
-            f"{archive} has no readable {SICK_TEST} ({error}); fetch it again"
-        ) from None
+    except (KeyError, ValueError, IndexError) as error:
+        raise _damaged(file, error) from None
     return _Columns(*map(list, zip(*columns, strict=True)))
+
+
+def sick_sentences() -> Iterable[str]:
+    """The distinct sentences of SICK-R's training pairs, from the hub."""
+    pairs = _sick("train")
+    sides = zip(pairs.sentences1, pairs.sentences2, strict=True)
+    return dict.fromkeys(itertools.chain.from_iterable(sides))
+
+
+def _senteval_text(task: str) -> _Columns:
+    """A yearly task as SentEval has it; lines without a rating are no pairs."""
+    rows, folder = [], f"{task}-en-test"
+    files = _senteval_files()
+    for name in sorted(name for name in files if name.startswith(f"{folder}/STS.input.")):
+        subset = name.removeprefix(f"{folder}/STS.input.").removesuffix(".txt")
+        try:
+            scores = files[f"{folder}/STS.gs.{subset}.txt"].split("\n")
+            for line, score in zip(files[name].split("\n"), scores, strict=False):
+                if score.strip():
+                    one, two, *_ = line.split("\t")
+                    rows.append((one, two, float(score), subset.rpartition(".")[2]))
+        except (KeyError, ValueError) as error:
+            raise _damaged(name, error) from None
+    return _Columns(*map(list, zip(*rows, strict=True))) if rows else _Columns([], [], [], [])
+
+
+def _damaged(file: str, error: Exception) -> DataError:
+    archive = "/".join(SENTEVAL)
+    return DataError(f"{archive} has no readable {file} ({error}); fetch it again")
 
 
 def _synthetic(split: str) -> StsData:

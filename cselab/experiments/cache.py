@@ -54,6 +54,7 @@ class Cache:
         self.data = RunData(setup.data)
         self.device = join_process_group(_device(setup.machine.device))
         self.environment = environment_stamp(self.device)
+        self.save_every = setup.machine.save_every
         if outputs:
             self.run_dir = outputs / "runs" / "sweep"
         else:

@@ -159,7 +159,10 @@ class Lab:
         config, cache = self._node(method, changes)
         tokenizer = load_tokenizer(start_folders(cache, config)[0])
         rows = rows_of(cache, config, tokenizer)
-        sampler = BucketedBatchSampler(rows["length"], config.schedule.batch_size, seed=config.seed)
+        plan = config.schedule
+        sampler = BucketedBatchSampler(
+            rows["length"], plan.batch_size, seed=config.seed, by_length=plan.by_length
+        )
         collate = ViewCollator(tokenizer, views=registered(config.method).views)
         for epoch in itertools.count():
             sampler.set_epoch(epoch)

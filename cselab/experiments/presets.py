@@ -14,7 +14,7 @@ def released(node: MethodConfig) -> MethodConfig:
     """The tree with every node as its own repository's code has it."""
     node = node.with_parts(lambda part, _: released(part))
     # a method without a term has none of its differences
-    return node.changed(node.fitting(released_values(node, family(node))))
+    return node.changed(node.fitting(released_values(node, family(node).partition("-")[0])))
 
 
 def released_values(node: MethodConfig, backbones: str = "bert") -> dict[str, Any]:
@@ -34,20 +34,23 @@ def released_values(node: MethodConfig, backbones: str = "bert") -> dict[str, An
 
 
 def family(node: MethodConfig) -> str:
-    """ "roberta" or "bert": whose released settings a backbone takes; of several, the first."""
-    name = next(_models(node), "")
+    """ "bert", "bert-large" or "roberta": whose settings a backbone has; of several, the first."""
+    name, width = next(_models(node), ""), 0
     for folder in (embedded_dir() / "backbones" / name, expanded(name)):
         path = folder / "config.json"
         check_readable(path)
         if name and path.is_file():
             try:
-                name = str(json.loads(path.read_text(encoding="utf-8"))["model_type"])
+                config = json.loads(path.read_text(encoding="utf-8"))
+                name, width = str(config["model_type"]), int(config.get("hidden_size") or 0)
             except (ValueError, KeyError, TypeError) as error:
                 raise SettingsError(
                     f"{path} is no model's configuration ({type(error).__name__}: {error}); give a "
                     "folder that save_pretrained wrote"
                 ) from None
-    return "roberta" if "roberta" in name.lower() else "bert"
+    if "roberta" in name.lower():
+        return "roberta"
+    return "bert-large" if width >= 1024 or "bert-large" in name.lower() else "bert"
 
 
 def _models(node: MethodConfig) -> Iterator[str]:

@@ -11,6 +11,7 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from cselab.config import PROFILE_NAMES
+from cselab.data.corpus import DEFAULT_FILES
 from cselab.data.settings import DataConfig, RoundTrips
 from cselab.methods import MethodConfig
 
@@ -23,13 +24,15 @@ class Profile(NamedTuple):
         everywhere: Values of paths wherever they end one in a tree.
         roles: Changes of a node by its role, or by the name of its method, which goes first;
             members of a tuple are "tower_i", the second "tower_ii".
-        roberta: More of them for a RoBERTa.
+        families: More of them for other backbones than BERT-base, by `presets.family`.
+        save_every: As in `Machine`.
     """
 
     data: DataConfig
     everywhere: Mapping[str, Any]
     roles: Mapping[str, Mapping[str, Any]]
-    roberta: Mapping[str, Mapping[str, Any]] = MappingProxyType({})
+    families: Mapping[str, Mapping[str, Mapping[str, Any]]] = MappingProxyType({})
+    save_every: int = 0
 
     def apply(self, node: MethodConfig, role: str | None = None) -> MethodConfig:
         """The tree of a method at this profile's size.
@@ -51,10 +54,11 @@ class Profile(NamedTuple):
                     node = node.with_value(place, value)
         return node
 
-    def for_roberta(self) -> "Profile":
-        """The same profile with RoBERTa's values in the place of BERT's."""
-        names = self.roles.keys() | self.roberta.keys()
-        merged = {n: {**self.roles.get(n, {}), **self.roberta.get(n, {})} for n in names}
+    def for_family(self, family: str) -> "Profile":
+        """The same profile with a family's values in the place of BERT-base's."""
+        own = self.families.get(family, {})
+        names = self.roles.keys() | own.keys()
+        merged = {n: {**self.roles.get(n, {}), **own.get(n, {})} for n in names}
         return self._replace(roles=merged)
 
     def _part(self, part: MethodConfig, place: int | None) -> MethodConfig:
@@ -148,7 +152,7 @@ PROFILES: dict[str, Profile] = {
         },
     ),
     "small": Profile(
-        data=DataConfig(sentences=100_000),
+        data=DataConfig(corpus=DEFAULT_FILES, sentences=100_000),
         everywhere=SMALL_MODEL,
         roles={
             "single": _schedule(steps=1500, batch_size=128, learning_rate=3e-5, eval_every=100),
@@ -161,17 +165,33 @@ PROFILES: dict[str, Profile] = {
         },
     ),
     "paper": Profile(
-        data=DataConfig(hub=True, triplets=275_601),
+        data=DataConfig(hub=True, corpus=("wiki1m",), triplets=275_601),
         everywhere={"bf16": True, "round_trips.translator": "opus-mt"},
-        roles={},  # the defaults of every Config are the paper's, of BERT
-        roberta={
-            # TNCSE supplement, Table I-1; stage 2 is BERT's there (the released batch is 256)
-            "tower_i": {**_schedule(learning_rate=1.5e-5), "round_trips": RoundTrips(pivot="nl")},
-            "tower_ii": {**_schedule(learning_rate=1.25e-5), "round_trips": RoundTrips(pivot="zh")},
-            "student": _schedule(batch_size=256),
-            **dict.fromkeys(("uc_d", "tncse_uc_d", "rankcse_uc_d"), _schedule(batch_size=128)),
-            "simcse": _schedule(batch_size=512, learning_rate=1e-5),  # SimCSE, Table D.1
+        roles={"simcse": {"head": "mlp_train_only"}},  # all else: the defaults of every Config
+        families={
+            "roberta": {
+                # TNCSE supplement, Table I-1; stage 2 is BERT's there (the released batch is 256)
+                "tower_i": {
+                    **_schedule(learning_rate=1.5e-5),
+                    "round_trips": RoundTrips(pivot="nl"),
+                },
+                "tower_ii": {
+                    **_schedule(learning_rate=1.25e-5),
+                    "round_trips": RoundTrips(pivot="zh"),
+                },
+                "student": _schedule(batch_size=256),
+                **dict.fromkeys(("uc_d", "tncse_uc_d", "rankcse_uc_d"), _schedule(batch_size=128)),
+                "simcse": {  # Table D.1
+                    "head": "mlp_train_only",
+                    **_schedule(batch_size=512, learning_rate=1e-5),
+                },
+            },
+            "bert-large": {
+                "simcse": {"head": "mlp_train_only", **_schedule(learning_rate=1e-5)},  # Table D.1
+                "imsimcse": _schedule(learning_rate=8e-6),  # ImSimCSE section 5.1
+            },
         },
+        save_every=2_000,
     ),
 }
 assert tuple(PROFILES) == PROFILE_NAMES

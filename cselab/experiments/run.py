@@ -1,7 +1,7 @@
 """A run: the tree of its method, its data and its machine, at the size of a profile."""
 
 import functools
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Literal
 
@@ -23,6 +23,8 @@ class Machine(Config):
 
     device: Literal["auto", "cpu", "cuda", "mps"] = "auto"
     outputs: Path = Path("outputs")
+    save_every: int = Field(0, ge=0)
+    """Steps between two checkpoints of a training, rounded up to its evaluations; 0: at each."""
 
 
 class Setup(Config):
@@ -31,6 +33,8 @@ class Setup(Config):
     profile: str
     seed: int = Field(42, ge=0, lt=2**31)
     """The root's; `MethodConfig.seeded` gives every node its own."""
+    one_seed: bool = False
+    """Towers have the root's seed too, as in the papers' scripts."""
     preset: Literal["paper", "released"] = "paper"
     data: DataConfig
     machine: Machine = Machine()
@@ -44,9 +48,12 @@ class RunConfig(Setup):
     def with_value(self, place: config.Path, value: Any) -> "RunConfig":
         """As of any configuration; a new seed is that of the whole tree."""
         run = super().with_value(place, value)
-        if place != ("seed",):
-            return run
-        return run.model_copy(update={"method": run.method.seeded(run.seed)})
+        return run.seeded() if place in (("seed",), ("one_seed",)) else run
+
+    def seeded(self) -> "RunConfig":
+        """The run with its seed in all nodes of the tree."""
+        method = self.method.seeded(self.seed, one_seed=self.one_seed)
+        return self.model_copy(update={"method": method})
 
 
 def set_up(
@@ -67,7 +74,9 @@ def set_up(
         raise SettingsError(f"unknown preset {preset!r}; {suggest(preset, PRESETS)}")
     asked = {"seed": seed, "preset": preset}
     values = {name: value for name, value in asked.items() if value is not None}
-    setup = Setup.checked(profile=profile, data=PROFILES[profile].data, **values)
+    size = PROFILES[profile]
+    machine = Machine(save_every=size.save_every)
+    setup = Setup.checked(profile=profile, data=size.data, machine=machine, **values)
     return setup.changed(setup.fitting(settings or {}))
 
 
@@ -117,9 +126,11 @@ def configure(
         return _changed(run, defaults, changes)
     # methods of nodes first: a profile's values depend on them
     run = run.changed(_methods(run, run.fitting(defaults)) | _methods(run, changes))
-    sized = _changed(_at_size(run, PROFILES[profile]), defaults, changes)
-    if family(sized.method) == "roberta":
-        sized = _changed(_at_size(run, PROFILES[profile].for_roberta()), defaults, changes)
+    default = _at_size(run, PROFILES[profile])
+    sized = _changed(default, defaults, changes)
+    if (kind := family(sized.method)) != "bert":
+        sized = _changed(_at_size(run, PROFILES[profile].for_family(kind)), defaults, changes)
+        sized = _with_outsiders(sized, default, (*defaults, *changes))
     if preset == "released":  # which depends on the backbone
         sized = sized.model_copy(update={"method": released(sized.method)})
         sized = _changed(sized, defaults, changes)
@@ -127,7 +138,18 @@ def configure(
 
 
 def _at_size(run: RunConfig, profile: Profile) -> RunConfig:
-    return run.model_copy(update={"method": profile.apply(run.method).seeded(run.seed)})
+    return run.model_copy(update={"method": profile.apply(run.method)}).seeded()
+
+
+def _with_outsiders(run: RunConfig, default: RunConfig, paths: Iterable[str]) -> RunConfig:
+    """The run with the default backbones of its outsiders, but for those that `paths` name."""
+    for place, node, _ in list(run.walk()):
+        for name in node.outsiders if isinstance(node, MethodConfig) else ():
+            backbone = (*place, name, "backbone")
+            named = any(path.endswith(f"{name}.backbone") for path in paths)
+            if not named and default.matches(".".join(backbone)):
+                run = run.with_value(backbone, default.value_at(backbone))
+    return run
 
 
 def _changed(run: RunConfig, defaults: Mapping[str, Any], changes: Mapping[str, Any]) -> RunConfig:

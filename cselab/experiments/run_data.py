@@ -14,7 +14,7 @@ from cselab.data.hub import model_folder
 from cselab.data.nli import DEFAULT_FILES, load_nli_text, load_nli_triplets, load_simcse_triplets
 from cselab.data.settings import DataConfig
 from cselab.data.sources import data_folder
-from cselab.data.sts import STS7, StsData, load_sts
+from cselab.data.sts import STS7, YEARLY, StsData, load_sts
 from cselab.data.synthetic.sets import Triplet, triplets
 from cselab.errors import CselabError, DataError
 
@@ -74,7 +74,12 @@ class RunData:
         tests = [
             self.synthetic_pairs
             if task == "Synthetic"
-            else load_sts(task, folder=config.data_dir, hub=config.hub)
+            else load_sts(
+                task,
+                folder=config.data_dir,
+                hub=config.hub,
+                text=config.sts_text if task in YEARLY else "raw",
+            )
             for task in config.tasks or (STS7 if self.has_real_data else ("Synthetic",))
         ]
         names = [test.task for test in tests]

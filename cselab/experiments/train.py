@@ -140,6 +140,7 @@ def _step(cache: Cache, node: TrainedConfig, *, fresh: bool = False) -> Path:
             device=cache.device,
             name=name,
             checkpoints=folder / "checkpoints",
+            save_every=cache.save_every,
             logs=cache.run_dir / "training" / name,
             listener=cache.listener,
         )

@@ -50,7 +50,7 @@ class BeLLM(SupervisedSimCSE):
         """Not in the paper; released 1/20."""
         terms: Terms = {"triplet": 1}
         schedule: Schedule = Schedule(
-            steps=12_900,
+            epochs=3,
             batch_size=64,  # 16 to 128 in the paper
             learning_rate=2e-4,  # section 4
             max_length=64,  # released: 60

@@ -33,7 +33,6 @@ class Distilled(SimCSE):
         teacher: AnyMethod = Field(default_factory=Sum.Config)
         terms: Terms = {"mse": 1}
         schedule: Schedule = Schedule(
-            steps=15_600,  # one epoch of a million sentences
             batch_size=64,  # TNCSE, JTCSE: 64 (RoBERTa 256 and 128)
             learning_rate=1e-5,  # TNCSE supplement, Table I-1
             max_length=32,

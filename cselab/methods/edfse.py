@@ -22,7 +22,7 @@ class EDFSE(TrainingFree):
 
     class Config(MethodConfig):
         pivots: Names = Field(("fr", "ru", "nl", "zh", "de", "es"), min_length=1)
-        """The paper has six encoders."""
+        """The paper has six encoders; fr, ru, nl and zh are the twins', de and es ours."""
         towers: tuple[AnyMethod, AnyMethod] = Field(default_factory=twin_towers)
         """The twins'; a member with another pivot is like the first of them."""
         seed: int = 42
@@ -41,7 +41,8 @@ class EDFSE(TrainingFree):
             return tuple(known.get(pivot) or self._member(pivot) for pivot in self.pivots)
 
         def _member(self, pivot: str) -> MethodConfig:
-            seed = zlib.crc32(f"{pivot} {self.seed}".encode())
+            one, two = (getattr(tower, "seed", None) for tower in self.towers)
+            seed = self.seed if one == two else zlib.crc32(f"{pivot} {self.seed}".encode())
             first = self.towers[0].model_copy(update={"seed": seed})
             return first.changed({"round_trips.pivot": pivot})
 

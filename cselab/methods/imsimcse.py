@@ -56,6 +56,8 @@ class NoiseStudy(SimCSE):
     """
 
     class Config(SimCSE.Config):
+        head: Literal["none", "mlp_train_only"] = "mlp_train_only"
+        """ImSimCSE section 5.1."""
         terms: Terms = {"split": 1}
 
     released = {"terms.split.noise_std": 0.1, "terms.split.noisy_views": 1}

@@ -24,7 +24,9 @@ from cselab.paths import located
 class Schedule(Config):
     """Settings of `cselab.training.fit`."""
 
-    steps: int = Field(ge=1)
+    steps: int | None = Field(None, ge=1)
+    """None: `epochs` over the training rows."""
+    epochs: float = Field(1.0, gt=0)
     batch_size: int = Field(ge=2)
     learning_rate: float = Field(gt=0)
     max_length: int = Field(ge=4)
@@ -32,15 +34,25 @@ class Schedule(Config):
     eval_every: int = Field(ge=1)
     """Steps between two scores on the dev split, which pick the checkpoint."""
     decay: Literal["linear", "constant"] = "linear"
+    warmup: int = Field(0, ge=0)
+    """Steps in which the rate rises from 0."""
     weight_decay: float = Field(0.0, ge=0)
     max_grad_norm: float = Field(0.0, ge=0)
     """Gradients longer than this are scaled to it; 0 is no clipping."""
+    by_length: bool = shared(True)
+    """Batches of sentences of similar length; the released codes draw each batch at random."""
+    mask_duplicates: bool = shared(True)
+    """Equal sentences of a batch are no negatives of each other; in the released codes they are."""
     bf16: Literal[True, False, "auto"] = shared(False)
     """Autocast matrix products to bfloat16; "auto": where the device has matrix units for it."""
     compile: bool = shared(False)
     """torch.compile; on a processor it needs a C++ compiler."""
     chunk: int = shared(0, ge=0)
     """Sentences whose graph is kept at a time, by cached gradients; 0 is the whole batch."""
+
+    def steps_for(self, rows: int) -> int:
+        """The number of steps over so many training rows."""
+        return self.steps or max(1, round(self.epochs * (rows // self.batch_size)))
 
 
 Role = Literal["single", "twin", "triplets", "decoder", "student"]
@@ -59,6 +71,8 @@ class MethodConfig(Config):
     main: ClassVar[str] = "method"
     name: ClassVar[str] = ""
     role: ClassVar[Role] = "single"
+    outsiders: ClassVar[tuple[str, ...]] = ()
+    """Fields of parts that stay BERTs where the backbone is a RoBERTa, unless a path names it."""
     carried: ClassVar[tuple[str, ...]] = ("seed", "schedule", "round_trips")
     """Fields kept, besides shared ones, when a path replaces the method of a node; the schedule
     only where the role is the same."""
@@ -131,10 +145,14 @@ class MethodConfig(Config):
         }
         return self.model_copy(update=changed)
 
-    def seeded(self, seed: int) -> "MethodConfig":
+    def seeded(self, seed: int, *, one_seed: bool = False) -> "MethodConfig":
         """The tree with its seeds: 2 * seed + i for member i of a tuple of towers, so that those of
-        one seed never share batches or dropout masks; `seed` for all others."""
-        node = self.with_parts(lambda part, i: part.seeded(seed if i is None else 2 * seed + i))
+        one seed never share batches or dropout masks; `seed` for all others, or for all."""
+
+        def seeded(part: "MethodConfig", i: int | None) -> "MethodConfig":
+            return part.seeded(seed if one_seed or i is None else 2 * seed + i, one_seed=one_seed)
+
+        node = self.with_parts(seeded)
         return node.model_copy(update={"seed": seed}) if "seed" in type(self).model_fields else node
 
     def with_value(self, place: Path, value: Any) -> "MethodConfig":

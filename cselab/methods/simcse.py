@@ -47,8 +47,7 @@ class SimCSE(Method):
     class Config(Contrastive, TwoViews):
         terms: Terms = {"nce": 1}
         schedule: Schedule = Schedule(
-            steps=15_625,  # one epoch of a million sentences
-            batch_size=64,  # Table D.1
+            batch_size=64,  # Table D.1; one epoch
             learning_rate=3e-5,  # Table D.1
             max_length=32,
             eval_every=125,
@@ -84,8 +83,7 @@ class SimCSE(Method):
 def tower(pivot: str, learning_rate: float) -> SimCSE.Config:
     """SimCSE on the text and its round trips through `pivot`."""
     schedule = Schedule(
-        steps=31_000,  # one epoch of a million sentences and their round trips
-        batch_size=64,  # TNCSE's table
+        batch_size=64,  # TNCSE's table; one epoch of the sentences and their round trips
         learning_rate=learning_rate,
         max_length=32,  # SimCSE's
         eval_every=100,  # TNCSE supplement: STS-B dev every 100 steps

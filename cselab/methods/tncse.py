@@ -105,8 +105,7 @@ class TNCSE(Method):
         """From the last layers: 0 to 6 in TNCSE Figure 5 and JTCSE Figure 8."""
         terms: Terms = {"nce": 1, "icnce": 1, "ictm": 1}
         schedule: Schedule = Schedule(
-            steps=15_600,  # one epoch of a million sentences, without round trips
-            batch_size=64,  # TNCSE, JTCSE: BERT 64
+            batch_size=64,  # TNCSE, JTCSE: BERT 64; one epoch, without round trips
             learning_rate=1e-6,  # TNCSE's table; JTCSE "as TNCSE"
             max_length=64,  # released JTCSE
             eval_every=100,  # released JTCSE

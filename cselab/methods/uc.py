@@ -14,10 +14,13 @@ from cselab.models import Ensemble
 class UC(TrainingFree):
     """`(1 - w) twin + w outsider` (JTCSE, https://arxiv.org/abs/2505.02366, "+UC").
 
-    The papers' outsider is one and the same unsupervised InfoCSE checkpoint; here it is trained.
+    The papers' outsider is one and the same unsupervised InfoCSE checkpoint, a BERT with its own
+    tokenizer, also beside twins of RoBERTa; here it is trained, or a finished encoder
+    (docs/how-to/encoders.md).
     """
 
     class Config(MethodConfig):
+        outsiders = ("outsider",)
         twin: AnyMethod = Field(default_factory=JTCSE.Config)
         outsider: AnyMethod = Field(default_factory=InfoCSE.Config)
         """TNCSE and JTCSE: unsupervised InfoCSE."""

@@ -14,7 +14,7 @@ from transformers import PrinterCallback, TrainingArguments
 
 from cselab.errors import DataError, Interrupted
 from cselab.methods import Method, Schedule
-from cselab.training.checkpoints import MarkComplete, last_complete, read_history
+from cselab.training.checkpoints import Best, SaveSome, last_complete, read_history
 from cselab.training.distributed import from_first_process, rank_and_world, wait_for_all
 from cselab.training.preconditions import check_trainable, warn_of_lost_rows
 from cselab.training.trainer import AfterStep, ContrastiveTrainer
@@ -55,6 +55,7 @@ def fit(
     device: torch.device | str = "cpu",
     name: str = "training",
     checkpoints: str | Path | None = None,
+    save_every: int = 0,
     logs: str | Path | None = None,
     listener: Listener | None = None,
 ) -> FitResult:
@@ -67,15 +68,17 @@ def fit(
     Args:
         corpus: Rows with `input_ids` (and `input_ids_b` where the second view is another text), as
             `tokenize_corpus` returns them.
-        schedule: Its `max_length` is the length at which the tokenised rows were cut.
+        schedule: Its `max_length` is the length at which the tokenised rows were cut. A schedule
+            without `steps` takes `epochs` over the rows.
         dev: Scores the method, higher is better; called before the first step and every
             `schedule.eval_every` steps.
         seed: Of batches, dropout and coins; equal seeds give equal weights on the same machine.
         name: Of the progress bar.
-        checkpoints: A folder of checkpoints, one per evaluation, for a run that may be interrupted.
-            Called again after a kill, with the method as it was at first, `fit` continues from the
-            last complete checkpoint, to exactly the same weights; a line names damaged ones. The
-            folder is removed at the end. None: an interrupted run starts again.
+        checkpoints: A folder of checkpoints, for a run that may be interrupted. Called again after
+            a kill, with the method as it was at first, `fit` continues from the last complete
+            checkpoint, to exactly the same weights; a line names damaged ones. The folder is
+            removed at the end. None: an interrupted run starts again.
+        save_every: Steps between two checkpoints, which are written at evaluations; 0: at each.
         logs: A folder for TensorBoard files and, if training diverges, for the batch at which it
             did; None for neither.
         listener: Called as it trains, in the first process.
@@ -114,6 +117,7 @@ def fit(
             f"{schedule.batch_size}; give more sentences or a smaller batch"
         )
     device, logs = torch.device(device), Path(logs) if logs else None
+    steps = schedule.steps_for(len(corpus))
     check_trainable(method, schedule, device)
     warn_of_lost_rows(method, corpus, schedule)
     # DCL's gradients underflow, and a CPU is far slower with denormal numbers
@@ -121,62 +125,51 @@ def fit(
     torch.manual_seed(seed)
     with _folder(checkpoints) as folder:
         # from the last step, the Trainer would take one more before it stops
-        resumed, lost = last_complete(folder, before=schedule.steps)
+        resumed, lost = last_complete(folder, before=steps)
         history = read_history(resumed) if resumed else []
-        arguments = _arguments(schedule, seed, device, folder)
+        arguments = _arguments(schedule, steps, seed, device, folder)
         arguments.eval_on_start = resumed is None
-        arguments.save_only_model = checkpoints is None
         method.to(arguments.device).train()
-        start = _trained_state(method)
+        best = Best(method, history, resumed)
         probe = Probe(method, corpus, arguments.device)
         probe.start = history[0]["uniformity"] if history else None
         first = rank_and_world()[0] == 0
         listener = listener if first else None
-        watch = Watch(name, schedule.steps, schedule.batch_size, logs if first else None, listener)
+        watch = Watch(name, steps, schedule.batch_size, logs if first else None, listener)
         if first and (resumed or lost):
             where = f"resumed at step {history[-1]['step']}" if resumed else "starts again"
             print(f"{name}: {where}" + (f" ({'; '.join(lost)})" if lost else ""))
             watch.tell(history)
         trainer = ContrastiveTrainer(
-            method, corpus, schedule, dev, arguments, history, probe, watch, logs
+            method, corpus, schedule, dev, arguments, history, best, probe, watch, logs
         )
         # each process draws other dropout masks
         torch.manual_seed(seed + 1_000_003 * rank_and_world()[0])
         trainer.remove_callback(PrinterCallback)
         trainer.add_callback(watch)
         if listener:
-            listener.started(name, schedule.steps)
+            listener.started(name, steps)
             trainer.add_callback(AfterStep(lambda: listener.step(name, *trainer.last_step())))
         if checkpoints is not None:
-            trainer.add_callback(MarkComplete(history))
+            saved = history[-1]["step"] if resumed else 0
+            trainer.add_callback(SaveSome(history, best, save_every, saved))
         try:
             trainer.train(resume_from_checkpoint=resumed and str(resumed))
         except KeyboardInterrupt:
             raise Interrupted(_interrupted(name, trainer, checkpoints)) from None
         finally:
             watch.close()
-        best_step, best_dev = trainer.state.best_global_step, trainer.state.best_metric
-        if history[0]["dev"] > best_dev:
-            best_step, best_dev = 0, history[0]["dev"]
-            method.load_state_dict(start, strict=False)
-            if first:
-                print(f"{name}: each step has a lower dev score than the start, which is kept")
+        method.load_state_dict(best.weights, strict=False)
+        if first and best.step == 0:
+            print(f"{name}: each step has a lower dev score than the start, which is kept")
     method.eval()
     return FitResult(
         history=history,
-        best_step=best_step,
-        best_dev=best_dev,
+        best_step=best.step,
+        best_dev=best.dev,
         seconds=watch.seconds,
         sentences_per_second=watch.sentences_per_second,
     )
-
-
-def _trained_state(method: Method) -> dict[str, torch.Tensor]:
-    """Copies, on the processor, of parameters with gradients and of buffers: what steps of the
-    optimiser change."""
-    frozen = {name for name, value in method.named_parameters() if not value.requires_grad}
-    state = method.state_dict().items()
-    return {k: v.detach().to("cpu", copy=True) for k, v in state if k not in frozen}
 
 
 def _interrupted(name: str, trainer: ContrastiveTrainer, checkpoints: str | Path | None) -> str:
@@ -188,14 +181,15 @@ def _interrupted(name: str, trainer: ContrastiveTrainer, checkpoints: str | Path
 
 
 def _arguments(
-    schedule: Schedule, seed: int, device: torch.device, folder: Path
+    schedule: Schedule, steps: int, seed: int, device: torch.device, folder: Path
 ) -> TrainingArguments:
     arguments = TrainingArguments(
         output_dir=str(folder),
-        max_steps=schedule.steps,
+        max_steps=steps,
         per_device_train_batch_size=schedule.batch_size,
         learning_rate=schedule.learning_rate,
-        lr_scheduler_type=schedule.decay,
+        lr_scheduler_type={"constant": "constant_with_warmup"}.get(schedule.decay, schedule.decay),
+        warmup_steps=schedule.warmup,
         weight_decay=schedule.weight_decay,
         max_grad_norm=schedule.max_grad_norm,
         use_cpu=device.type == "cpu",
@@ -203,14 +197,8 @@ def _arguments(
         eval_strategy="steps",
         eval_steps=schedule.eval_every,
         eval_on_start=True,
-        # at each evaluation, where the running means of the terms are empty
-        save_strategy="steps",
-        save_steps=schedule.eval_every,
-        # the best, the last, and the previous one while the last is being written
-        save_total_limit=3,
-        metric_for_best_model="eval_dev",
-        greater_is_better=True,
-        load_best_model_at_end=True,
+        save_strategy="no",  # `SaveSome` has them written
+        save_total_limit=2,  # the previous one, while the last is being written
         logging_strategy="no",
         report_to="none",
         disable_tqdm=True,

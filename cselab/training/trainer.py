@@ -4,17 +4,21 @@ import math
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import datasets
 import torch
 from accelerate.data_loader import DataLoaderShard
+from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 from torch.utils.data import DataLoader
 from transformers import Trainer, TrainerCallback, TrainerControl, TrainingArguments
+from transformers.utils import SAFE_WEIGHTS_NAME
 
 from cselab.data.batching import BucketedBatchSampler, ViewCollator
 from cselab.errors import DivergenceError
 from cselab.methods import Batch, Method, Outputs, Schedule, StepContext
+from cselab.training.checkpoints import Best, trained_state
 from cselab.training.distributed import from_first_process, gather_sentences, rank_and_world
 from cselab.training.large_batch import cached_backward
 from cselab.training.watch import Probe, Watch, forked_random_state, save_batch
@@ -44,12 +48,13 @@ class ContrastiveTrainer(Trainer):
         dev: Callable[[Method], float],
         arguments: TrainingArguments,
         history: list[dict[str, float | int]],
+        best: Best,
         probe: Probe,
         watch: Watch,
         logs: Path | None = None,
     ):
         self.schedule, self.dev, self.history, self.logs = schedule, dev, history, logs
-        self.probe, self.watch = probe, watch
+        self.best, self.probe, self.watch = best, probe, watch
         self._terms: dict[str, list[Tensor]] = {}
         self._last: tuple[int, Batch, dict[str, Tensor]] | None = None
         self._outputs: Outputs | None = None
@@ -65,6 +70,7 @@ class ContrastiveTrainer(Trainer):
             self.schedule.batch_size,
             seed=self.args.seed,
             part=rank_and_world(),
+            by_length=self.schedule.by_length,
         )
         return DataLoaderShard(
             self.train_dataset,
@@ -80,7 +86,8 @@ class ContrastiveTrainer(Trainer):
         model.train()
         batch = dict(self._prepare_inputs(inputs))
         ids = batch.pop("text_hash", None)
-        ids = None if ids is None else gather_sentences(ids, axis=0)
+        masked = ids is not None and self.schedule.mask_duplicates
+        ids = gather_sentences(ids, axis=0) if masked else None
         world = rank_and_world()[1]
         terms: dict[str, Tensor] = {}
 
@@ -145,6 +152,16 @@ class ContrastiveTrainer(Trainer):
             "clipping (max_grad_norm=1) or a higher temperature"
         )
 
+    def _save(self, output_dir: str | None = None, state_dict: dict | None = None) -> None:
+        """Write what the optimiser changes; frozen weights are those of the start."""
+        folder = Path(output_dir or self.args.output_dir)
+        folder.mkdir(parents=True, exist_ok=True)
+        save_file(trained_state(self.model), folder / SAFE_WEIGHTS_NAME)
+
+    def _load_from_checkpoint(self, resume_from_checkpoint: str, model: Any = None) -> None:
+        weights = load_file(Path(resume_from_checkpoint) / SAFE_WEIGHTS_NAME)
+        self.model.load_state_dict(weights, strict=False)
+
     def get_decay_parameter_names(self, model) -> list[str]:
         """All parameters: the released code decays biases and LayerNorms too."""
         return [name for name, _ in model.named_parameters()]
@@ -170,6 +187,7 @@ class ContrastiveTrainer(Trainer):
             **means,
         }
         self.history.append(row)
+        self.best.see(self.state.global_step, score, self.model)
         self.watch.mark(row)
         self.control: TrainerControl = self.callback_handler.on_evaluate(
             self.args, self.state, self.control, {"eval_dev": score}

@@ -125,6 +125,8 @@ def test_the_hub_has_what_the_folder_lacks_and_nothing_stands_in_for_it(folder, 
     corpus = load_corpus(hub=True)
     assert (corpus.source.kind, list(corpus)) == ("hub", ["from the hub"])
     answer.assert_called_with("princeton-nlp/datasets-for-simcse", "wiki1m_for_simcse.txt")
+    both = load_corpus(["wiki1m", "more"], folder=folder, hub=True)  # named: no folder replaces it
+    assert (both.source.kind, list(both)) == ("hub", ["from the hub", "one line"])
     answer.side_effect = DataError("not in the hub's cache")
     with pytest.raises(DataError, match="not in the hub's cache"):
         load_corpus(hub=True)
@@ -134,6 +136,7 @@ def test_a_corpus_that_cannot_be_read_is_refused_in_one_line(folder, text, tmp_p
     """Prevents a training on text that was not asked for."""
     for message, name, options in [
         ("'more' is looked for in the data folder; set data_dir", "more", {"folder": None}),
+        ("wiki1m is on the hub; set hub=True", "wiki1m", {}),
         ("limit=0 leaves no sentences", text(LINES, "lines.txt"), {"limit": 0}),
         ("no corpus 'wiki1m-piece' in", None, {"folder": tmp_path / "corpus"}),
     ]:

@@ -21,12 +21,13 @@ def poolerless(make_roberta, word_tokenizer, tmp_path) -> str:
 @pytest.mark.parametrize("name", ["jtcse", "tncse_single", "uc_d"])
 def test_a_missing_pooler_is_found_before_any_training(open_lab, poolerless, name):
     """Prevents two trained towers and then an error; the settings that it names help."""
-    lab = open_lab(backbone=poolerless)
+    # InfoCSE would need a masked-LM head
+    outsider = {"outsider.method": "simcse", "outsider.backbone": poolerless}
+    lab = open_lab(backbone=poolerless, **outsider)
     message = f"^{name}: .*roberta has no trained pooler.*pooler='fresh'.*ictm.measured_on='cls'"
     with pytest.raises(ModelError, match=message):
         lab.check(name)
     assert not list(lab.cache.steps_dir.iterdir())
-    outsider = {"outsider.method": "simcse"}  # InfoCSE would need a masked-LM head
     open_lab(backbone=poolerless, pooler="fresh", **outsider).check(name)
 
 

@@ -26,10 +26,11 @@ def test_every_method_has_a_run_of_every_profile(profile):
 def test_one_tower_alone_has_the_schedule_of_its_own_paper():
     """Prevents SimCSE at the twin's rate, for two epochs, a comparison with towers of other text or
     longer training, and a stage 2 without the released optimiser."""
-    names = ("learning_rate", "steps", "eval_every")
-    assert schedule("paper", "simcse", *names) == (3e-5, 15_625, 125)
+    names = ("learning_rate", "steps", "epochs", "eval_every")
+    assert schedule("paper", "simcse", *names) == (3e-5, None, 1, 125)
+    assert configure("simcse", "paper").method.schedule.steps_for(1_000_000) == 15_625
     one, two = configure("jtcse", "paper").method.towers
-    assert (one.schedule.learning_rate, one.schedule.steps) == (1.5e-5, 31_000)
+    assert (one.schedule.learning_rate, one.schedule.epochs) == (1.5e-5, 1)
     assert two.schedule.learning_rate == 2e-5
     assert (one.round_trips.pivot, two.round_trips.pivot) == ("fr", "ru")
     tower, alone = configure("jtcse").method.towers[0], configure("simcse").method
@@ -50,6 +51,16 @@ def test_the_towers_of_all_seeds_differ():
     found = [tower.seed for s in range(5) for tower in configure("jtcse", seed=s).method.towers]
     assert len(set(found)) == 10
     assert len(set(seeds("jtcse", 3))) == 3
+
+
+def test_one_seed_is_that_of_all_nodes():
+    """Prevents a switch to the papers' one seed that leaves a tower, or an order that matters."""
+    for changes in ({"one_seed": True, "seed": 4}, {"seed": 4, "one_seed": True}):
+        run = configure("uc_d", changes=changes)
+        found = {v for place, v, _ in run.method.leaves() if place[-1] == "seed"}
+        assert found == {4}
+    members = configure("edfse", "paper", changes={"one_seed": True}, seed=4).method.parts
+    assert {member.seed for member in members} == {4}
 
 
 def test_a_seed_among_the_settings_is_the_seed_of_the_whole_tree():

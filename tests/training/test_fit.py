@@ -12,6 +12,7 @@ from cselab.errors import DataError, DivergenceError, SettingsError
 from cselab.methods import StepContext
 from cselab.models.texts import _warn_once
 from cselab.training import fit
+from cselab.training.checkpoints import Best
 from cselab.training.fit import _arguments
 from cselab.training.preconditions import check_trainable
 from cselab.training.trainer import ContrastiveTrainer
@@ -33,6 +34,17 @@ def test_the_best_dev_score_picks_the_weights(towers, corpus, scores, best, caps
     assert not same(weights, dev.seen[(best + 1) % 4])
     assert not method.training
     assert ("the start, which is kept" in capsys.readouterr().out) == (best == 0)
+
+
+def test_without_steps_it_takes_epochs(towers, corpus):
+    """Prevents steps that do not follow the size of the text, as of a paper's one epoch over the
+    sentences or over the sentences and their round trips."""
+    batches = len(corpus) // 8
+    for epochs, steps in ((1, batches), (3, 3 * batches), (0.5, round(batches / 2)), (0.01, 1)):
+        plan = schedule(steps=None, epochs=epochs, eval_every=100)
+        assert plan.steps_for(len(corpus)) == steps
+    result, _ = train(build("simcse", towers), corpus, schedule(steps=None, eval_every=100))
+    assert result.history[-1]["step"] == batches
 
 
 def test_the_history_has_every_term_and_the_rate(towers, corpus):
@@ -75,8 +87,10 @@ def test_training_lowers_the_loss(towers, corpus):
 def trainer(method, corpus, plan, tmp_path):
     cpu = torch.device("cpu")
     probe, watch = Probe(method, corpus, cpu), Watch("test", plan.steps, plan.batch_size, None)
-    arguments = _arguments(plan, 7, cpu, tmp_path)
-    return ContrastiveTrainer(method, corpus, plan, lambda m: 0.0, arguments, [], probe, watch)
+    arguments, best = _arguments(plan, plan.steps, 7, cpu, tmp_path), Best(method, [], None)
+    return ContrastiveTrainer(
+        method, corpus, plan, lambda m: 0.0, arguments, [], best, probe, watch
+    )
 
 
 def test_weight_decay_falls_on_every_parameter(towers, corpus, tmp_path):
@@ -89,11 +103,17 @@ def test_weight_decay_falls_on_every_parameter(towers, corpus, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("decay", "rates"), [("linear", [1e-3, 5e-4, 0]), ("constant", [1e-3, 1e-3, 1e-3])]
+    ("decay", "warmup", "rates"),
+    [
+        ("linear", 0, [1e-3, 5e-4, 0]),
+        ("constant", 0, [1e-3, 1e-3, 1e-3]),
+        ("constant", 4, [0, 5e-4, 1e-3]),
+    ],
 )
-def test_the_rate_follows_the_schedule(towers, corpus, decay, rates):
-    """Prevents a linear decay over another number of steps, and any warm-up."""
-    result, _ = train(build("simcse", towers), corpus, schedule(steps=4, decay=decay))
+def test_the_rate_follows_the_schedule(towers, corpus, decay, warmup, rates):
+    """Prevents a linear decay over another number of steps, and a warm-up nobody asked for."""
+    plan = schedule(steps=4, decay=decay, warmup=warmup)
+    result, _ = train(build("simcse", towers), corpus, plan)
     assert [row["learning_rate"] for row in result.history] == pytest.approx(rates)
 
 

@@ -84,6 +84,20 @@ def test_stopped_at_a_mark_it_goes_on_to_the_same_weights(
     assert not (tmp_path / "run").exists()
 
 
+def test_fewer_checkpoints_end_at_the_same_weights(simcse, towers, corpus, tmp_path):
+    """Prevents a best step between two checkpoints that is lost, and terabytes of checkpoints."""
+    expected, weights = simcse
+    folder = tmp_path / "run"
+    options = {"seed": 7, "checkpoints": folder, "save_every": 7}
+    with pytest.raises(Interrupted):
+        fit(build("simcse", towers), corpus, PLAN, dev=Stop(6, *DEV), **options)
+    assert [path.name for path in folder.iterdir()] == ["checkpoint-9"]
+    method = build("simcse", towers)
+    result = fit(method, corpus, PLAN, dev=still_to_come(folder), **options)
+    assert same(method.state_dict(), weights)
+    assert result.history == expected.history
+
+
 def test_a_start_that_no_step_betters_is_kept_after_a_resume(towers, corpus, tmp_path):
     """Prevents the weights at which a run went on from standing for those before its first step."""
     plan, options = schedule(), {"seed": 7, "checkpoints": tmp_path / "run"}
@@ -110,7 +124,7 @@ def test_killed_after_its_last_step_it_trains_no_step_more(towers, corpus, tmp_p
 
     with mock.patch.object(shutil, "rmtree", killed), pytest.raises(Interrupted):
         fit(build("simcse", towers), corpus, plan, dev=Scores(*scores), **options)
-    assert (folder / "checkpoint-10" / SEAL).is_file()
+    assert (folder / "checkpoint-8" / SEAL).is_file()
     method = build("simcse", towers)
     result = fit(method, corpus, plan, dev=Scores(5, 6, 7), **options)
     assert same(method.state_dict(), weights)
@@ -130,12 +144,12 @@ def test_collapse_after_a_resume_is_measured_from_the_start(towers, corpus, tmp_
 
 @pytest.fixture(scope="module")
 def stopped(towers, corpus, tmp_path_factory):
-    """Checkpoints of SimCSE, stopped before step 18: 3 (the best), 12 and 15."""
+    """Checkpoints of SimCSE, stopped before step 18: 12 and 15; the best step is 3."""
     folder = tmp_path_factory.mktemp("stopped") / "run"
     method, dev = build("simcse", towers), Stop(6, *DEV)
     with pytest.raises(Interrupted):
         fit(method, corpus, PLAN, dev=dev, seed=7, checkpoints=folder)
-    assert {path.name for path in folder.iterdir()} == {f"checkpoint-{n}" for n in (3, 12, 15)}
+    assert {path.name for path in folder.iterdir()} == {f"checkpoint-{n}" for n in (12, 15)}
     return folder
 
 
@@ -143,7 +157,8 @@ def stopped(towers, corpus, tmp_path_factory):
 def test_a_checkpoint_with_any_damaged_file_is_passed_over(how, stopped, tmp_path):
     """Prevents a resume without its optimizer, to other weights, and tracebacks of torch."""
     names = sorted(path.name for path in (stopped / "checkpoint-15").iterdir())
-    assert {"optimizer.pt", "scheduler.pt", "rng_state.pth", checkpoints.HISTORY} < set(names)
+    expected = {"optimizer.pt", "scheduler.pt", "rng_state.pth"}
+    assert expected | {checkpoints.HISTORY, checkpoints.BEST} < set(names)
     for name in names:
         folder = tmp_path / name
         shutil.copytree(stopped, folder)
@@ -160,14 +175,13 @@ def test_a_checkpoint_with_any_damaged_file_is_passed_over(how, stopped, tmp_pat
     ("damaged", "said"),
     [
         ((15,), "simcse: resumed at step 12 (checkpoint-15: optimizer.pt is damaged)"),
-        ((3,), "simcse: starts again (checkpoint-15: checkpoint-3, the best so far, is damaged"),
-        ((3, 12, 15), "simcse: starts again (checkpoint-15: optimizer.pt is damaged; checkpoint-"),
+        ((12, 15), "simcse: starts again (checkpoint-15: optimizer.pt is damaged; checkpoint-"),
     ],
 )
 def test_it_goes_on_before_the_damage_to_the_same_weights(
     damaged, said, simcse, stopped, towers, corpus, tmp_path, capsys
 ):
-    """Prevents an end without the best weights, which a resume reads last, and several lines."""
+    """Prevents an end without the best weights, of a step that has no checkpoint any more."""
     expected, weights = simcse
     folder = tmp_path / "run"
     shutil.copytree(stopped, folder)
@@ -188,7 +202,6 @@ def test_a_half_written_checkpoint_is_passed_over(tmp_path):
         folder = tmp_path / f"checkpoint-{step}"
         folder.mkdir()
         (folder / "optimizer.pt").write_bytes(b"half")
-        (folder / checkpoints.STATE).write_text('{"best_global_step": 3}')
         if done:
             seal(folder)
     last, why = checkpoints.last_complete(tmp_path)

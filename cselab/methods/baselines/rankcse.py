@@ -63,9 +63,9 @@ class RankCSE(SimCSE):
     lists of the teachers (ListNet, or ListMLE by the term "list_mle";
     https://arxiv.org/abs/2305.16726).
 
-    The teachers are the two SimCSE towers of a twin (the paper's are SimCSE base and large). Two
-    teachers' unit vectors side by side have the mean of their cosines as cosine, so a pair of
-    teachers is one target.
+    The teachers are the two SimCSE towers of a twin. The paper's are finished checkpoints, SimCSE
+    base and large or DiffCSE (grids/paper). Two teachers' unit vectors side by side have the mean
+    of their cosines as cosine, so a pair of teachers is one target.
     """
 
     class Config(SimCSE.Config):

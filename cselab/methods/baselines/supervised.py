@@ -24,7 +24,7 @@ class SupervisedSimCSE(SimCSE):
         role: ClassVar[Role] = "triplets"
         terms: Terms = {"triplet": 1}
         schedule: Schedule = Schedule(
-            steps=12_900,  # three epochs of SimCSE's 275,601 triplets
+            epochs=3,  # of SimCSE's 275,601 triplets
             batch_size=64,  # 512 in the paper
             learning_rate=5e-5,  # Table D.1
             max_length=64,

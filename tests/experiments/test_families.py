@@ -1,4 +1,5 @@
-"""The paper profile of a RoBERTa: TNCSE's supplement, Table I-1, and SimCSE's Table D.1."""
+"""The paper profile of a RoBERTa and of BERT-large: TNCSE's supplement, Table I-1, SimCSE's Table
+D.1, ImSimCSE's section 5.1."""
 
 import pytest
 
@@ -40,6 +41,33 @@ def test_the_towers_of_a_roberta_have_its_pivots_and_rates(name, given):
 def test_students_and_simcse_of_a_roberta(name, expected):
     """Prevents BERT's batch in a student of a RoBERTa, and SimCSE's values in a twin's towers."""
     assert rates(configure(name, "paper", changes=ROBERTA).method) == expected
+
+
+@pytest.mark.parametrize("name", ["uc", "tncse_uc", "uc_d"])
+def test_the_outsider_of_a_roberta_twin_is_a_bert(name):
+    """Prevents "+UC" with an InfoCSE of RoBERTa: the papers add one and the same BERT to both."""
+
+    def outsider(**changes):
+        node = configure(name, "paper", changes={**ROBERTA, **changes}).method
+        uc = getattr(node, "teacher", node)
+        assert uc.twin.towers[1].backbone == ROBERTA["backbone"]
+        return uc.outsider.backbone
+
+    assert outsider() == "google-bert/bert-base-uncased"
+    assert outsider(**{"outsider.backbone": "my-roberta"}) == "my-roberta"
+
+
+@pytest.mark.parametrize(
+    ("name", "rate", "head"),
+    [("simcse", 1e-5, "mlp_train_only"), ("imsimcse", 8e-6, "mlp_train_only"), ("tncse", 1e-6, "")],
+)
+def test_bert_large_has_its_own_rate(name, rate, head):
+    """Prevents BERT-base's 3e-5 for a model that needs a third of it, and SimCSE without a head."""
+    for backbone in ("google-bert/bert-large-uncased", "bert-base-uncased"):
+        method = configure(name, "paper", changes={"backbone": backbone}).method
+        assert getattr(method, "head", "") in (head, "none")
+        large = method.schedule.learning_rate == rate
+        assert large == (backbone != "bert-base-uncased" or name == "tncse")
 
 
 def test_bert_and_the_other_profiles_keep_their_values():
