@@ -121,7 +121,7 @@ def sweep(
     retries: Annotated[
         int, typer.Option(help="Retries of a failed run; none after bad input or divergence.")
     ] = 1,
-    dry: Annotated[bool, typer.Option("--dry-run", help="Print the runs and stop.")] = False,
+    dry: Annotated[bool, typer.Option("--dry-run", help="Print the runs and what they need.")] = False,
 ) -> None:
     """Do a grid of runs on a dask cluster; runs that are already in the store are not repeated.
 
@@ -162,8 +162,11 @@ def sweep(
     if not runs:
         raise SettingsError(f"--only {' '.join(patterns)}: no run of the grid has such a label")
     if dry:
+        from cselab.experiments.estimate import estimate
+
         for one in runs:
             print(f"{one.label}, seed {one.seed}")
+        print(f"{len(runs)} runs; {estimate(runs)}")
         return
     print(f"{len(runs)} runs; opening the cluster and the data …", flush=True)
     count = max(1, cpu_count() // threads) if workers is None else workers

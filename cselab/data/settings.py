@@ -29,8 +29,8 @@ class DataConfig(Config):
     corpus: tuple[DataName, ...] = ()
     """Training text: names in data_dir/corpus, or paths of text files; with hub, "wiki1m" and
     "sickr"; "nli" alone: premises and hypotheses without their labels; empty: see `load_corpus`."""
-    sentences: int = Field(1_000_000, ge=2)
-    """At most so many, a random sample; SimCSE: one million Wikipedia sentences."""
+    sentences: int | None = Field(None, ge=2)
+    """At most so many, a random sample; None: all (of synthetic text, 100,000)."""
     tasks: tuple[DataName, ...] = ()
     """Tests: names, or paths of .tsv or .csv files of pairs; empty: the seven STS tasks if the data
     folder or the hub has them, else the synthetic STS."""

@@ -117,7 +117,7 @@ def expand(
     if any({"outputs", "machine.outputs"} & keys.keys() for keys in (shared, *flat)):
         raise SettingsError("grid: outputs is the sweep's, not a run's; give --outputs")
     _check_texts(shared)
-    _check_keys([key for key in shared if key not in OWN], shared.get("profile") or DEFAULT_PROFILE)
+    _check_keys(shared, shared.get("profile") or DEFAULT_PROFILE)
     runs = [run for block in flat for run in _block(block, shared, measures, find_notebook)]
     if not runs:
         raise SettingsError(
@@ -291,10 +291,11 @@ def _check_texts(keys: Mapping[str, Any]) -> None:
             )
 
 
-def _check_keys(keys: Collection[str], profile: str) -> None:
-    """Refuse keys that fit no method."""
-    known = known_settings(dict.fromkeys(keys), profile)
-    for key in keys:
+def _check_keys(axes: Mapping[str, Any], profile: str) -> None:
+    """Refuse settings that fit no method."""
+    first = {k: next(iter(_listed(axis)), None) for k, axis in axes.items() if k not in OWN}
+    known = known_settings(first, profile)
+    for key in first:
         if key not in known:
             names = [*setting_names(profile), *OWN, "measures", "modules", "runs"]
             hint = nearest(key, names) or "cselab settings lists them"

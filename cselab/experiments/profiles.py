@@ -167,7 +167,9 @@ PROFILES: dict[str, Profile] = {
     "paper": Profile(
         data=DataConfig(hub=True, corpus=("wiki1m",), triplets=275_601),
         everywhere={"bf16": True, "round_trips.translator": "opus-mt"},
-        roles={"simcse": {"head": "mlp_train_only"}},  # all else: the defaults of every Config
+        roles={  # of methods that are built on SimCSE's script; all else: the Configs' defaults
+            name: {"head": "mlp_train_only"} for name in ("simcse", "esimcse", "infocse", "rankcse")
+        },
         families={
             "roberta": {
                 # TNCSE supplement, Table I-1; stage 2 is BERT's there (the released batch is 256)

@@ -1,7 +1,7 @@
 """A run: the tree of its method, its data and its machine, at the size of a profile."""
 
 import functools
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Literal
 
@@ -130,7 +130,7 @@ def configure(
     sized = _changed(default, defaults, changes)
     if (kind := family(sized.method)) != "bert":
         sized = _changed(_at_size(run, PROFILES[profile].for_family(kind)), defaults, changes)
-        sized = _with_outsiders(sized, default, (*defaults, *changes))
+        sized = _with_outsiders(sized, default, defaults | changes)
     if preset == "released":  # which depends on the backbone
         sized = sized.model_copy(update={"method": released(sized.method)})
         sized = _changed(sized, defaults, changes)
@@ -141,14 +141,15 @@ def _at_size(run: RunConfig, profile: Profile) -> RunConfig:
     return run.model_copy(update={"method": profile.apply(run.method)}).seeded()
 
 
-def _with_outsiders(run: RunConfig, default: RunConfig, paths: Iterable[str]) -> RunConfig:
-    """The run with the default backbones of its outsiders, but for those that `paths` name."""
+def _with_outsiders(run: RunConfig, default: RunConfig, settings: Mapping[str, Any]) -> RunConfig:
+    """The run with the default backbones of its outsiders, or those that a path of them names."""
     for place, node, _ in list(run.walk()):
         for name in node.outsiders if isinstance(node, MethodConfig) else ():
             backbone = (*place, name, "backbone")
-            named = any(path.endswith(f"{name}.backbone") for path in paths)
-            if not named and default.matches(".".join(backbone)):
-                run = run.with_value(backbone, default.value_at(backbone))
+            named = [v for path, v in settings.items() if path.endswith(f"{name}.backbone")]
+            if default.matches(".".join(backbone)):
+                value = named[0] if named else default.value_at(backbone)
+                run = run.with_value(backbone, value)
     return run
 
 

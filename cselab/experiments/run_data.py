@@ -26,7 +26,7 @@ class RunData:
         self.config = config
         self.keys: dict[tuple[type, str], str] = {}
         """Keys of nodes by class and settings (`cselab.experiments.keys`)."""
-        self._nli_texts: dict[int, Corpus] = {}
+        self._nli_texts: dict[int | None, Corpus] = {}
 
     @property
     def has_real_data(self) -> bool:
@@ -108,7 +108,7 @@ class RunData:
             config.corpus or None, folder=config.data_dir, hub=config.hub, limit=config.sentences
         )
 
-    def nli_text(self, limit: int) -> Corpus:
+    def nli_text(self, limit: int | None) -> Corpus:
         """Premises and hypotheses without their labels, from the files named `nli`, else from where
         `triplets` come from; at most `limit` sentences."""
         config = self.config

@@ -54,7 +54,10 @@ def test_the_outsider_of_a_roberta_twin_is_a_bert(name):
         return uc.outsider.backbone
 
     assert outsider() == "google-bert/bert-base-uncased"
-    assert outsider(**{"outsider.backbone": "my-roberta"}) == "my-roberta"
+    assert outsider(**{"outsider.backbone": "my-bert"}) == "my-bert"
+    finished = {"outsider.method": "untrained", "outsider.backbone": "my-bert"}
+    run = configure(name, "paper", defaults=finished, changes=ROBERTA).method
+    assert getattr(run, "teacher", run).outsider.backbone == "my-bert"
 
 
 @pytest.mark.parametrize(
