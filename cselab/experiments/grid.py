@@ -2,7 +2,7 @@
 
     profile = "english"                   # at the top: what all runs share
     seeds = "1-4"                         # or a list
-    measures = ["sts", "phenomena"]       # by default all but "transfer"
+    measures = ["sts", "phenomena"]       # by default all but those of transfer
     modules = ["my_method.py"]            # files with methods of your own
 
     [[runs]]

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas
@@ -121,8 +121,9 @@ class Row(NamedTuple):
     """One number.
 
     Attributes:
-        measure: "test", "no captions", "dev", "phenomenon", "alignment", "uniformity", "energy" or
-            "transfer"; CURVE, whose tasks are steps; those of RESAMPLED, whose tasks are numbers.
+        measure: "test", "no captions", "dev", "phenomenon", "alignment", "uniformity", "energy",
+            "transfer" or "senteval-transfer"; CURVE, whose tasks are steps; those of RESAMPLED,
+            whose tasks are numbers.
         task: Name of the data.
         value: Correlations and accuracies are x100.
         n: Pairs or sentences, 0 where it is not counted.
@@ -197,13 +198,29 @@ def _energy(data: RunData, encoder: Encoder) -> Iterable[Row]:
 
 
 def _transfer(data: RunData, encoder: Encoder) -> Iterable[Row]:
-    """Accuracy of a logistic regression; SST2 on 10,000 of its phrases. Minutes, and a data
-    folder."""
+    """Accuracy of a logistic regression on standardised features; SST2 on 10,000 of its phrases.
+    Minutes, and a data folder."""
+    return _transfer_rows("transfer", data, encoder, limit=10_000)
+
+
+def _senteval_transfer(data: RunData, encoder: Encoder) -> Iterable[Row]:
+    """Accuracy as the papers' tables have it: raw features, all of SST2, SentEval's classifier.
+
+    The papers call it a logistic regression; SimCSE's evaluation.py
+    (https://github.com/princeton-nlp/SimCSE) sets `usepytorch`, so it is a linear layer trained by
+    Adam until its held-out score stops improving (`cselab.evaluation.senteval`), not SentEval's
+    scikit-learn form. About an hour, and a data folder.
+    """
+    return _transfer_rows("senteval-transfer", data, encoder, protocol="senteval")
+
+
+def _transfer_rows(measure: str, data: RunData, encoder: Encoder, **options: Any) -> Iterable[Row]:
+    """Rows of the tasks and of their mean."""
     from cselab.evaluation.transfer import evaluate_transfer  # with sklearn, tenths of a second
 
-    scores = evaluate_transfer(encoder.encode, folder=data.config.data_dir, limit=10_000)
-    yield from (Row("transfer", task, value, 0) for task, value in scores.items())
-    yield Row("transfer", "average", sum(scores.values()) / len(scores), 0)
+    scores = evaluate_transfer(encoder.encode, folder=data.config.data_dir, **options)
+    yield from (Row(measure, task, value, 0) for task, value in scores.items())
+    yield Row(measure, "average", sum(scores.values()) / len(scores), 0)
 
 
 MEASURES: dict[str, Callable[[RunData, Encoder], Iterable[Row]]] = {
@@ -214,6 +231,7 @@ MEASURES: dict[str, Callable[[RunData, Encoder], Iterable[Row]]] = {
     "geometry": _geometry,
     "energy": _energy,
     "transfer": _transfer,
+    "senteval-transfer": _senteval_transfer,
 }
 MAIN = ("sts", "resamples", "dev")
 """Scores; a run that lacks one of them has failed."""

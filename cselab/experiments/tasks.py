@@ -97,7 +97,7 @@ def check_run(run: Run, cache: Cache) -> None:
     if run.notebook:
         return
     check([run.config], cache)
-    if "transfer" in run.measures:
+    if any("transfer" in name for name in run.measures):
         for name in TRANSFER7:
             load_transfer(name, cache.data.config.data_dir)
 

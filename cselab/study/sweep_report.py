@@ -27,6 +27,7 @@ TITLES = {
     "phenomena": "Phenomena of the synthetic text",
     "geometry": "Geometry, and energy of [CLS]",
     "transfer": "Transfer, accuracy × 100",
+    "senteval-transfer": "Transfer by SentEval's protocol, accuracy × 100",
 }
 EXPLAINED = (
     "Spearman × 100, means over seeds; difference: from {against}, seed by seed, with its 95 % t "

@@ -24,6 +24,7 @@ MEASURES = {
     "phenomena": ("phenomenon",),
     "geometry": ("uniformity", "alignment", "energy"),
     "transfer": ("transfer",),
+    "senteval-transfer": ("senteval-transfer",),
 }
 """Measures of the tables beside the test scores."""
 
@@ -58,7 +59,8 @@ def read_tables(
     only: Sequence[str] = ("*",),
     claims: Path | None = None,
 ) -> Tables:
-    """Make the tables of a store: "claims", "scores", "prose", "phenomena", "geometry", "transfer".
+    """Make the tables of a store: "claims", "scores", "prose", "phenomena", "geometry", "transfer",
+    "senteval-transfer".
 
     A table is left out if the store has none of its measures.
 

@@ -20,7 +20,14 @@ MARKUP = re.compile(
     r"[\\`*|~$]|<(?=[a-zA-Z/!?])|\[(?=[^]]*]\()|&(?=#?\w+;)|(?<!\w)_|_(?!\w)|^[#>]|^[+-](?=\s)"
 )
 """Signs that Markdown would not show as they are written."""
-DIGITS = {"scores": 2, "prose": 2, "phenomena": 1, "geometry": 3, "transfer": 1}
+DIGITS = {
+    "scores": 2,
+    "prose": 2,
+    "phenomena": 1,
+    "geometry": 3,
+    "transfer": 1,
+    "senteval-transfer": 2,
+}
 
 
 def one_line(text: object) -> str:

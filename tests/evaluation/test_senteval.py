@@ -2,6 +2,8 @@
 
 import copy
 import dataclasses
+import gzip
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -9,8 +11,13 @@ import torch
 from sklearn.model_selection import StratifiedKFold
 from torch import nn
 
+from cselab.data import transfer as data
+from cselab.data.settings import DataConfig
 from cselab.data.transfer import LabelledText
+from cselab.evaluation import transfer
 from cselab.evaluation.senteval import SETTINGS, senteval_accuracy, sorted_rows
+from cselab.experiments.measures import measure
+from cselab.experiments.run_data import RunData
 
 REGULARISATION = [10**power for power in range(-5, -1)]
 
@@ -123,6 +130,33 @@ def test_classifiers_side_by_side_are_the_toolkits_one_by_one(protocol, sizes, c
     x, y = task(sizes, classes, seed=7)
     labels = {part: codes.astype(str) for part, codes in y.items()}
     assert senteval_accuracy(x, labels, quick, seed=7) == toolkit(x, y, quick, 7)
+
+
+def test_the_measure_of_a_sweep_is_the_toolkits(tmp_path, monkeypatch):
+    """Prevents standardised features, and a part of SST2's rows, in a row beside the papers'."""
+    sizes = {"train": 11_000, "dev": 301, "test": 3_000}
+    x, y = task(sizes, seed=7)
+    (tmp_path / "transfer").mkdir()
+    vectors: dict[str, np.ndarray] = {}
+    for part, size in sizes.items():
+        words = np.sort(np.random.default_rng(1).integers(1, 9, size))  # the toolkit's order
+        order = np.lexsort((y[part], words))
+        x[part], y[part] = x[part][order], y[part][order]
+        texts = [f"{part}{i}" + " word" * n for i, n in enumerate(words)]
+        vectors |= zip(texts, x[part], strict=True)
+        rows = (f"{text}\t{label}\n" for text, label in zip(texts, y[part], strict=True))
+        with gzip.open(tmp_path / "transfer" / f"sst2-{part}.tsv.gz", "wt") as file:
+            file.writelines(["text\tlabel\n", *rows])
+    monkeypatch.setattr(data, "COUNTS", {"SST2": sizes})
+    monkeypatch.setattr(transfer.evaluate_transfer, "__defaults__", (("SST2",),))
+    quick = dataclasses.replace(SETTINGS["senteval"], batch_size=1000, patience=1, epochs=1)
+    monkeypatch.setitem(SETTINGS, "senteval", quick)
+    encoder = Mock(encode=lambda texts: np.stack([vectors[text] for text in texts]))
+    found = measure(RunData(DataConfig(data_dir=tmp_path)), encoder, ["senteval-transfer"])
+    expected = toolkit(x, y, quick)
+    assert [(*row,) for row in found] == [
+        ("senteval-transfer", name, expected, 0) for name in ("SST2", "average")
+    ]
 
 
 def test_no_random_state_is_left_changed():
