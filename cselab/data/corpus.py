@@ -45,6 +45,7 @@ WIKI1M = ("princeton-nlp/datasets-for-simcse", "wiki1m_for_simcse.txt")
 """SimCSE's one million Wikipedia sentences, on the hub."""
 ON_HUB = {"wiki1m": WIKI1M, **dict.fromkeys(("sickr", "sickr-train"), sts.SENTEVAL)}
 """Texts of the hub: repository and file by name."""
+SYNTHETIC = Source("embedded", "synthetic text")
 SYNTHETIC_SENTENCES = 100_000
 """Number of sentences of synthetic text without a `limit`."""
 MAX_WORDS = 1000
@@ -126,7 +127,7 @@ def load_corpus(
     names = parse_names(names)
     if names == ("synthetic",):
         lines = partial(_synthetic, limit or SYNTHETIC_SENTENCES, seed)
-        return sample(Source("embedded", "synthetic text"), lines)
+        return sample(SYNTHETIC, lines)
     if "synthetic" in names:
         raise DataError(f"'synthetic' cannot be mixed, got {', '.join(names)}; name it alone")
     for name in names:

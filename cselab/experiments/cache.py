@@ -164,7 +164,7 @@ class Cache:
             run = run.with_value(place, native)
         if True not in asked.values() or from_first_process(has_bfloat16(self.device.type)):
             return run
-        _warn_once(
+        warn_once(
             "bf16=True: this machine has no fast bfloat16, so float32 is used; its results may "
             "differ slightly"
         )
@@ -212,7 +212,8 @@ def digest(inputs: Any) -> str:
 
 
 @functools.cache
-def _warn_once(message: str) -> None:
+def warn_once(message: str) -> None:
+    """Print a line on the error stream, once a process."""
     print(message, file=sys.stderr)
 
 

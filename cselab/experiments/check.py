@@ -1,19 +1,21 @@
 """Find and open all inputs of a run before its first training step."""
 
 import inspect
+import operator
 import traceback
 from collections.abc import Sequence
 from pathlib import Path
 
 import torch
 
+from cselab.data.corpus import SYNTHETIC
 from cselab.data.translation.translators import Bergamot, PreparedTrips
 from cselab.errors import CselabError, DataError, SettingsError
-from cselab.experiments.cache import Cache
+from cselab.experiments.cache import Cache, warn_once
 from cselab.experiments.keys import fitted_text
 from cselab.experiments.run import RunConfig
 from cselab.experiments.run_data import refuse_tests_as_dev
-from cselab.experiments.train import teachers_of, trained_towers
+from cselab.experiments.train import teachers_of, trained_towers, trips_of
 from cselab.methods import Batch, Method, MethodConfig, StepContext, create, registered
 from cselab.methods.nodes import TrainedConfig, WithPooler
 from cselab.methods.training_free import Materials
@@ -24,6 +26,8 @@ from cselab.training.preconditions import check_trainable
 
 SENTENCES_TRIED = 4
 """Number of sentences whose vectors try the terms before any training."""
+SENTENCES_CHANGED = 500
+"""Number of sentences on which it is counted how many the translator "lexical" changes."""
 
 
 def check(runs: Sequence[RunConfig], cache: Cache | None = None) -> None:
@@ -31,7 +35,8 @@ def check(runs: Sequence[RunConfig], cache: Cache | None = None) -> None:
 
     Text, tests and dev pairs are read; the methods are built from start to end (backbones, poolers,
     terms, cross-attention layers, triplets, translators, teachers) without a training step. Prints
-    one line that says which data was found, and one for a measure that the dev pairs do not allow.
+    one line that says which data was found, one for a measure that the dev pairs do not allow, and
+    one if the translator "lexical", which is made for synthetic text, meets other text.
 
     Args:
         runs: Runs that share one `data`.
@@ -58,6 +63,7 @@ def check(runs: Sequence[RunConfig], cache: Cache | None = None) -> None:
             raise type(error)(f"{run.method.method}: {error}") from None
     if rank_and_world()[0]:
         return
+    _warn_of_lexical(runs, cache)
     names = ", ".join(dict.fromkeys(run.method.method for run in runs))
     print(
         f"checked: {len(text):,} sentences ({text.source}); dev {dev.task}, "
@@ -68,6 +74,21 @@ def check(runs: Sequence[RunConfig], cache: Cache | None = None) -> None:
         print(
             f"alignment is left out: no pair of dev {dev.task} is rated above 4 of 5 (or 0.8 of 1)"
         )
+
+
+def _warn_of_lexical(runs: Sequence[RunConfig], cache: Cache) -> None:
+    """Warn, once, with what it changes, if the translator "lexical" reads other than synthetic
+    text."""
+    trips = [one for run in runs for one in trips_of(run.method) if one.translator == "lexical"]
+    if not trips or cache.data.text.source == SYNTHETIC:
+        return
+    text = cache.data.sentences(SENTENCES_CHANGED)
+    share = sum(map(operator.ne, text, cache.translator(trips[0])(text))) / len(text)
+    warn_once(
+        f'round trips: translator "lexical" (pivot {trips[0].pivot}) changes {share:.0%} of '
+        f"{len(text)} sentences; it is made for synthetic text; choose bergamot (pivot pt), "
+        "opus-mt (hub=true) or a .tsv of prepared round trips"
+    )
 
 
 def _build(cache: Cache, node: MethodConfig) -> Encoder:

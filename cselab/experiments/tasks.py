@@ -16,7 +16,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from cselab.data.settings import DataConfig, RoundTrips
+from cselab.data.settings import DataConfig
 from cselab.data.sources import data_folder
 from cselab.data.transfer import TRANSFER7, load_transfer
 from cselab.errors import CselabError
@@ -28,7 +28,7 @@ from cselab.experiments.keys import run_key
 from cselab.experiments.measures import CURVE, LONG, Row, measure
 from cselab.experiments.run import Machine, RunConfig, Setup
 from cselab.experiments.store import Result, Store
-from cselab.experiments.train import train, train_node
+from cselab.experiments.train import train, train_node, trips_of
 from cselab.methods import MethodConfig, load_method_file
 from cselab.methods.nodes import as_node
 from cselab.paths import replacing
@@ -120,9 +120,7 @@ def new_result(run: Run, key: str, cache: Cache, outcome: Mapping[str, Any]) -> 
 
 def translators(node: MethodConfig, cache: Cache) -> dict[str, str]:
     """Pivots, and fingerprints of their translators, whose round trips a tree reads."""
-    trips = [value for _, value, _ in node.walk() if isinstance(value, RoundTrips)]
-    read = [one for one in trips if one.mode not in ("none", "twice")]
-    found = {f"{one.pivot} {cache.translator(one).fingerprint}" for one in read}
+    found = {f"{one.pivot} {cache.translator(one).fingerprint}" for one in trips_of(node)}
     return {"translators": ", ".join(sorted(found))} if found else {}
 
 

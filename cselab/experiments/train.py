@@ -14,6 +14,7 @@ from safetensors.torch import load_file, save_file
 from transformers import PreTrainedTokenizerBase
 
 from cselab.data.nli import tokenize_triplets
+from cselab.data.settings import RoundTrips
 from cselab.data.targets import with_targets
 from cselab.errors import SettingsError
 from cselab.evaluation.sts import StsReport
@@ -237,6 +238,12 @@ def _adding_targets(cache: Cache, node: TrainedConfig) -> Widen:
     return lambda rows, corpus: with_targets(
         rows, corpus, encode, folder / f"{key}-{corpus.fingerprint}.arrow"
     )
+
+
+def trips_of(node: MethodConfig) -> list[RoundTrips]:
+    """The round trips that a tree reads."""
+    trips = [value for _, value, _ in node.walk() if isinstance(value, RoundTrips)]
+    return [one for one in trips if one.mode not in ("none", "twice")]
 
 
 def teachers_of(node: TrainedConfig) -> list[MethodConfig]:

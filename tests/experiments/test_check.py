@@ -4,6 +4,7 @@ import pytest
 import torch
 from quick import same_weights
 
+from cselab.data.translation.pivot import LexicalPivot
 from cselab.errors import DataError, ModelError, SettingsError
 from cselab.experiments import check
 from cselab.models import SentenceEncoder
@@ -58,6 +59,24 @@ def test_the_check_says_what_it_found(lab, capsys):
     (line,) = capsys.readouterr().out.splitlines()
     assert line.startswith("checked: 60 sentences (embedded (synthetic text)); ")
     assert line.endswith("dev Synthetic, tests Synthetic (embedded); jtcse, simcse can be built")
+
+
+def test_lexical_round_trips_of_other_than_synthetic_text_are_mentioned_once(open_lab, capsys):
+    """Prevents round trips that are mostly the sentences themselves, unnoticed, and the line where
+    none are read, or of the text that the translator is made for."""
+    real = {"corpus": "wikipedia-20k", "sentences": 90}
+    for settings in ({}, {**real, "mode": "none"}):
+        open_lab(**settings).check("jtcse")
+    assert capsys.readouterr().err == ""
+    lab = open_lab(**real)
+    lab.check("jtcse")
+    lab.check("simcse", "jtcse")
+    (line,) = capsys.readouterr().err.splitlines()
+    text = lab.data.sentences()
+    pairs = zip(text, LexicalPivot("fr")(text), strict=True)
+    share = f"{sum(a != b for a, b in pairs) / 90:.0%} of 90 sentences"
+    assert line.startswith(f'round trips: translator "lexical" (pivot fr) changes {share}; ')
+    assert "it is made for synthetic text; choose bergamot (pivot pt)" in line
 
 
 def test_runs_without_a_lab_are_checked(lab):

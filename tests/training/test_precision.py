@@ -14,7 +14,7 @@ def machine(monkeypatch):
 
     def be(fast: bool) -> None:
         monkeypatch.setattr(cache, "has_bfloat16", lambda device: fast)
-        cache._warn_once.cache_clear()
+        cache.warn_once.cache_clear()
 
     return be
 
