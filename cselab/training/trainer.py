@@ -1,6 +1,7 @@
 """A `transformers.Trainer` with named loss terms, all processes' negatives and a dev score."""
 
 import math
+import multiprocessing
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
@@ -22,6 +23,9 @@ from cselab.training.checkpoints import Best, trained_state
 from cselab.training.distributed import from_first_process, gather_sentences, rank_and_world
 from cselab.training.large_batch import cached_backward
 from cselab.training.watch import Probe, Watch, forked_random_state, save_batch
+
+WORKERS = {"cuda": 2} if "fork" in multiprocessing.get_all_start_methods() else {}
+"""Processes that collate batches ahead of a device, by its type; a CPU's cores are at work."""
 
 
 class AfterStep(TrainerCallback):
@@ -72,12 +76,19 @@ class ContrastiveTrainer(Trainer):
             part=rank_and_world(),
             by_length=self.schedule.by_length,
         )
+        # a daemon, as dask's workers are, may start no process
+        daemon = multiprocessing.current_process().daemon
+        workers = 0 if daemon else WORKERS.get(self.args.device.type, 0)
         return DataLoaderShard(
             self.train_dataset,
             device=self.args.device,
             batch_sampler=sampler,
             collate_fn=ViewCollator(self.model.encoder.tokenizer, views=self.model.views),
             pin_memory=self.args.dataloader_pin_memory,
+            # forked: a process that is spawned would run a script's first lines again; not kept for
+            # the next epoch, whose start draws a random number that dropout would miss
+            num_workers=workers,
+            multiprocessing_context="fork" if workers else None,
         )
 
     def training_step(self, model: nn.Module, inputs: Batch, num_items_in_batch=None) -> Tensor:

@@ -2,6 +2,7 @@
 
 import itertools
 import json
+import multiprocessing
 import os
 import random
 import shutil
@@ -19,7 +20,7 @@ from training_helpers import Scores, same, schedule
 
 from cselab.errors import DivergenceError
 from cselab.seals import SEAL, seal
-from cselab.training import checkpoints, fit, watch
+from cselab.training import checkpoints, fit, trainer, watch
 
 PLAN = schedule(steps=24, eval_every=3, batch_size=8)
 DEV = (0, 9, 3, 5, 1, 2, 8, 4, 7)  # the best is the first mark, early, so that it has to be kept
@@ -96,6 +97,31 @@ def test_fewer_checkpoints_end_at_the_same_weights(simcse, towers, corpus, tmp_p
     result = fit(method, corpus, PLAN, dev=still_to_come(folder), **options)
     assert same(method.state_dict(), weights)
     assert result.history == expected.history
+
+
+def test_batches_that_other_processes_collate_are_the_same(towers, corpus, tmp_path, monkeypatch):
+    """Prevents another order of batches, random numbers that a worker draws, or misses in a later
+    epoch, a resume after what was collated ahead, and a worker of dask, a daemon, that ends."""
+    plan, scores = schedule(steps=8, eval_every=2), (0, 1, 2, 3, 4)
+    expected, weights = whole("jtcse", towers, corpus, plan, scores)
+    started, process = [], multiprocessing.get_context("fork").Process
+    start = process.start
+    monkeypatch.setattr(process, "start", lambda self: (started.append(self), start(self))[1])
+    monkeypatch.setitem(trainer.WORKERS, "cpu", 2)
+    result, parallel = whole("jtcse", towers, corpus, plan, scores)
+    assert same(parallel, weights)
+    assert result.history == expected.history
+    assert len(started) == 2 * 3  # in each epoch, of three steps
+    options = {"seed": 7, "checkpoints": tmp_path / "run"}
+    with pytest.raises(Interrupted):  # the checkpoint before is in the middle of an epoch
+        fit(build("jtcse", towers), corpus, plan, dev=Stop(3, *scores), **options)
+    method = build("jtcse", towers)
+    fit(method, corpus, plan, dev=still_to_come(tmp_path / "run", scores), **options)
+    assert same(method.state_dict(), weights)
+    started.clear()
+    monkeypatch.setitem(multiprocessing.current_process()._config, "daemon", True)
+    assert same(whole("jtcse", towers, corpus, plan, scores)[1], weights)
+    assert not started
 
 
 def test_a_start_that_no_step_betters_is_kept_after_a_resume(towers, corpus, tmp_path):
