@@ -4,12 +4,14 @@ PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11; 
 BIN := .venv/bin
 INSTALLED := .venv/.installed
 CODE := cselab tests notebooks benchmarks docs outputs/reference conftest.py
-JOBS ?= $(shell n=$$(nproc 2>/dev/null || echo 2); echo $$((n < 4 ? n : 4)))
+# where there are several GPUs, cselab runs one notebook on each
+JOBS ?= $(shell n=$$(nproc 2>/dev/null || echo 2); g=$$(nvidia-smi -L 2>/dev/null | grep -c GPU); \
+	[ $$g -gt 1 ] || echo $$((n < 4 ? n : 4)))
 
 .PHONY: run test test-slow bench docs slides lab format clean clean-outputs
 
 run: $(INSTALLED)  ## execute the default workbook headless; prints the path of its report
-	$(BIN)/cselab run $(if $(PROFILE),--profile $(PROFILE)) --jobs $(JOBS)
+	$(BIN)/cselab run $(if $(PROFILE),--profile $(PROFILE)) $(if $(JOBS),--jobs $(JOBS))
 
 test: $(INSTALLED)  ## linters, types, import contracts and the fast tests
 	$(BIN)/ruff check $(CODE)

@@ -1,6 +1,8 @@
 """Processors, memory and time of this machine."""
 
 import os
+import subprocess
+from subprocess import DEVNULL
 
 MALLOC = {
     "MALLOC_TRIM_THRESHOLD_": "4000000000",
@@ -20,6 +22,18 @@ def cpu_count() -> int:
     Batch systems and containers often give a process fewer than the machine has.
     """
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def gpu_names() -> list[str]:
+    """Names of the NVIDIA GPUs that this process may use, as CUDA_VISIBLE_DEVICES takes them."""
+    names = os.environ.get("CUDA_VISIBLE_DEVICES")
+    if names is None:
+        command = ["nvidia-smi", "--query-gpu=index", "--format=csv,noheader"]
+        try:
+            names = ",".join(subprocess.check_output(command, text=True, stderr=DEVNULL).split())
+        except (OSError, subprocess.CalledProcessError):  # no driver
+            return []
+    return [name.strip() for name in names.split(",") if name.strip() not in ("", "-1")]
 
 
 def clock(seconds: float) -> str:

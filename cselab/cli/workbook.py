@@ -38,8 +38,12 @@ def run(
         int | None, typer.Option(help="Maximum seconds per notebook.")
     ] = None,
     jobs: Annotated[
-        int, typer.Option(help="Number of notebooks at a time; they share the cores.")
-    ] = 1,
+        int | None,
+        typer.Option(
+            help="Number of notebooks at a time, at most one for each of several GPUs; default: "
+            "one for each GPU, or 1."
+        ),
+    ] = None,
 ) -> None:
     """Execute notebooks headless, each in its own kernel process, and write pages and scores.
 

@@ -209,7 +209,7 @@ def _senteval_transfer(data: RunData, encoder: Encoder) -> Iterable[Row]:
     The papers call it a logistic regression; SimCSE's evaluation.py
     (https://github.com/princeton-nlp/SimCSE) sets `usepytorch`, so it is a linear layer trained by
     Adam until its held-out score stops improving (`cselab.evaluation.senteval`), not SentEval's
-    scikit-learn form. About an hour, and a data folder.
+    scikit-learn form. An hour or more, and a data folder.
     """
     return _transfer_rows("senteval-transfer", data, encoder, protocol="senteval")
 

@@ -11,6 +11,7 @@ from concurrent.futures import Future, ProcessPoolExecutor, as_completed
 from contextlib import closing, contextmanager
 from functools import partial
 from multiprocessing import get_context
+from multiprocessing.queues import SimpleQueue
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +24,7 @@ from rich.progress import (
 )
 
 from cselab.errors import CselabError, Interrupted, suggest
-from cselab.machine import MALLOC, clock, cpu_count
+from cselab.machine import MALLOC, clock, cpu_count, gpu_names
 from cselab.paths import absolute
 from cselab.workbook.headless.engine import NotebookFailed, execute
 from cselab.workbook.headless.page import write_page
@@ -93,7 +94,7 @@ def run(
     name: str | None = None,
     timeout: int | None = None,
     limit: int | None = None,
-    jobs: int = 1,
+    jobs: int | None = 1,
     resume: bool = False,
 ) -> bool:
     """Execute notebooks and return whether all of them finished.
@@ -105,15 +106,22 @@ def run(
         outputs: Folder of outputs; the run's folder in it is `runs/<name>`, by default the time.
         timeout: Seconds for each cell.
         limit: Seconds for each notebook.
-        jobs: Number of notebooks at a time, which share the cores and cached steps.
+        jobs: Number of notebooks at a time, which share the cores and cached steps. Where there
+            are several GPUs, each notebook has one of them, and further notebooks wait; None: as
+            many as there are GPUs, or 1.
         resume: Continue the run `name`; finished notebooks are not executed again.
 
     Raises:
         CselabError: For unknown or invalid parameters, and an existing run folder.
         Interrupted: For an interrupt, with the command that goes on.
     """
-    if jobs < 1:
+    gpus = gpu_names()
+    if jobs is None:
+        jobs = max(1, min(len(gpus), len(notebooks)))
+    elif jobs < 1:
         raise CselabError(f"--jobs {jobs}: expected 1 or more notebooks at a time")
+    elif len(gpus) > 1:
+        jobs = min(jobs, len(gpus))
     values = assign(parameters, notebooks)
     folder = _run_folder(outputs, name, resume)
     record = open_record(folder / "run.json", notebooks, parameters)
@@ -148,7 +156,7 @@ def run(
     if jobs > 1 and "OMP_NUM_THREADS" not in os.environ:
         variables["OMP_NUM_THREADS"] = str(max(1, cpu_count() // jobs))
     try:
-        with environment(**variables), closing(_outcomes(todo, jobs)) as ended:
+        with environment(**variables), closing(_outcomes(todo, jobs, gpus)) as ended:
             for outcome in ended:
                 outcomes[outcome.stem] = outcome
                 record.write(folder / "run.json")
@@ -161,19 +169,32 @@ def run(
     return not any(outcome.failure for outcome in outcomes.values())
 
 
-def _outcomes(todo: Sequence[Job], jobs: int) -> Generator[Outcome, None, None]:
-    """Outcomes as notebooks end, of several at a time in processes: papermill changes the working
-    folder."""
+def _outcomes(
+    todo: Sequence[Job], jobs: int, gpus: Sequence[str]
+) -> Generator[Outcome, None, None]:
+    """Outcomes as notebooks end, of several at a time in processes, since papermill changes the
+    working folder; of several GPUs, each process has one."""
     if jobs == 1:
         yield from (job() for job in todo)
         return
-    with ProcessPoolExecutor(jobs, mp_context=get_context("spawn")) as pool:
+    context = get_context("spawn")
+    free: SimpleQueue[str] = context.SimpleQueue()
+    for gpu in gpus:
+        free.put(gpu)
+    several = {"initializer": _take_gpu, "initargs": (free,)} if len(gpus) > 1 else {}
+    options: dict[str, Any] = {"mp_context": context, **several}
+    with ProcessPoolExecutor(jobs, **options) as pool:
         try:
             yield from (future.result() for future in as_completed(_submit(pool, todo)))
         except BaseException:  # an interrupt, which the pool would not pass on
             for process in list(pool._processes.values()):
                 process.terminate()
             raise
+
+
+def _take_gpu(free: "SimpleQueue[str]") -> None:
+    """Take one of the free GPUs for the notebooks of this process."""
+    os.environ["CUDA_VISIBLE_DEVICES"] = free.get()
 
 
 def _submit(pool: ProcessPoolExecutor, jobs: Sequence[Job]) -> list[Future[Outcome]]:

@@ -144,6 +144,42 @@ def test_several_at_a_time(tmp_path, capfd):
     assert len(list((tmp_path / "notebooks").iterdir())) == 2  # no kernel's socket is left
 
 
+@pytest.mark.parametrize("visible", [None, "GPU-7,4"])
+def test_of_several_gpus_each_notebook_has_one(visible, tmp_path, monkeypatch):
+    """Prevents notebooks that share a GPU while another is idle, or that use one that the user did
+    not give, and more notebooks than GPUs at a time."""
+    program = tmp_path / "bin" / "nvidia-smi"
+    program.parent.mkdir()
+    program.write_text("#!/bin/sh\nprintf '0\\n1\\n'")
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{program.parent}:{os.environ['PATH']}")
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+    if visible:
+        monkeypatch.setenv("CUDA_VISIBLE_DEVICES", visible)
+    code = (
+        "import os, pathlib, time\n"
+        "run = pathlib.Path(os.environ['CSELAB_RUN_DIR'])\n"
+        "(run / 'taken').mkdir(exist_ok=True)\n"
+        "gpu = run / 'taken' / os.environ['CUDA_VISIBLE_DEVICES']\n"
+        "gpu.touch(exist_ok=False)\n"  # another notebook has it
+        "end = time.time() + 60\n"
+        "while '<ME>' != 'c' and len(list(gpu.parent.iterdir())) < 2:\n"
+        "    assert time.time() < end, 'the other never came'\n"
+        "    time.sleep(0.1)\n"
+        "time.sleep(1)\n"
+        "with (run / 'used').open('a') as file:\n"
+        "    file.write(gpu.name + '\\n')\n"
+        "gpu.unlink()"
+    )
+    for name in "abc":
+        notebook(tmp_path / "n", f"0_{name}.ipynb", code.replace("<ME>", name))
+    notebooks = sorted((tmp_path / "n").iterdir())
+    assert runner.run(notebooks, {}, tmp_path / "o", name="r", jobs=None if visible else 3)
+    used = (tmp_path / "o" / "runs" / "r" / "used").read_text().split()
+    gpus = set((visible or "0,1").split(","))
+    assert (len(used), set(used[:2]), set(used)) == (3, gpus, gpus)
+
+
 def test_jobs_share_the_processors_of_the_process(tmp_path, monkeypatch):
     """Prevents threads for cores that a batch system or a container did not give."""
     monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
