@@ -96,7 +96,7 @@ class Cache:
             inputs: JSON-able values that its content depends on.
             compute: Fills an empty folder.
             resumable: Whether the work folder of an interrupted `compute` is kept, and the next
-                call finds it as it was left (for trainings).
+                call finds it as it was left (for trainings and round trips).
         """
         final, first = self._folder(name, inputs), rank_and_world()[0] == 0
         with clear_access(self.steps_dir.parent):
@@ -182,14 +182,19 @@ class Cache:
         )
 
     def round_trip_file(self, trips: RoundTrips) -> Path:
-        """One round trip a line, in the order of the text."""
+        """One round trip a line, in the order of the text; several processes share the work."""
         translator = self.translator(trips)
         cache = self.cache_dir / "round-trips" / translator.fingerprint
 
         def compute(folder: Path) -> None:
-            back = RoundTrip(trips.pivot, translator, cache=cache)(self.data.text)
-            with (folder / "round-trips.txt").open("w", encoding="utf-8") as file:
-                file.writelines(line + "\n" for line in back)
+            trip = RoundTrip(trips.pivot, translator, cache=cache)
+            rank, processes = rank_and_world()
+            if processes > 1:
+                trip.translate_part(self.data.text, rank, processes)
+                wait_for_all()
+            if rank == 0:
+                with (folder / "round-trips.txt").open("w", encoding="utf-8") as file:
+                    file.writelines(line + "\n" for line in trip(self.data.text))
 
         inputs = {
             "translator": translator.fingerprint,
@@ -197,7 +202,7 @@ class Cache:
             "code": code_of_modules(RoundTrip.__module__),
         }
         name = f"round-trips-{trips.pivot}"
-        return self.step(name, inputs, compute) / "round-trips.txt"
+        return self.step(name, inputs, compute, resumable=True) / "round-trips.txt"
 
     def round_trip_seconds(self, trips: RoundTrips) -> float:
         """Estimated seconds of the whole `round_trip_file`, from its first hundred sentences."""

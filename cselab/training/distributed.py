@@ -11,7 +11,7 @@ from jaxtyping import Shaped
 from torch import Tensor
 
 TIMEOUT = timedelta(days=1)
-"""Timeout of the process group: others wait while the first may translate a corpus."""
+"""Timeout of the process group: one may translate or encode a corpus while others wait."""
 
 
 def join_process_group(device: torch.device) -> torch.device:

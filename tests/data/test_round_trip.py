@@ -9,6 +9,7 @@ import pytest
 from seal_helpers import DAMAGES
 
 from cselab.data.synthetic import same_meaning
+from cselab.data.translation import round_trip
 from cselab.data.translation.pivot import LexicalPivot
 from cselab.data.translation.round_trip import RoundTrip
 from cselab.errors import DataError, SettingsError
@@ -83,6 +84,26 @@ def test_a_killed_round_trip_goes_on_to_the_same_output(tmp_path, die_at):
     assert list(RoundTrip("fr", resumed, cache=tmp_path / "cache", batch_size=10)(text)) == expected
     assert sorted(killed.asked + resumed.asked) == sorted(set(text))  # nothing twice
     assert not list(tmp_path.rglob("*.tmp"))
+
+
+@pytest.mark.parametrize("processes", [2, 3, 20])
+def test_parts_of_several_processes_are_the_whole(tmp_path, processes, monkeypatch):
+    """Prevents sentences that two processes translate or none, and other batches than one
+    process's: Counting's round trips depend on them."""
+    monkeypatch.setattr(round_trip, "WINDOW", 2)
+    text = [f"{'x' * (i % 7)} {i % 90}" for i in range(130)]  # with duplicates across parts
+    expected = list(RoundTrip("fr", Counting(), cache=tmp_path / "whole", batch_size=10)(text))
+    asked = []
+    for rank in reversed(range(processes)):
+        part = Counting()
+        trip = RoundTrip("fr", part, cache=tmp_path / "parts", batch_size=10)
+        trip.translate_part(text, rank, processes)
+        asked += part.asked
+        assert len(part.asked) < len(set(text))
+    assert sorted(asked) == sorted(set(text))
+    rest = Counting()
+    assert list(RoundTrip("fr", rest, cache=tmp_path / "parts", batch_size=10)(text)) == expected
+    assert not rest.asked
 
 
 def test_a_kill_signal_loses_no_finished_part(tmp_path):

@@ -15,6 +15,9 @@ from training_helpers import same, schedule, train
 from transformers import TrainingArguments
 
 from cselab.data.batching import ViewCollator
+from cselab.data.corpus import load_corpus
+from cselab.data.translation.pivot import LexicalPivot
+from cselab.data.translation.round_trip import RoundTrip
 from cselab.experiments.store import Store
 from cselab.methods import StepContext
 from cselab.training.large_batch import _chunks, cached_backward
@@ -67,14 +70,14 @@ def test_two_processes_resume_exactly(folder):
 
 @pytest.mark.slow
 def test_two_processes_train_from_the_command_line(tmp_path, small_backbone):
-    """Prevents processes that wait for one another's lock, or write the same folder."""
-    settings = f"backbone={small_backbone} sentences=60 dev_pairs=12 synthetic_pairs=20 caels=2 "
-    settings += "steps=2 batch_size=8 towers.steps=2 towers.batch_size=8"
+    """Prevents processes that wait for one another's lock, or write the same folder, and a text
+    that one translates while the other waits."""
+    settings = f"backbone={small_backbone} corpus=synthetic sentences=1500 dev_pairs=12 "
+    settings += "synthetic_pairs=20 caels=2 steps=2 batch_size=8 towers.steps=2 towers.batch_size=8"
     store = tmp_path / "s.sqlite"
-    launch = "-m accelerate.commands.launch --cpu --num_processes 2 --num_machines 1 "
-    launch += "--mixed_precision no --dynamo_backend no -m cselab train jtcse"
+    launch = [*TWO, "-m", "cselab", "train", "jtcse"]  # `accelerate launch --cpu` starts one
     options = [f"-p{one}" for one in settings.split()]
-    command = [sys.executable, *launch.split(), *options, "--outputs", tmp_path, "--store", store]
+    command = [sys.executable, *launch, *options, "--outputs", tmp_path, "--store", store]
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}
     done = subprocess.run(command, capture_output=True, text=True, timeout=300, env=environment)
     assert done.returncode == 0, done.stderr[-3000:]
@@ -84,6 +87,12 @@ def test_two_processes_train_from_the_command_line(tmp_path, small_backbone):
     steps = sorted(path.name.rpartition("-")[0] for path in folders)
     assert steps == ["jtcse", "round-trips-fr", "round-trips-ru", "simcse-fr", "simcse-ru"]
     assert len(Store(store).runs()) == 1
+    for pivot in ("fr", "ru"):
+        (trips,) = tmp_path.glob(f"steps/round-trips-{pivot}-*/round-trips.txt")
+        alone = RoundTrip(pivot)(load_corpus("synthetic", limit=1500))
+        assert trips.read_text().splitlines() == list(alone)
+        parts = tmp_path / "cache" / "round-trips" / LexicalPivot(pivot).fingerprint
+        assert len(list(parts.glob("*.parquet"))) == 2  # a file of each process
 
 
 @pytest.mark.parametrize("name", ["simcse", "jtcse", "imsimcse"])

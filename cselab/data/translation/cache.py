@@ -3,7 +3,7 @@
 import hashlib
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import pyarrow as pa
@@ -53,6 +53,11 @@ class RoundTripCache:
         self._new |= new
         if len(self._new) >= FLUSH_ROWS or time.monotonic() - self._flushed > FLUSH_SECONDS:
             self._flush()
+
+    def skip(self, sentences: Iterable[str]) -> None:
+        """Take sentences that another process translates for known ones."""
+        for key in map(_key, sentences):
+            self._known.setdefault(key, "")
 
     def free_memory(self) -> None:
         """Forget all round trips, if there is no folder to write them to."""

@@ -1,9 +1,13 @@
 """Round-trip translation of a corpus (EDFSE, TNCSE, JTCSE)."""
 
 import itertools
+import math
 import time
 from collections.abc import Iterable, Iterator, Sized
 from pathlib import Path
+from typing import Protocol
+
+from tqdm import tqdm
 
 from cselab.data.progress_bar import progress_bar
 from cselab.data.translation.cache import RoundTripCache
@@ -15,6 +19,13 @@ WINDOW = 16
 """Sentences of so many batches are sorted by length: the longest determines the time of a batch."""
 SAMPLE = 100
 """Number of sentences from which the time of a corpus is estimated."""
+
+
+class Text(Protocol):
+    """Sentences whose number is known: a list, a `Corpus`."""
+
+    def __iter__(self) -> Iterator[str]: ...
+    def __len__(self) -> int: ...
 
 
 class RoundTrip:
@@ -61,16 +72,37 @@ class RoundTrip:
         progress = progress_bar(f"round trips ({self.pivot})", total, "sentence", delay=2.0)
         with RoundTripCache(self.cache) as cache, progress as bar:
             while window := list(itertools.islice(lines, WINDOW * self.batch_size)):
-                new = [sentence for sentence in dict.fromkeys(window) if sentence not in cache]
-                new.sort(key=len, reverse=True)
-                for start in range(0, len(new), self.batch_size):
-                    batch = new[start : start + self.batch_size]
-                    cache.add(batch, self._translated(batch, (done + start) // self.batch_size + 1))
-                    bar.update(len(batch))
-                bar.update(len(window) - len(new))
+                self._fill(cache, window, done, bar)
                 done += len(window)
                 yield from (cache[sentence] for sentence in window)
                 cache.free_memory()
+
+    def translate_part(self, sentences: Text, rank: int, processes: int) -> None:
+        """Translate one process's contiguous part of the text into the cache, a folder.
+
+        The batches are those of a call with the whole text, which after all parts gives the same
+        as without them.
+        """
+        size = WINDOW * self.batch_size
+        windows = math.ceil(len(sentences) / size)
+        start, end = (windows * part // processes for part in (rank, rank + 1))
+        lines = itertools.islice(sentences, end * size)
+        total = min(end * size, len(sentences)) - start * size
+        progress = progress_bar(f"round trips ({self.pivot})", total, "sentence", delay=2.0)
+        with RoundTripCache(self.cache) as cache, progress as bar:
+            cache.skip(itertools.islice(lines, start * size))
+            for done in range(start * size, end * size, size):
+                self._fill(cache, list(itertools.islice(lines, size)), done, bar)
+
+    def _fill(self, cache: RoundTripCache, window: list[str], done: int, bar: tqdm) -> None:
+        """Translate what the cache lacks of a window, which begins after `done` sentences."""
+        new = [sentence for sentence in dict.fromkeys(window) if sentence not in cache]
+        new.sort(key=len, reverse=True)
+        for start in range(0, len(new), self.batch_size):
+            batch = new[start : start + self.batch_size]
+            cache.add(batch, self._translated(batch, (done + start) // self.batch_size + 1))
+            bar.update(len(batch))
+        bar.update(len(window) - len(new))
 
     def seconds_for(self, sentences: list[str], total: int) -> float:
         """Estimated seconds of `total` round trips, from the time of those of `sentences`."""
