@@ -4,11 +4,13 @@ weights."""
 import pytest
 import torch
 from quick import same_weights, weights
+from roberta_helpers import byte_tokenizer, save_roberta
 from safetensors.torch import load_file
 from seal_helpers import cut, flip
 
 from cselab.errors import DataError, SettingsError
 from cselab.methods import Method, method_names, registered
+from cselab.models import load
 
 TEXT = ["The dog is sleeping.", "A man is playing guitar."]
 
@@ -244,6 +246,26 @@ def test_the_terms_of_a_twin_do_not_reach_its_outsider(open_lab, computed):
     assert computed() == ["simcse-fr", "simcse-ru", "jtcse"]
     assert both.encode(TEXT).isfinite().all()
     assert both.config.twin.terms.keys() == {"nce", "ictm"}
+
+
+def test_a_finished_encoder_is_the_outsider_of_another_familys_twin(
+    open_lab, computed, small_pretrained, tmp_path
+):
+    """Prevents an outsider that is read by the twin's tokenizer, by another pooling than its own,
+    or that is trained; its folder has further heads, as public checkpoints do."""
+    outsider = {"method": "untrained", "backbone": small_pretrained, "pooling": "mean"}
+    lab = open_lab(
+        backbone=save_roberta(tmp_path / "roberta", 1, layers=4),
+        **{f"outsider.{name}": value for name, value in outsider.items()},
+    )
+    lab.check("uc")
+    both = lab.train("uc")
+    assert computed() == ["simcse-fr", "simcse-ru", "jtcse"]
+    other = load(small_pretrained, pooling="mean")
+    expected = 0.3 * lab.train("jtcse").encode(TEXT) + 0.7 * other.encode(TEXT)
+    torch.testing.assert_close(both.encode(TEXT), expected)
+    twin_reads, other_reads = (one.tokenizer(TEXT)["input_ids"] for one in both.encoder.members)
+    assert twin_reads == byte_tokenizer()(TEXT)["input_ids"] != other_reads
 
 
 def test_a_whitened_encoder_is_fitted_to_the_text(open_lab):
