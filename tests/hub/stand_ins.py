@@ -44,7 +44,8 @@ STS_PAIRS = {
     "sts16-sts": {"test": 1186},
     "stsbenchmark-sts": {"validation": 1500, "test": 1379},
 }
-SICK_PAIRS = 4927
+SICK_PAIRS = {"train": 4500, "test_annotated": 4927}
+YEARLY = {"STS12": 3108, "STS13": 1500, "STS14": 3750, "STS15": 3000, "STS16": 1186}
 
 
 def fill(home: Path) -> None:
@@ -52,6 +53,7 @@ def fill(home: Path) -> None:
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)
         save_bert(_snapshot(home, "models--google-bert--bert-base-uncased"))
+        save_bert(_snapshot(home, "models--ffgcc--InfoCSE-bert-base"), pickled=True)
         save_roberta(_snapshot(home, "models--FacebookAI--roberta-base"), 0, pooler=False)
         _save_qwen(_snapshot(home, "models--Qwen--Qwen2.5-0.5B"))
         for language in LANGUAGES:
@@ -172,15 +174,24 @@ def _write_sts(folder: Path, splits: dict[str, int]) -> None:
 
 
 def _write_senteval(path: Path) -> None:
-    """SICK's test pairs in the archive that SimCSE evaluates on."""
-    lines = ["pair_ID\tsentence_A\tsentence_B\trelatedness_score\tentailment_judgment"]
-    for number, (one, two, overlap) in enumerate(_pairs(SICK_PAIRS, "SICK"), 1):
-        lines.append(f"{number}\t{one}\t{two}\t{1 + 4 * overlap:.2f}\tNEUTRAL")
-    content = ("\n".join(lines) + "\n").encode()
+    """SICK's pairs and the yearly tasks in the archive that SimCSE evaluates on."""
+    files = {}
+    for split, count in SICK_PAIRS.items():
+        lines = ["pair_ID\tsentence_A\tsentence_B\trelatedness_score\tentailment_judgment"]
+        for number, (one, two, overlap) in enumerate(_pairs(count, split), 1):
+            lines.append(f"{number}\t{one}\t{two}\t{1 + 4 * overlap:.2f}\tNEUTRAL")
+        files[f"SICK/SICK_{split}.txt"] = lines
+    for task, count in YEARLY.items():
+        pairs = list(_pairs(count, task))
+        folder = f"STS/{task}-en-test/STS"
+        files[f"{folder}.input.part.txt"] = [f"{one.lower()}\t{two.lower()}" for one, two, _ in pairs]
+        files[f"{folder}.gs.part.txt"] = [f"{5 * overlap:.2f}" for _, _, overlap in pairs]
     with tarfile.open(path, "w") as archive:
-        member = tarfile.TarInfo("SICK/SICK_test_annotated.txt")
-        member.size = len(content)
-        archive.addfile(member, io.BytesIO(content))
+        for name, lines in files.items():
+            content = ("\n".join(lines) + "\n").encode()
+            member = tarfile.TarInfo(name)
+            member.size = len(content)
+            archive.addfile(member, io.BytesIO(content))
 
 
 def _write_nli(path: Path) -> None:

@@ -139,7 +139,11 @@ ALL = {**DATA, **SHORT, **{f"{part}.{name}": SHORT[name] for part in PARTS for n
 TOWERS = {f"towers.{name}": value for name, value in SHORT.items()}
 QWEN = {"decoder": "Qwen/Qwen2.5-0.5B"}
 ROBERTA = {"backbone": "FacebookAI/roberta-base"}
+AS_PAPER = {"corpus": "wiki1m,sickr", "sts_text": "senteval"}
+OUTSIDER = {"outsider.method": "untrained", "outsider.backbone": "ffgcc/InfoCSE-bert-base"}
 TRAINED = [
+    ("jtcse", {**AS_PAPER, **TOWERS}),
+    ("uc_d", {**AS_PAPER, **OUTSIDER, **{f"teacher.{k}": v for k, v in SHORT.items()}}),
     ("jtcse", {"pooler": "fresh", **ROBERTA, **TOWERS}),
     ("tncse", {"terms.ictm.measured_on": "cls", **ROBERTA, **TOWERS}),
     ("promptbert", ROBERTA),
