@@ -121,7 +121,9 @@ def sweep(
     retries: Annotated[
         int, typer.Option(help="Retries of a failed run; none after bad input or divergence.")
     ] = 1,
-    dry: Annotated[bool, typer.Option("--dry-run", help="Print the runs and what they need.")] = False,
+    dry: Annotated[
+        bool, typer.Option("--dry-run", help="Print the runs and what they need.")
+    ] = False,
 ) -> None:
     """Do a grid of runs on a dask cluster; runs that are already in the store are not repeated.
 

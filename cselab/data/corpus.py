@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 from filelock import FileLock
 from transformers import PreTrainedTokenizerBase
 
-from cselab.data import sts
+from cselab.data import senteval_archive
 from cselab.data.hub import hub_file
 from cselab.data.sources import (
     TABLES,
@@ -43,7 +43,7 @@ DEFAULT_FILES = ("wiki1m-piece", "wikipedia-2014")
 """Random Wikipedia sentences, the nearest to the papers' one million in a data folder."""
 WIKI1M = ("princeton-nlp/datasets-for-simcse", "wiki1m_for_simcse.txt")
 """SimCSE's one million Wikipedia sentences, on the hub."""
-ON_HUB = {"wiki1m": WIKI1M, **dict.fromkeys(("sickr", "sickr-train"), sts.SENTEVAL)}
+ON_HUB = {"wiki1m": WIKI1M, **dict.fromkeys(("sickr", "sickr-train"), senteval_archive.ARCHIVE)}
 """Texts of the hub: repository and file by name."""
 SYNTHETIC = Source("embedded", "synthetic text")
 SYNTHETIC_SENTENCES = 100_000
@@ -149,7 +149,7 @@ def _text(name: str, folder: str | Path | None, hub: bool) -> tuple[Source, Line
             source = Source("hub", "/".join(ON_HUB[name]))
             if name == "wiki1m":
                 return source, partial(_lines, hub_file(*WIKI1M))
-            return source, sts.sick_sentences
+            return source, senteval_archive.sick_sentences
         if name == "wiki1m":
             raise DataError("corpus: wiki1m is on the hub; set hub=True, or name another text")
     path = find_file(name, folder, *FILES, also=("synthetic",))

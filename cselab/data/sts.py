@@ -5,16 +5,15 @@ import hashlib
 import itertools
 import math
 import os
-import re
-import tarfile
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from cselab.data.hub import hub_dataset, hub_file
+from cselab.data import senteval_archive
+from cselab.data.hub import hub_dataset
 from cselab.data.sources import (
     LAYOUT,
     Source,
@@ -68,9 +67,6 @@ _COUNTS = {
 SHIPPED = ("STS17-en-en", "SNLI", "Synthetic")
 """English tasks that ship with the project."""
 NOT_ON_HUB = (("SNLI", "dev"), ("SNLI", "test"))
-SENTEVAL = ("princeton-nlp/datasets-for-simcse", "senteval.tar")
-"""SentEval's data as SimCSE's scripts download it."""
-SICK_FILES = {"train": "train", "dev": "trial", "test": "test_annotated"}
 
 CAPTIONS = ("MSRvid", "images", "track5.en-en")
 """Subsets of captions: of videos (STS12), of pictures (STS14, STS15), and SNLI's (SemEval 2017, in
@@ -223,6 +219,10 @@ class _Columns(NamedTuple):
     subsets: list[str]
 
 
+def _columns(rows: Sequence[tuple[str, str, float, str]]) -> _Columns:
+    return _Columns(*map(list, zip(*rows, strict=True))) if rows else _Columns([], [], [], [])
+
+
 def _find(
     task: str, split: str, text: str, root: Path | None, hub: bool
 ) -> tuple[_Columns, Source]:
@@ -242,9 +242,15 @@ def _find(
     on_hub = not multilingual and (task, split) not in NOT_ON_HUB
     if hub and on_hub and not has_files(root):
         if task == "SICK-R" and split != "all":
-            name, fetched = "/".join(SENTEVAL), _sick(split)
+            name, fetched = (
+                "/".join(senteval_archive.ARCHIVE),
+                _columns(senteval_archive.sick_pairs(split)),
+            )
         elif text == "senteval":
-            name, fetched = "/".join(SENTEVAL), _senteval_text(task)
+            name, fetched = (
+                "/".join(senteval_archive.ARCHIVE),
+                _columns(senteval_archive.sts_pairs(task)),
+            )
         else:
             name = f"mteb/{'stsbenchmark' if task == 'STSBenchmark' else STEMS[task]}-sts"
             fetched = _fetch(name, {"dev": "validation", "all": "test"}.get(split, split))
@@ -298,73 +304,14 @@ def _fetch(name: str, split: str) -> _Columns:
     return _Columns(rows["sentence1"][:], rows["sentence2"][:], rows["score"][:], [""] * len(rows))
 
 
-@functools.cache
-def _senteval_files() -> dict[str, str]:
-    """SICK's and the yearly tasks' files in SentEval's data, as the archive of
-    https://github.com/princeton-nlp/SimCSE has them, by the last two parts of their names."""
-    archive = hub_file(*SENTEVAL)
-    try:
-        with tarfile.open(archive) as tar:
-            return {
-                "/".join(name.split("/")[-2:]): file.read().decode("utf-8").replace("\r\n", "\n")
-                for name in tar.getnames()
-                if re.search(r"(SICK/SICK_\w+|STS1\d-en-test/STS\.\S+)\.txt$", name)
-                and (file := tar.extractfile(name))
-            }
-    except (tarfile.TarError, OSError, EOFError, ValueError) as error:
-        raise DataError(f"{archive} cannot be read ({error}); fetch it again") from None
-
-
-def _sick(split: str) -> _Columns:
-    """SICK's pairs of a split in SentEval's data."""
-    file = f"SICK/SICK_{SICK_FILES[split]}.txt"
-    try:
-        header, *rows = (x.split("\t") for x in _senteval_files()[file].split("\n") if x.strip())
-        a, b, score = (
-            header.index(name) for name in ("sentence_A", "sentence_B", "relatedness_score")
-        )
-        columns = [(row[a], row[b], float(row[score]), "") for row in rows]
-    except (KeyError, ValueError, IndexError) as error:
-        raise _damaged(file, error) from None
-    return _Columns(*map(list, zip(*columns, strict=True)))
-
-
-def sick_sentences() -> Iterable[str]:
-    """The distinct sentences of SICK-R's training pairs, from the hub."""
-    pairs = _sick("train")
-    sides = zip(pairs.sentences1, pairs.sentences2, strict=True)
-    return dict.fromkeys(itertools.chain.from_iterable(sides))
-
-
-def _senteval_text(task: str) -> _Columns:
-    """A yearly task as SentEval has it; lines without a rating are no pairs."""
-    rows, folder = [], f"{task}-en-test"
-    files = _senteval_files()
-    for name in sorted(name for name in files if name.startswith(f"{folder}/STS.input.")):
-        subset = name.removeprefix(f"{folder}/STS.input.").removesuffix(".txt")
-        try:
-            scores = files[f"{folder}/STS.gs.{subset}.txt"].split("\n")
-            for line, score in zip(files[name].split("\n"), scores, strict=False):
-                if score.strip():
-                    one, two, *_ = line.split("\t")
-                    rows.append((one, two, float(score), subset.rpartition(".")[2]))
-        except (KeyError, ValueError) as error:
-            raise _damaged(name, error) from None
-    return _Columns(*map(list, zip(*rows, strict=True))) if rows else _Columns([], [], [], [])
-
-
-def _damaged(file: str, error: Exception) -> DataError:
-    archive = "/".join(SENTEVAL)
-    return DataError(f"{archive} has no readable {file} ({error}); fetch it again")
-
-
 def _synthetic(split: str) -> StsData:
     if split not in ("dev", "test"):
         raise DataError(f"Synthetic has no split {split!r}; valid: dev, test")
     from cselab.data.synthetic import sts_pairs
 
-    columns = _Columns(*map(list, zip(*sts_pairs(split), strict=True)))
-    return _sts_data("Synthetic", split, columns, Source("embedded", "synthetic STS"))
+    return _sts_data(
+        "Synthetic", split, _columns(sts_pairs(split)), Source("embedded", "synthetic STS")
+    )
 
 
 def _sts_data(task: str, split: str, columns: _Columns, source: Source) -> StsData:

@@ -1,11 +1,13 @@
-"""SentEval's seven transfer tasks (classification) in a data folder; official counts checked."""
+"""SentEval's seven transfer tasks (classification); official counts are checked."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
-from cselab.data.sources import check_count, find_file, parse_name, read_table
+from cselab.data.senteval_archive import ARCHIVE, transfer_rows
+from cselab.data.sources import check_count, data_folder, find_file, parse_name, read_table
 from cselab.errors import DataError, suggest
 
 COUNTS = {
@@ -29,8 +31,14 @@ class LabelledText:
     labels: np.ndarray
 
 
-def load_transfer(task: str | Path, folder: str | Path | None = None) -> dict[str, LabelledText]:
+def load_transfer(
+    task: str | Path, folder: str | Path | None = None, *, hub: bool = False
+) -> dict[str, LabelledText]:
     """Load the parts of one of TRANSFER7: {"": …}, {"train", "test"} or {"train", "dev", "test"}.
+
+    Args:
+        folder: A data folder (data/README.md); None: the variable CSELAB_DATA.
+        hub: Without a data folder, read SimCSE's archive of SentEval's data.
 
     Raises:
         DataError: For an unknown task, no data folder, a malformed file or a wrong count.
@@ -39,12 +47,21 @@ def load_transfer(task: str | Path, folder: str | Path | None = None) -> dict[st
     if task not in COUNTS:
         raise DataError(f"unknown transfer task {task!r}; {suggest(task, COUNTS)}")
     columns = ("sentence1", "sentence2", "label") if task == "MRPC" else ("text", "label")
-    parts = {}
+    if hub and not data_folder(folder):
+        parts = transfer_rows(task)
+        for part, count in COUNTS[task].items():
+            check_count(f"{'/'.join(ARCHIVE)}, {task} {part}".strip(), len(parts[part]), count)
+        return {part: _labelled(rows) for part, rows in parts.items()}
+    found = {}
     for part, count in COUNTS[task].items():
         name = f"{task.lower()}-{part}".removesuffix("-")
         path = find_file(name, folder, "transfer/*.tsv.gz", kind="transfer file")
-        rows = [[row[name] for name in columns] for _, row in read_table(path, columns)]
+        rows = [tuple(row[name] for name in columns) for _, row in read_table(path, columns)]
         check_count(path, len(rows), count)
-        *texts, labels = (list(column) for column in zip(*rows, strict=True))
-        parts[part] = LabelledText(tuple(texts), np.asarray(labels))
-    return parts
+        found[part] = _labelled(rows)
+    return found
+
+
+def _labelled(rows: Sequence[tuple[str, ...]]) -> LabelledText:
+    *texts, labels = (list(column) for column in zip(*rows, strict=True))
+    return LabelledText(tuple(texts), np.asarray(labels))

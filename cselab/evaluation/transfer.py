@@ -39,6 +39,7 @@ def evaluate_transfer(
     tasks: str | Sequence[str] = TRANSFER7,
     *,
     folder: str | Path | None = None,
+    hub: bool = False,
     limit: int | None = None,
     protocol: str = "standardised",
     seed: int | None = None,
@@ -50,7 +51,7 @@ def evaluate_transfer(
 
     Args:
         encode: List of n strings -> (n, d); called once per task, with its distinct sentences.
-        folder: As in `load_transfer`.
+        folder: As in `load_transfer`, as is `hub`.
         limit: Training rows of SST2, whose 67,349 phrases take most of the time; None for all, as
             in the papers.
         protocol: "standardised": scikit-learn on standardised features. "senteval": the papers'
@@ -68,7 +69,7 @@ def evaluate_transfer(
         seed = 0 if protocol == "standardised" else senteval.SEED
     scores = {}
     for task in (tasks,) if isinstance(tasks, str) else tasks:
-        parts = load_transfer(task, folder)
+        parts = load_transfer(task, folder, hub=hub)
         if limit is not None and task == "SST2":
             rows = np.random.default_rng(seed).permutation(len(parts["train"].labels))[:limit]
             parts["train"] = senteval.chosen(parts["train"], rows)

@@ -199,7 +199,7 @@ def _energy(data: RunData, encoder: Encoder) -> Iterable[Row]:
 
 def _transfer(data: RunData, encoder: Encoder) -> Iterable[Row]:
     """Accuracy of a logistic regression on standardised features; SST2 on 10,000 of its phrases.
-    Minutes, and a data folder."""
+    Minutes, and a data folder or the hub."""
     return _transfer_rows("transfer", data, encoder, limit=10_000)
 
 
@@ -209,7 +209,7 @@ def _senteval_transfer(data: RunData, encoder: Encoder) -> Iterable[Row]:
     The papers call it a logistic regression; SimCSE's evaluation.py
     (https://github.com/princeton-nlp/SimCSE) sets `usepytorch`, so it is a linear layer trained by
     Adam until its held-out score stops improving (`cselab.evaluation.senteval`), not SentEval's
-    scikit-learn form. An hour or more, and a data folder.
+    scikit-learn form. An hour or more, and a data folder or the hub.
     """
     return _transfer_rows("senteval-transfer", data, encoder, protocol="senteval")
 
@@ -218,7 +218,8 @@ def _transfer_rows(measure: str, data: RunData, encoder: Encoder, **options: Any
     """Rows of the tasks and of their mean."""
     from cselab.evaluation.transfer import evaluate_transfer  # with sklearn, tenths of a second
 
-    scores = evaluate_transfer(encoder.encode, folder=data.config.data_dir, **options)
+    options |= {"folder": data.config.data_dir, "hub": data.config.hub}
+    scores = evaluate_transfer(encoder.encode, **options)
     yield from (Row(measure, task, value, 0) for task, value in scores.items())
     yield Row(measure, "average", sum(scores.values()) / len(scores), 0)
 

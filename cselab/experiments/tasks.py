@@ -99,7 +99,7 @@ def check_run(run: Run, cache: Cache) -> None:
     check([run.config], cache)
     if any("transfer" in name for name in run.measures):
         for name in TRANSFER7:
-            load_transfer(name, cache.data.config.data_dir)
+            load_transfer(name, cache.data.config.data_dir, hub=cache.data.config.hub)
 
 
 def new_result(run: Run, key: str, cache: Cache, outcome: Mapping[str, Any]) -> Result:

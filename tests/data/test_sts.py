@@ -1,15 +1,13 @@
 """STS loading: official counts, no quoting, and every malformed file as one clear line."""
 
 import gzip
-import io
 import sys
-import tarfile
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
-from cselab.data import STS7, load_corpus, load_sts, sts
+from cselab.data import STS7, load_sts, sts
 from cselab.data.sts import MULTILINGUAL, YEARLY
 from cselab.errors import DataError
 
@@ -147,7 +145,9 @@ def hub(monkeypatch):
         return sts._Columns(["a", "c", "e"], ["b", "d", "f"], [5.0, 0.0, 2.5], ["", "", ""])
 
     monkeypatch.setattr(sts, "_fetch", three_pairs)
-    monkeypatch.setattr(sts, "_sick", lambda split: three_pairs("senteval.tar", split))
+    pairs = [("a", "b", 5.0, ""), ("c", "d", 0.0, ""), ("e", "f", 2.5, "")]
+    asked = lambda split: calls.append(("senteval.tar", split)) or pairs  # noqa: E731
+    monkeypatch.setattr(sts.senteval_archive, "sick_pairs", asked)
     return calls
 
 
@@ -177,56 +177,6 @@ def test_the_hub_gives_each_split_under_its_own_name(hub, monkeypatch):
     with pytest.raises(DataError, match=r"no source for STS17-en-de test .the hub has no such"):
         load_sts("STS17-en-de", hub=True)
     assert len(hub) == 3
-
-
-@pytest.fixture
-def archive(tmp_path, monkeypatch):
-    """`archive(files)`: SentEval's data on the hub, with these files by name."""
-
-    def archive(files):
-        path = tmp_path / "senteval.tar"
-        with tarfile.open(path, "w") as tar:
-            for name, content in files.items():
-                member = tarfile.TarInfo(f"SentEval/data/downstream/{name}")
-                member.size = len(content.encode())
-                tar.addfile(member, io.BytesIO(content.encode()))
-        monkeypatch.setattr(sts, "hub_file", lambda name, file: path)
-        monkeypatch.delenv("CSELAB_DATA", raising=False)
-        sts._senteval_files.cache_clear()
-
-    yield archive
-    sts._senteval_files.cache_clear()
-
-
-SICK = "pair_ID\tsentence_A\tsentence_B\trelatedness_score\n1\tA dog\tA cat\t{}\n2\tA dog\tIt\t1\n"
-
-
-def test_the_hubs_senteval_text_and_sick_are_read_as_its_toolkit_reads_them(archive, monkeypatch):
-    """Prevents pairs without a rating that count, subsets under a wrong name, and scored sentences
-    in the training text."""
-    part = "STS/STS12-en-test/STS.{}.{}.txt"
-    archive(
-        {
-            part.format("input", "MSRpar"): "a b\tc d\nno\trating\ne\tf\n",
-            part.format("gs", "MSRpar"): "4.5\n\n1\n",
-            part.format("input", "surprise.OnWN"): "g\th\n",
-            part.format("gs", "surprise.OnWN"): "2\n",
-            "SICK/SICK_train.txt": SICK.format(3.5),
-            "SICK/SICK_test_annotated.txt": SICK.format(5),
-        }
-    )
-    counts = {"STS12": {"test": 3}, "SICK-R": {"train": 2, "test": 2, "dev": 2}}
-    monkeypatch.setattr(sts, "_COUNTS", sts._COUNTS | counts)
-    data = load_sts("STS12", text="senteval", hub=True)
-    assert list(zip(data.sentences1, data.sentences2, data.scores, data.subsets, strict=True)) == [
-        ("a b", "c d", 4.5, "MSRpar"),
-        ("e", "f", 1, "MSRpar"),
-        ("g", "h", 2, "OnWN"),
-    ]
-    assert load_sts("SICK-R", "test", hub=True).scores.tolist() == [5, 1]
-    assert list(load_corpus("sickr", hub=True)) == ["A dog", "A cat", "It"]
-    with pytest.raises(DataError, match=r"senteval.tar has no readable SICK/SICK_trial.txt"):
-        load_sts("SICK-R", "dev", hub=True)
 
 
 def test_the_phenomena_of_synthetic_pairs_are_their_subsets(monkeypatch):

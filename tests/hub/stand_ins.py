@@ -184,7 +184,9 @@ def _write_senteval(path: Path) -> None:
     for task, count in YEARLY.items():
         pairs = list(_pairs(count, task))
         folder = f"STS/{task}-en-test/STS"
-        files[f"{folder}.input.part.txt"] = [f"{one.lower()}\t{two.lower()}" for one, two, _ in pairs]
+        files[f"{folder}.input.part.txt"] = [
+            f"{one.lower()}\t{two.lower()}" for one, two, _ in pairs
+        ]
         files[f"{folder}.gs.part.txt"] = [f"{5 * overlap:.2f}" for _, _, overlap in pairs]
     with tarfile.open(path, "w") as archive:
         for name, lines in files.items():
