@@ -58,6 +58,9 @@ def test_batches_hold_like_lengths_in_no_order():
     n = lengths(6400)
     batches = [n[batch] for batch in BucketedBatchSampler(n, 64, seed=0)]
     padding = sum((batch.max() - batch).sum() for batch in batches) / n.sum()
+    drawn = [n[batch] for batch in BucketedBatchSampler(n, 64, seed=0, by_length=False)]
+    assert sum((batch.max() - batch).sum() for batch in drawn) / n.sum() > 3 * padding
+    assert sorted(np.concatenate(drawn)) == sorted(n)
     shuffled = np.random.default_rng(0).permutation(n).reshape(-1, 64)
     assert padding < 0.15 < 1.0 < (shuffled.max(1, keepdims=True) - shuffled).sum() / n.sum()
     means = np.array([batch.mean() for batch in batches])

@@ -57,6 +57,17 @@ def test_the_history_has_every_term_and_the_rate(towers, corpus):
         assert row["learning_rate"] == pytest.approx(1e-3)
 
 
+def test_equal_sentences_are_negatives_if_asked(towers, corpus):
+    """Prevents a switch that is not read: in a corpus of one sentence, every negative is equal to
+    the positive, so without the mask the loss is log N, with it 0."""
+    one = corpus.select([0] * 16)
+    for masked, loss in ((True, 0.0), (False, math.log(8))):
+        plan = schedule(steps=1, eval_every=1, mask_duplicates=masked)
+        method = build("simcse", towers, dropout=0.0)
+        result, _ = train(method, one, plan)
+        assert result.history[-1]["nce"] == pytest.approx(loss, abs=1e-4)
+
+
 @pytest.mark.parametrize("name", ["simcse", "jtcse"])
 def test_the_seed_decides_and_looking_changes_nothing(towers, corpus, name):
     """Prevents an evaluation (or its frequency) from moving batches, dropout or coins."""
