@@ -302,6 +302,11 @@ BAD = [
     ),
     ("seed -1", user.lab(seed=-1), r"^seed: expected 0 or more, got -1"),
     ("seed 2**31", user.lab(seed=2**31), r"^seed: .* below 2147483648, got 2147483648"),
+    (
+        "parameter in settings too",
+        user.lab(seed=3, settings={"seed": 4}),
+        r"^seed is given twice: 3 by its own name and 4 in settings; give it by its own name alone",
+    ),
     ("setting", user.lab(temprature=0.1), r"'temprature'; did you mean 'temperature'\?"),
     ("profile", lambda u: configure("sif", "papers"), r"'papers'; did you mean 'paper'\?"),
     ("ambiguous path", user.method("uc", steps=5), r"'steps' fits several .*; write outsider\."),

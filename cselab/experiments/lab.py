@@ -303,16 +303,18 @@ def _check_machine(changes: Mapping[str, Any]) -> None:
         raise SettingsError(f"{min(names)} is the whole lab's; give it to open_lab")
 
 
-def open_lab(notebook: str, **parameters: Any) -> Lab:
+def open_lab(notebook: str, *, settings: Mapping[str, Any] | None = None, **parameters: Any) -> Lab:
     """Set up a notebook: profile, seed and settings, seeds of the libraries, device.
 
     Args:
         notebook: Name in recorded rows.
+        settings: Further parameters, by dotted path.
         **parameters: profile, seed, preset, and settings as in `Lab`; None is "as the profile has
             it".
 
     Raises:
-        SettingsError: With the nearest valid name for an unknown one, and for a bad value.
+        SettingsError: With the nearest valid name for an unknown one, for a bad value, and for a
+            parameter that is in `settings` too.
 
     Examples:
         >>> from cselab.experiments import open_lab
@@ -324,7 +326,16 @@ def open_lab(notebook: str, **parameters: Any) -> Lab:
             ...
         cselab.errors.SettingsError: unknown setting 'temprature'; did you mean 'temperature'?
     """
-    settings = {name: value for name, value in parameters.items() if value is not None}
+    given, further = (
+        {name: value for name, value in (values or {}).items() if value is not None}
+        for values in (parameters, settings)
+    )
+    for name in given.keys() & further.keys():
+        raise SettingsError(
+            f"{name} is given twice: {given[name]!r} by its own name and {further[name]!r} in "
+            "settings; give it by its own name alone"
+        )
+    settings = {**given, **further}
     profile, preset = settings.pop("profile", DEFAULT_PROFILE), settings.pop("preset", None)
     seed = set_up(profile, seed=settings.pop("seed", None), preset=preset).seed
     check_settings(settings, profile)

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import nbformat
 import pytest
+from papermill.inspection import inspect_notebook
 
 import cselab.analysis
 from cselab import evaluation, losses
@@ -67,15 +68,15 @@ def test_every_parameter_is_used_and_takes_every_setting(notebook):
     """Prevents a parameter that is accepted and then ignored."""
     path, nb = notebook
     parameters = read_parameters(path)
+    assert list(inspect_notebook(path)) == list(parameters)  # to papermill, others are unknown
     assert list(parameters)[-1] == "settings"
     assert parameters.pop("settings").default == {}
     (call,) = calls(nb, "open_lab")
     assert call.args[0].value == path.stem
-    *named, rest = call.keywords
-    assert (rest.arg, rest.value.id) == (None, "settings")  # **settings, the last argument
-    passed = {keyword.arg: keyword.value.id for keyword in named}
-    assert passed == {name: name for name in parameters if name not in OWN_PARAMETERS}
-    assert passed.keys() <= setting_names()
+    passed = {keyword.arg: keyword.value.id for keyword in call.keywords}
+    assert passed == {name: name for name in passed}
+    assert passed.keys() == parameters.keys() - OWN_PARAMETERS | {"settings"}
+    assert passed.keys() <= setting_names() | {"settings"}
     read = {
         node.id
         for cell in code_cells(nb)

@@ -23,7 +23,7 @@ SETTINGS = "settings"
 """The parameter of a notebook, a dictionary, for the settings that its cell does not list."""
 OF_RUN = ("profile", "seed", "preset")
 """Settings of a whole run."""
-TYPES = {"bool": bool, "int": int, "float": float, "str": str}
+TYPES = {"bool": bool, "int": int, "float": float, "list": list, "str": str}
 UNIONS = (typing.Union, UnionType)
 
 
@@ -159,6 +159,9 @@ def convert(parameter: Parameter, text: str) -> Any:
             continue
         if kind is str:
             return absolute_paths(parameter.name, text)
+        if kind is list:
+            parts = _parts(absolute_paths(parameter.name, text))
+            return [read_value(part) if isinstance(part, str) else part for part in parts]
         with suppress(ValueError, KeyError):
             return {"true": True, "false": False}[text.lower()] if kind is bool else kind(text)
     if not parameter.types and not parameter.choices:
@@ -188,9 +191,17 @@ def absolute_paths(name: str, text: str) -> str:
     listed = read_value(text)
     if isinstance(listed, list):
         return json.dumps([absolute_paths(name, str(part)) for part in listed])
-    # a comma may be in a file's name
-    parts = [text] if absolute(text).is_file() else [part.strip() for part in text.split(",")]
-    return ",".join(located(part, folders=name in MODELS) for part in parts)
+    return ",".join(located(part, folders=name in MODELS) for part in _parts(text))
+
+
+def _parts(text: str) -> list[Any]:
+    """A list from the command line: JSON, or parts with commas between them."""
+    listed = read_value(text)
+    if isinstance(listed, list):
+        return listed
+    if absolute(text).is_file():  # a comma may be in a file's name
+        return [text]
+    return [part.strip() for part in text.split(",") if part.strip()]
 
 
 def assign(texts: Mapping[str, str], notebooks: Sequence[Path]) -> dict[Path, dict[str, Any]]:

@@ -70,6 +70,24 @@ def test_values_are_converted_by_annotation(path, monkeypatch, tmp_path):
 
 
 @pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("1,2,3", [1, 2, 3]),
+        ("[1, 2]", [1, 2]),
+        ("5", [5]),
+        ("", []),
+        ("none, nce+ictm", ["none", "nce+ictm"]),
+    ],
+)
+def test_a_list_is_a_list_however_it_is_typed(text, value, tmp_path):
+    """Prevents one number that a cell cannot iterate over, and names that stay one text."""
+    path = notebook(tmp_path, "counts: list = []\nothers: Optional[list] = None")
+    assert assign({"counts": text}, [path])[path] == {"counts": value}
+    assert assign({"others": text}, [path])[path] == {"others": value}
+    assert assign({"others": "none"}, [path])[path] == {"others": None}
+
+
+@pytest.mark.parametrize(
     ("name", "text", "message"),
     [
         ("seeds", "1", "unknown parameter 'seeds'; did you mean 'seed'"),
