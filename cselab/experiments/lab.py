@@ -175,7 +175,7 @@ class Lab:
         run = self.cache.with_fast_precision(self.run(method, **changes))
         return run.method, self.cache.reading(run.data)
 
-    def check(self, *methods: str) -> None:
+    def check(self, *methods: str | MethodConfig) -> None:
         """Find all that training and measuring `methods` will read before the first step of any."""
         check([self.run(method) for method in methods], self.cache)
 
