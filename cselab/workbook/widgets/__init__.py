@@ -6,6 +6,7 @@ from cselab.workbook.widgets.cael import CaelExplorer
 from cselab.workbook.widgets.live import LiveTraining
 from cselab.workbook.widgets.norms import NormExplorer
 from cselab.workbook.widgets.playground import LossPlayground
+from cselab.workbook.widgets.streams import side_by_side
 from cselab.workbook.widgets.widget import Widget
 
 __all__ = [
@@ -16,4 +17,5 @@ __all__ = [
     "NormExplorer",
     "Widget",
     "show_bertviz",
+    "side_by_side",
 ]

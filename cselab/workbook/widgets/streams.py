@@ -8,6 +8,7 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from cselab.errors import ModelError
 from cselab.models import SentenceEncoder, TwinEncoder
+from cselab.models.encode import Encoder
 from cselab.models.layers import is_bert_like
 from cselab.workbook.widgets.widget import Widget, one_of
 
@@ -51,6 +52,33 @@ def streams(encoders: Mapping[str, SentenceEncoder | TwinEncoder]) -> dict[str, 
         listed = ", ".join(f"{name!r} {n} × {h}" for name, n, h in shapes)
         raise ModelError(f"the models differ in layers × heads: {listed}; give models of one shape")
     return by_name
+
+
+def side_by_side(
+    encoders: Mapping[str, SentenceEncoder | TwinEncoder], others: Mapping[str, Encoder]
+) -> dict[str, Any]:
+    """`encoders`, and those of `others` that a widget can show beside them; prints one line for
+    each that it cannot, such as one of another depth.
+
+    Examples:
+        >>> import cselab
+        >>> from cselab.workbook.widgets import side_by_side
+        >>> others = {name: cselab.load(name) for name in ("plain-bert", "minilm-mlm")}
+        >>> shown = side_by_side({"tiny-bert": cselab.load("tiny-bert")}, others)
+        ... # doctest: +ELLIPSIS
+        minilm-mlm is not in the widgets: the models differ in layers × heads: ...
+        >>> list(shown)
+        ['tiny-bert', 'plain-bert']
+    """
+    shown = dict(encoders)
+    for name, encoder in others.items():
+        try:
+            streams({**shown, name: encoder})
+        except ModelError as error:
+            print(f"{name} is not in the widgets: {error}")
+        else:
+            shown[name] = encoder
+    return shown
 
 
 class ModelPair(Widget):
