@@ -20,7 +20,7 @@ ROOT = Path(__file__).resolve().parents[2]
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
 LONGEST_CELL = 27
 OWN_PARAMETERS = {"seeds", "checkpoints", "tasks", "languages", "entry", "leaderboard"}
-OWN_PARAMETERS |= {"counts", "subsets", "removed", "methods"}
+OWN_PARAMETERS |= {"counts", "subsets", "removed", "methods", "baselines"}
 """Read by a notebook's own cells; all others are settings."""
 
 
