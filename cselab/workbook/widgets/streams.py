@@ -70,10 +70,10 @@ def side_by_side(
         >>> list(shown)
         ['tiny-bert', 'plain-bert']
     """
-    shown = dict(encoders)
+    shown: dict[str, Any] = dict(encoders)
     for name, encoder in others.items():
         try:
-            streams({**shown, name: encoder})
+            streams(shown | {name: encoder})
         except ModelError as error:
             print(f"{name} is not in the widgets: {error}")
         else:
