@@ -108,6 +108,7 @@ def energy(data: RunData, encoder: Encoder) -> float | None:
 
 def _towers(encoder: Encoder) -> Iterator[tuple[PreTrainedModel, PreTrainedTokenizerBase]]:
     """BERT-like towers with their tokenizers; the members of an ensemble have their own."""
+    encoder = getattr(encoder, "encoder", encoder)  # of `Trained`
     if isinstance(encoder, Ensemble):
         for member in encoder.members:
             yield from _towers(member)

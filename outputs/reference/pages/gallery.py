@@ -18,7 +18,7 @@ def main() -> None:
     lab = open_lab("gallery")
     encoders = {
         "backbone": lab.untrained(),
-        "SimCSE, tower I": lab.towers()[0].encoder,
+        "tower I": lab.towers()[0].encoder,
         "TNCSE": lab.train("tncse").encoder,
         "JTCSE": lab.train("jtcse").encoder,
     }
@@ -28,7 +28,7 @@ def main() -> None:
 
     inspector = widgets.AttentionInspector(some("backbone", "JTCSE"), SENTENCE)
     inspector.layer, inspector.hide_special = 3, True
-    norms = widgets.NormExplorer(some("backbone", "SimCSE, tower I"), lab.data.sentences(100))
+    norms = widgets.NormExplorer(some("backbone", "tower I"), lab.data.sentences(100))
     norms.removed = 2
     backbone = str(lab.data.model_folder("tiny-bert"))
     playground = widgets.LossPlayground(
