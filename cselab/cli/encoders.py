@@ -17,17 +17,21 @@ def export(
         ),
     ],
     folder: Annotated[Path, typer.Argument(help="Folder of the exported encoder.")],
+    stock: Annotated[
+        bool, typer.Option("--stock", help="As a model of transformers, also with a prompt.")
+    ] = False,
 ) -> None:
     """Write a trained encoder as a folder that sentence-transformers opens.
 
     \b
     cselab export outputs/steps/jtcse-1a2b3c/encoder my-jtcse
     SentenceTransformer("my-jtcse", trust_remote_code=True)     of a twin
+    cselab export outputs/steps/bellm-1a2b3c/encoder my-bellm --stock     LoRA's adapters merged
     """
     from cselab import load
     from cselab.models import export
 
-    export(load(encoder), folder)
+    export(load(encoder), folder, stock=stock)
     print(folder)
 
 

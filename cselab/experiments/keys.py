@@ -7,13 +7,13 @@ from typing import Any
 
 from cselab.config import read_value
 from cselab.data.corpus import Corpus
-from cselab.data.fingerprints import folder_hash
 from cselab.data.settings import RoundTrips
 from cselab.data.translation.round_trip import RoundTrip
 from cselab.experiments.cache import Cache, digest
 from cselab.experiments.code import code_of, code_of_modules, code_of_notebook
 from cselab.experiments.grid import Run
 from cselab.experiments.run_data import RunData
+from cselab.fingerprints import folder_hash
 from cselab.methods import Method, MethodConfig, registered
 from cselab.methods.baselines.fitted import Fitted
 from cselab.methods.nodes import MODEL, TrainedConfig
@@ -58,6 +58,8 @@ def data_read(cache: Cache, node: MethodConfig) -> dict[str, str]:
     dev = {"dev": cache.data.dev_pairs.fingerprint}
     if kind.reads == "triplets":
         return {**dev, "triplets": cache.data.triplets_hash}
+    if kind.reads == "csts":
+        return {f"csts {i}": rows.fingerprint for i, rows in enumerate(cache.data.csts)}
     return {**dev, "text": cache.data.text.fingerprint}
 
 

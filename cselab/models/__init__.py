@@ -1,8 +1,9 @@
 """Models: stock transformers backbones, poolings, the twin and its cross-attention layers."""
 
+from cselab.models.adapters import add_lora, decoder_memory, merge_lora
 from cselab.models.backbone import load_backbone, longest_input
 from cselab.models.cross_attention import cael_positions
-from cselab.models.decoder import add_lora, load_decoder, merge_lora
+from cselab.models.decoder import load_decoder
 from cselab.models.encode import encode, evaluating
 from cselab.models.ensemble import Ensemble
 from cselab.models.exporting import export
@@ -24,6 +25,7 @@ __all__ = [
     "TwinOutput",
     "add_lora",
     "cael_positions",
+    "decoder_memory",
     "encode",
     "evaluating",
     "export",

@@ -9,6 +9,7 @@ from cselab.errors import ModelError, suggest
 from cselab.models.ensemble import AnyEncoder, Ensemble
 from cselab.models.folder import new_folder
 from cselab.models.foreign import POOLING_MODES, ForeignEncoder
+from cselab.models.sentence import SentenceEncoder
 from cselab.models.tokenizer import longest_text
 from cselab.models.twin import TwinEncoder
 
@@ -17,7 +18,9 @@ STOCK_POOLINGS = {**POOLING_MODES, "pooler": "cls"}
 MODULES = "sentence_transformers.sentence_transformer.modules"
 
 
-def export(encoder: AnyEncoder | ForeignEncoder, folder: str | Path) -> None:
+def export(
+    encoder: AnyEncoder | ForeignEncoder, folder: str | Path, *, stock: bool = False
+) -> None:
     """Write a folder that both `SentenceTransformer(folder)` and `load` open.
 
     The embeddings are the same. A single tower becomes stock modules. A twin needs a small custom
@@ -27,6 +30,8 @@ def export(encoder: AnyEncoder | ForeignEncoder, folder: str | Path) -> None:
     Args:
         encoder: A single tower or a twin.
         folder: A new folder, an empty one, or a saved encoder, which is replaced.
+        stock: Write a single tower as a model of transformers alone, also one with a prompt, which
+            `load` then applies; LoRA adapters are merged, in place.
 
     Raises:
         ModelError: For an encoder without tokenizer, a pooling or prompt that stock modules do not
@@ -42,6 +47,8 @@ def export(encoder: AnyEncoder | ForeignEncoder, folder: str | Path) -> None:
     if isinstance(encoder, ForeignEncoder):
         raise ModelError("sentence-transformers runs this model itself: its folder is the export")
     twin = isinstance(encoder, TwinEncoder)
+    if stock and isinstance(encoder, SentenceEncoder):
+        return encoder.save_pretrained(folder, merged=True)
     if isinstance(encoder, Ensemble):
         problem = f"an ensemble runs {len(encoder.members)} encoders, each with its tokenizer"
     elif twin and encoder.is_fused:
@@ -49,7 +56,12 @@ def export(encoder: AnyEncoder | ForeignEncoder, folder: str | Path) -> None:
     else:
         problem = "" if twin or not encoder.prompt else "a prompt is put around the sentence"
     if problem:
-        raise ModelError(f"{problem}, as no stock module does; use cselab.load on its own folder")
+        other = (
+            "" if twin or isinstance(encoder, Ensemble) else ", or export its stock model (--stock)"
+        )
+        raise ModelError(
+            f"{problem}, as no stock module does; use cselab.load on its own folder{other}"
+        )
     if encoder.tokenizer is None:
         raise ModelError("an exported encoder needs its tokenizer; build it with tokenizer=")
     pooling = "cls" if twin else encoder.pooling
@@ -60,7 +72,8 @@ def export(encoder: AnyEncoder | ForeignEncoder, folder: str | Path) -> None:
         )
     encoder.tokenizer.padding_side = "right"  # as `encode` pads
     with new_folder(folder) as target:
-        encoder.save_pretrained(target / "saved")  # moved to the root below
+        options = {} if twin else {"merged": True}
+        encoder.save_pretrained(target / "saved", **options)  # moved to the root below
         for path in (target / "saved").iterdir():
             shutil.move(path, target / path.name)
         (target / "saved").rmdir()

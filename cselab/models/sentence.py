@@ -9,8 +9,9 @@ from torch import Tensor, nn
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from cselab.errors import ModelError, SettingsError, suggest
+from cselab.models.adapters import ADAPTERS, has_lora, merge_lora, save_adapters
 from cselab.models.backbone import check_length, is_encoder, load_backbone
-from cselab.models.decoder import load_decoder, merge_lora
+from cselab.models.decoder import load_decoder
 from cselab.models.encode import encode
 from cselab.models.folder import new_folder, read_card, write_card
 from cselab.models.layers import is_bert_like, run_tower
@@ -148,18 +149,33 @@ class SentenceEncoder(nn.Module):
             )
         return encode(self, sentences, **options)
 
-    def save_pretrained(self, folder: str | Path) -> None:
+    def save_pretrained(self, folder: str | Path, *, merged: bool = False) -> None:
         """Save as a stock transformers folder (AutoModel loads it) plus cselab.json, atomically.
 
-        Weights are safetensors. LoRA adapters are first merged into the weights, in place.
+        Weights are safetensors. Of an encoder with LoRA adapters, these alone are saved, in peft's
+        format, and the model that they adapt has to stay; `merged` first merges them into the
+        weights, in place, for a stock folder.
+
+        Raises:
+            ModelError: For adapters of a model that is no longer there, and, if `merged`, for
+                4-bit weights.
         """
-        merge_lora(self.backbone)
+        backbone, card = self.backbone, {}
+        if merged and getattr(backbone, "is_quantized", False):
+            raise ModelError(
+                "4-bit weights do not merge without loss; load the encoder with four_bit=False"
+            )
+        if merged:
+            merge_lora(backbone)
         with new_folder(folder) as target:
-            self.backbone.save_pretrained(target)
+            if has_lora(backbone):
+                card["decoder"] = save_adapters(backbone, target)
+            else:
+                backbone.save_pretrained(target)
             if self.tokenizer is not None:
                 self.tokenizer.save_pretrained(target)
-            names = ("pooling", "prompt", "normalized")
-            write_card(target, "sentence", **{name: getattr(self, name) for name in names})
+            card |= {name: getattr(self, name) for name in ("pooling", "prompt", "normalized")}
+            write_card(target, "sentence", **card)
 
     @classmethod
     def from_pretrained(cls, folder: str | Path, **options) -> "SentenceEncoder":
@@ -169,7 +185,9 @@ class SentenceEncoder(nn.Module):
         pooler, unless `pooler="fresh"`.
         """
         card = read_card(folder, "sentence", "pooling", "prompt")
-        if is_encoder(folder):
+        if (Path(folder) / ADAPTERS).is_file():
+            backbone, tokenizer = load_decoder(folder, merged=False, **options)
+        elif is_encoder(folder):
             if card["pooling"] == "pooler":
                 options.setdefault("pooler", "required")
             tokenizer = load_tokenizer_if_any(folder)

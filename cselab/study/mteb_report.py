@@ -8,12 +8,12 @@ from typing import Any
 import mteb
 import torch
 
-from cselab.data.fingerprints import folder_hash
 from cselab.errors import DataError, SettingsError, suggest
 from cselab.evaluation.mteb_data import LOCAL_TASKS
 from cselab.evaluation.mteb_feed import feed
 from cselab.evaluation.mteb_run import kept_results, run_mteb
 from cselab.evaluation.mteb_tasks import find_tasks, in_languages
+from cselab.fingerprints import folder_hash
 from cselab.models import load
 from cselab.study.mteb_tables import (
     GROUPS,

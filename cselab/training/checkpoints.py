@@ -24,8 +24,10 @@ def trained_state(method: Method) -> dict[str, Tensor]:
     encoder, such as those below LoRA's adapters. (A momentum encoder is frozen and changes.)"""
     parameters = method.encoder.named_parameters(prefix="encoder")
     frozen = {name for name, value in parameters if not value.requires_grad}
+    # 4-bit weights have entries of their own beside them
+    kept = {name for name, _ in (*method.named_parameters(), *method.named_buffers())} - frozen
     state = method.state_dict().items()
-    return {k: v.detach().to("cpu", copy=True) for k, v in state if k not in frozen}
+    return {k: v.detach().to("cpu", copy=True) for k, v in state if k in kept}
 
 
 class Best:

@@ -25,9 +25,12 @@ def check_trainable(method: Method, schedule: Schedule, device: torch.device) ->
             f"{type(method).__name__} has a batch norm, which needs whole batches; set chunk=0 and "
             "use one process"
         )
+    backbone = method.encoder.backbones[0]
+    if getattr(backbone, "is_quantized", False) and device.type != "cuda":
+        raise SettingsError(f"four_bit needs CUDA, the device is {device.type}; set four_bit=False")
     if schedule.chunk and device.type == "mps":
         raise SettingsError("chunk restores the random state of cpu and cuda; set chunk=0 on mps")
-    length, longest = schedule.max_length, longest_input(method.encoder.backbones[0])
+    length, longest = schedule.max_length, longest_input(backbone)
     added = {"the prompt": _prompt_tokens(method), "augmented views": _view_tokens(method, length)}
     if length + sum(added.values()) > longest:
         more = "".join(f" and {count} tokens of {name}" for name, count in added.items() if count)
@@ -49,8 +52,8 @@ def warn_of_lost_rows(method: Method, corpus: datasets.Dataset, schedule: Schedu
 
 
 def _prompt_tokens(method: Method) -> int:
-    """Tokens that a method puts around its rows; rows of triplets have their prompt already."""
-    if method.reads == "triplets" or not getattr(method.encoder, "prompt", ""):
+    """Tokens that a method puts around its rows; other rows have their prompt already."""
+    if method.reads != "text" or not getattr(method.encoder, "prompt", ""):
         return 0
     parts = method.encoder.prompt.split("{sentence}")
     tokenizer = method.encoder.tokenizer

@@ -5,10 +5,13 @@ import copy
 
 import pytest
 import torch
+from build_method import build
 from transformers import LlamaConfig, LlamaModel
 
 from cselab.errors import ModelError
+from cselab.methods import StepContext
 from cselab.models import SentenceEncoder, add_lora, load_decoder, merge_lora
+from cselab.training.large_batch import cached_backward
 
 DEPTH = 4
 SENTENCES = ["the dog", "a man is playing guitar in the park .", "a red ball is under the table"]
@@ -35,6 +38,51 @@ def folder(tmp_path_factory, word_tokenizer):
     return folder
 
 
+@pytest.fixture(params=["last", "sum", "all"])
+def trained(request, folder):
+    """Loss and gradients of a decoder by checkpointing, dropout and chunk: a function."""
+
+    def gradients(*, checkpointing, dropout, chunk=0):
+        settings = {"lora_rank": 2, "lora_dropout": dropout, "prompt": "the {sentence}"}
+        settings |= {"bidirectional": request.param, "pooling": "mean"}
+        torch.manual_seed(0)
+        method = build("bellm", [folder], gradient_checkpointing=checkpointing, **settings).train()
+        assert method.encoder.backbone.layers[0].gradient_checkpointing == checkpointing
+        for name, parameter in method.named_parameters():
+            if "lora_B" in name:
+                torch.nn.init.normal_(parameter, std=0.1)
+        batch = dict(tokens(method.encoder.tokenizer, SENTENCES * 3))
+        step = StepContext.at(0, 0)
+
+        def loss_of(outputs):
+            return sum(method.compare(outputs, step).values())
+
+        torch.manual_seed(1)
+        if chunk:
+            loss = cached_backward(method, loss_of, batch, chunk=chunk, views=3)
+        else:
+            loss = loss_of(method(batch))
+            loss.backward()
+        found = {n: p.grad for n, p in method.named_parameters() if p.grad is not None}
+        return {"loss": loss.detach(), "after": torch.rand(1), **found}
+
+    return gradients
+
+
+@pytest.mark.parametrize("chunk", [0, 2])
+@pytest.mark.parametrize("dropout", [0.0, 0.3])
+def test_checkpointed_gradients_are_the_same(trained, dropout, chunk):
+    """Prevents a layer that is computed again with other dropout or another mask, also by cached
+    gradients, and a random state that moves further than without."""
+    plain, checkpointed = (
+        trained(checkpointing=on, dropout=dropout, chunk=chunk) for on in (False, True)
+    )
+    assert plain.keys() == checkpointed.keys()
+    assert len(plain) == 2 + 2 * 7 * DEPTH
+    for name, value in plain.items():
+        torch.testing.assert_close(checkpointed[name], value, atol=1e-6, rtol=1e-6)
+
+
 def tokens(tokenizer, sentences=SENTENCES, side="right"):
     tokenizer.padding_side = side
     return tokenizer(sentences, padding=True, return_tensors="pt", return_token_type_ids=False)
@@ -45,7 +93,7 @@ def states(model, batch):
         return model(**batch, output_hidden_states=True).hidden_states
 
 
-@pytest.mark.parametrize("how", ["none", "last", "all", "addition"])
+@pytest.mark.parametrize("how", ["none", "last", 2, "all", "addition", "sum"])
 @pytest.mark.parametrize("pooling", ["last_token", "mean"])
 def test_padding_on_either_side_gives_the_same_embedding(folder, how, pooling):
     """Prevents padding from being attended to, and the last token from being looked for at the
@@ -86,7 +134,7 @@ def test_the_last_token_reads_everything_under_either_mask(folder):
     assert not torch.allclose(*means, atol=1e-3)
 
 
-@pytest.mark.parametrize("how", ["last", "addition"])
+@pytest.mark.parametrize("how", ["last", 2, "addition", "sum"])
 def test_a_saved_decoder_comes_back_as_it_was(folder, tmp_path, how):
     """Prevents a reload that is causal again, and a prompt that is lost or not applied."""
     model, tokenizer = load_decoder(folder, bidirectional=how)
@@ -98,8 +146,18 @@ def test_a_saved_decoder_comes_back_as_it_was(folder, tmp_path, how):
     torch.testing.assert_close(again.encode(SENTENCES), expected)
     by_hand = SentenceEncoder(model, tokenizer, pooling="mean")
     torch.testing.assert_close(by_hand.encode([f"the {s} is the" for s in SENTENCES]), expected)
-    with pytest.raises(ModelError, match="attend both ways already"):
-        load_decoder(tmp_path / "saved", bidirectional="all")
+    if how == "addition":
+        with pytest.raises(ModelError, match="has an added layer already"):
+            load_decoder(tmp_path / "saved", bidirectional="all")
+    else:
+        batch = tokens(tokenizer)
+        found, expected = (
+            states(load_decoder(path, bidirectional="all")[0], batch)[-1]
+            for path in (tmp_path / "saved", folder)
+        )
+        torch.testing.assert_close(found, expected)
+    with pytest.raises(ModelError, match=r"bidirectional=5: the decoder has 4 layers"):
+        load_decoder(folder, bidirectional=5)
     for wrong in ({"bidirectional": "lst"}, {"bidirectional": "last", "padding": "unmaskd"}):
         with pytest.raises(ModelError, match="did you mean '(last|unmasked)'"):
             load_decoder(folder, **wrong)
@@ -135,6 +193,37 @@ def test_lora_trains_little_and_merges_exactly(folder):
     merge_lora(model)
     assert {name for name, _ in model.named_parameters()} == names
     torch.testing.assert_close(encoder.encode(SENTENCES), changed, atol=1e-5, rtol=1e-4)
+
+
+@pytest.mark.parametrize("attention", ["sdpa", "eager"])
+@pytest.mark.parametrize("padding", ["masked", "unmasked"])
+def test_the_sum_is_the_causal_model_plus_the_one_with_an_open_last_layer(
+    folder, attention, padding
+):
+    """BeLLM Eq. 5; prevents a second run of the layer under the first one's mask or flag, and one
+    more hidden state. The sentence token's state is twice the causal one where padding is masked.
+    """
+    options = {"padding": padding, "attn_implementation": attention}
+    summed, tokenizer = load_decoder(folder, bidirectional="sum", **options)
+    for sentences in (SENTENCES, SENTENCES[1:2]):  # padded, and not
+        batch = tokens(tokenizer, sentences)
+        none, last = (
+            states(load_decoder(folder, bidirectional=how, **options)[0], batch)
+            for how in ("none", "last")
+        )
+        found = states(summed, batch)
+        assert len(found) == DEPTH + 1
+        real = batch["attention_mask"].bool()
+        expected = (none[-1] + last[-1])[real]
+        torch.testing.assert_close(found[-1][real], expected, atol=1e-5, rtol=1e-4)
+        copied = states(copy.deepcopy(summed), batch)[-1]
+        assert torch.equal(copied, found[-1])
+        if padding == "masked":
+            pooled = [
+                SentenceEncoder(model, tokenizer, pooling="last_token").embed(dict(batch))
+                for model in (summed, load_decoder(folder)[0])
+            ]
+            torch.testing.assert_close(pooled[0], 2 * pooled[1], atol=1e-4, rtol=1e-4)
 
 
 @pytest.mark.parametrize("attention", ["sdpa", "eager"])

@@ -62,7 +62,11 @@ def states(model, tokenizer, sentences):
 
 @pytest.mark.parametrize("attention", ["sdpa", "eager"])
 @pytest.mark.parametrize(
-    ("how", "moved"), [("none", set()), ("last", {3}), ("all", {1, 2, 3}), ("addition", {4})]
+    ("how", "moved"),
+    [
+        *(("none", set()), ("last", {3}), ("sum", {3}), (2, {2, 3}), ("all", {1, 2, 3})),
+        ("addition", {4}),
+    ],
 )
 def test_in_an_open_layer_the_first_token_reads_the_last(stock, attention, how, moved):
     """Prevents a mask that is swapped for all layers, for padded batches alone, or, in a family

