@@ -6,11 +6,12 @@ import gc
 import torch
 
 from cselab.data.settings import DataConfig, RoundTrips
-from cselab.experiments.profiles import Profile
+from cselab.experiments.profiles import SMALL_DECODER, Profile
 
 QUICK = Profile(
     data=DataConfig(sentences=60, dev_pairs=12, synthetic_pairs=40, triplets=40),
     everywhere={
+        **SMALL_DECODER,
         "caels": 2,
         "steps": 2,
         "batch_size": 8,

@@ -6,11 +6,16 @@ found in a data folder alone, not on the hub. A synthetic counterpart stands in 
 """
 
 import hashlib
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+import datasets
 import numpy as np
+import pyarrow as pa
+from transformers import PreTrainedTokenizerBase
 
+from cselab.data.corpus import write_arrow
 from cselab.data.sources import Source, check_count, data_folder, parse_name, read_table
 from cselab.data.sts import StsData
 from cselab.errors import DataError, suggest
@@ -45,8 +50,8 @@ def load_csts(split: str | Path = "dev", *, folder: str | Path | None = None) ->
     """Load conditional STS: the folder's, else synthetic, as `.task` and `.source` say.
 
     Args:
-        split: "train", "dev" (the authors' validation) or "test", whose ratings are not public. The
-            synthetic pairs have "dev" and "test", both with ratings.
+        split: "train", "dev" (the authors' validation) or "test", whose ratings are not public
+            (those of the synthetic test are).
         folder: A data folder; it holds C-STS if it has `csts/` with the authors' files,
             csts_train.csv, csts_validation.csv and csts_test.csv, as they are.
 
@@ -90,13 +95,50 @@ def _rating(label: str, path: Path, number: int) -> float:
 
 
 def _synthetic(split: str) -> ConditionalData:
-    if split == "train":
-        raise DataError(
-            "synthetic C-STS has no split 'train'; valid: dev, test; or give csts/csts_train.csv"
-        )
     from cselab.data.synthetic.sets import conditional_pairs
 
     columns = map(list, zip(*conditional_pairs(split), strict=True))
     one, two, conditions, scores, slots = columns
     data = ("Synthetic C-STS", split, one, two, np.array(scores), slots)
     return ConditionalData(*data, Source("embedded", "synthetic C-STS"), conditions)
+
+
+def training_rows(data: ConditionalData) -> tuple[ConditionalData, ConditionalData]:
+    """Rows to train on, and the rows of every tenth pair of sentences, which pick the checkpoint.
+
+    No pair is in both, under whatever condition.
+    """
+    pairs = list(zip(data.sentences1, data.sentences2, strict=True))
+    held_out = {*list(dict.fromkeys(pairs))[::10]}
+    is_held_out = np.array([pair in held_out for pair in pairs])
+    return data.rows(np.flatnonzero(~is_held_out)), data.rows(np.flatnonzero(is_held_out))
+
+
+def tokenize_csts(
+    data: ConditionalData,
+    tokenizer: PreTrainedTokenizerBase,
+    path: str | Path,
+    *,
+    max_length: int,
+    add_prompt: Callable[[Sequence[str], Sequence[str]], list[str]],
+) -> datasets.Dataset:
+    """Tokenise pairs under their conditions into the Arrow file `path`, memory-mapped.
+
+    The rows have `input_ids`, `input_ids_b`, `length`, that of the longer, in tokens, and `target`,
+    the rating, (1,). `add_prompt` puts sentences into a prompt with their conditions.
+    """
+    ids_type = pa.list_(pa.int32())
+    names = {"input_ids": ids_type, "input_ids_b": ids_type, "length": pa.int32()}
+    schema = pa.schema({**names, "target": pa.list_(pa.float32())})
+
+    def columns(chunk: list[tuple]) -> list[list]:
+        one, two, conditions, ratings = zip(*chunk, strict=True)
+        options = dict(truncation=True, max_length=max_length, return_attention_mask=False)
+        sides = (add_prompt(side, conditions) for side in (one, two))
+        ids = [tokenizer(side, **options)["input_ids"] for side in sides]
+        longest = [max(map(len, row)) for row in zip(*ids, strict=True)]
+        return [*ids, longest, [[rating] for rating in ratings]]
+
+    rows = zip(data.sentences1, data.sentences2, data.conditions, data.scores, strict=True)
+    write_arrow(Path(path), schema, rows, columns)
+    return datasets.Dataset.from_file(str(path))

@@ -51,7 +51,12 @@ def model_folder(name: str, *, hub: bool = False, setting: str = "model") -> Pat
             return found
         name = PACKAGED[packaged].hub_name
     if hub:
-        return hub_model(name)
+        try:
+            return hub_model(name)
+        except DataError as error:
+            known = ", ".join(sorted(shipped))
+            message = f"{error}; or give another {setting}: a folder, or one of {known}"
+            raise DataError(message) from None
     if packaged in PACKAGED:
         raise SettingsError(f"{setting}: {packaged} is not installed: {INSTALL}, or set hub=True")
     raise SettingsError(

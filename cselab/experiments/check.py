@@ -147,17 +147,23 @@ def _untrained_start(cache: Cache, node: TrainedConfig) -> tuple[TrainedConfig, 
         fresh = isinstance(start, WithPooler) and start.pooler == "fresh"
         if fresh and isinstance(node, WithPooler):
             node = node.model_copy(update={"pooler": "fresh"})
-    return node, folders or [str(cache.data.model_folder(node.pretrained_model))]
+    if not folders:
+        model, setting = node.pretrained_model, node.model_setting
+        folders = [str(cache.data.model_folder(model, setting=setting))]
+    return node, folders
 
 
 def _check_rows(cache: Cache, method: Method) -> None:
     """Check the method's training rows: their number, its schedule and its round trips."""
     node = method.settings
-    triplets = method.reads == "triplets"
-    count = len(cache.data.triplets if triplets else cache.data.text)
-    if count < node.schedule.batch_size:
+    name, rows = {
+        "text": ("sentences", lambda data: len(data.text)),
+        "triplets": ("triplets", lambda data: len(data.triplets)),
+        "csts": ("pairs", lambda data: len(data.csts[0])),
+    }[method.reads]
+    if (count := rows(cache.data)) < node.schedule.batch_size:
         raise DataError(
-            f"{count} {'triplets' if triplets else 'sentences'} are fewer than one batch of "
+            f"{count} {name} are fewer than one batch of "
             f"{node.schedule.batch_size}; give more, or a smaller batch"
         )
     check_trainable(method, node.schedule, cache.device)
@@ -186,9 +192,16 @@ def _try_terms(method: Method, batch: Batch) -> None:
 
 
 def example_batch(cache: Cache, method: Method, count: int) -> Batch:
-    """The first sentences or triplets as a batch on the processor, without teachers' vectors."""
+    """The first rows as a batch on the processor, without teachers' vectors."""
     tokenizer = method.encoder.tokenizer
-    if method.reads == "triplets":
+    ratings = {}
+    if method.reads == "csts":
+        rows = cache.data.csts[0].subsample(count)
+        prompt, length = method.settings.condition_prompt, method.settings.schedule.max_length
+        sentences, conditions = [*rows.sentences1, *rows.sentences2], rows.conditions * 2
+        text = fill_prompt(prompt, sentences, tokenizer, length, conditions=conditions)
+        ratings["target"] = torch.tensor(rows.scores).float()[:, None]
+    elif method.reads == "triplets":
         triplets = cache.data.triplets[:count]
         sides = zip(*((t.anchor, t.entailed, t.contradicted) for t in triplets), strict=True)
         text = [line for side in sides for line in side]
@@ -197,4 +210,5 @@ def example_batch(cache: Cache, method: Method, count: int) -> Batch:
     else:
         text = cache.data.sentences(count) * method.views
     options = {"padding": True, "truncation": True, "max_length": 64, "return_tensors": "pt"}
-    return dict(tokenizer(text, padding_side="right", return_token_type_ids=False, **options))
+    batch = tokenizer(text, padding_side="right", return_token_type_ids=False, **options)
+    return {**batch, **ratings}

@@ -20,8 +20,10 @@ LIBRARIES = tuple(Path(sysconfig.get_paths()[name]).resolve() for name in SCHEME
 TRAINING = (
     "cselab.training.fit",
     "cselab.experiments.training_rows",
+    "cselab.data.csts",
     "cselab.data.nli",
     "cselab.data.targets",
+    "cselab.evaluation.csts",
     "cselab.evaluation.sts",
 )
 """Every training runs these besides its method: the loop, the rows, the score of the dev split."""

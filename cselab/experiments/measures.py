@@ -11,10 +11,13 @@ import torch
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from cselab.analysis import cls_energy
+from cselab.data.csts import ConditionalData, load_csts
+from cselab.errors import ModelError
+from cselab.evaluation.csts import evaluate_csts
 from cselab.evaluation.geometry import alignment, uniformity
 from cselab.evaluation.sts import StsReport, resampled, score_data
 from cselab.experiments.run_data import RunData
-from cselab.models import Ensemble
+from cselab.models import Ensemble, SentenceEncoder
 from cselab.models.encode import Encoder
 from cselab.models.layers import is_bert_like
 from cselab.training.distributed import rank_and_world
@@ -38,6 +41,19 @@ def score(data: RunData, encoder: Encoder) -> StsReport:
 def dev_score(data: RunData, encoder: Encoder) -> float:
     """Spearman x100 on the dev pairs: what may choose between checkpoints and between settings."""
     return score_data(encoder.encode, [data.dev_pairs], resamples=0).average
+
+
+def csts_score(data: ConditionalData, encoder: Encoder, prompt: str = "conditional") -> float:
+    """Spearman x100 of cosines under each row's condition, which stands in the prompt.
+
+    Raises:
+        ModelError: For an encoder that is no single tower.
+    """
+    if not isinstance(encoder, SentenceEncoder):
+        raise ModelError(f"C-STS takes a single tower, got a {type(encoder).__name__}")
+    parts = encoder.backbone, encoder.tokenizer
+    asking = SentenceEncoder(*parts, pooling=encoder.pooling, prompt=prompt)
+    return evaluate_csts(asking.encode, data, resamples=0).spearman
 
 
 def comparison(reports: Mapping[str, StsReport]) -> pandas.DataFrame:
@@ -123,8 +139,8 @@ class Row(NamedTuple):
 
     Attributes:
         measure: "test", "no captions", "dev", "phenomenon", "alignment", "uniformity", "energy",
-            "transfer" or "senteval-transfer"; CURVE, whose tasks are steps; those of RESAMPLED,
-            whose tasks are numbers.
+            "transfer", "senteval-transfer" or "csts"; CURVE, whose tasks are steps; those of
+            RESAMPLED, whose tasks are numbers.
         task: Name of the data.
         value: Correlations and accuracies are x100.
         n: Pairs or sentences, 0 where it is not counted.
@@ -198,6 +214,12 @@ def _energy(data: RunData, encoder: Encoder) -> Iterable[Row]:
         yield Row("energy", "[CLS]", value, len(data.sentences(100)))
 
 
+def _csts(data: RunData, encoder: Encoder) -> Iterable[Row]:
+    """On the validation split, which picks nothing."""
+    pairs = load_csts("dev", folder=data.config.data_dir)
+    yield Row("csts", pairs.task, csts_score(pairs, encoder), len(pairs))
+
+
 def _transfer(data: RunData, encoder: Encoder) -> Iterable[Row]:
     """Accuracy of a logistic regression on standardised features; SST2 on 10,000 of its phrases.
     Minutes, and a data folder or the hub."""
@@ -234,6 +256,7 @@ MEASURES: dict[str, Callable[[RunData, Encoder], Iterable[Row]]] = {
     "energy": _energy,
     "transfer": _transfer,
     "senteval-transfer": _senteval_transfer,
+    "csts": _csts,
 }
 MAIN = ("sts", "resamples", "dev")
 """Scores; a run that lacks one of them has failed."""

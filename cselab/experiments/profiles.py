@@ -72,8 +72,9 @@ def _schedule(**changes: Any) -> dict[str, Any]:
     return {f"schedule.{name}": value for name, value in changes.items()}
 
 
+SMALL_DECODER = {"decoder": "tiny-llama", "four_bit": False}
 FOUR_PIVOTS = ("fr", "ru", "nl", "zh")
-SMALL_MODEL = {"backbone": "tiny-bert", "caels": 3, "pivots": FOUR_PIVOTS}
+SMALL_MODEL = {**SMALL_DECODER, "backbone": "tiny-bert", "caels": 3, "pivots": FOUR_PIVOTS}
 """Three of six layers: as in the paper, every second."""
 PROFILES: dict[str, Profile] = {
     # Rates of 3e-5, 1e-4 and 3e-4 and temperatures of 0.05 and 0.1 were tried for SimCSE, three
@@ -89,6 +90,7 @@ PROFILES: dict[str, Profile] = {
             nli=("cad-nli-train",),
         ),
         everywhere={
+            **SMALL_DECODER,
             "backbone": "minilm-mlm",
             "caels": 3,
             "pivots": ("pt",),
@@ -117,7 +119,10 @@ PROFILES: dict[str, Profile] = {
             },
             "student": _schedule(steps=40, learning_rate=1e-4, eval_every=10),
             "triplets": _schedule(steps=40, batch_size=32, learning_rate=3e-5, eval_every=10),
-            "decoder": _schedule(steps=40, batch_size=32, learning_rate=2e-3, eval_every=10),
+            "decoder": _schedule(
+                steps=40, batch_size=32, learning_rate=2e-3, warmup=0, eval_every=10
+            ),
+            "bellm_csts": _schedule(learning_rate=3e-4),
         },
     ),
     # `tiny` trains just long enough for its effects to be larger than the intervals over its test
@@ -148,7 +153,10 @@ PROFILES: dict[str, Profile] = {
             },
             "student": _schedule(steps=100, learning_rate=1e-3, eval_every=25),
             "triplets": _schedule(steps=40, batch_size=32, learning_rate=3e-4, eval_every=10),
-            "decoder": _schedule(steps=40, batch_size=32, learning_rate=2e-3, eval_every=10),
+            "decoder": _schedule(
+                steps=40, batch_size=32, learning_rate=2e-3, warmup=0, eval_every=10
+            ),
+            "bellm_csts": _schedule(learning_rate=3e-4),
         },
     ),
     "small": Profile(

@@ -9,7 +9,7 @@ from itertools import islice
 from pathlib import Path
 
 from cselab.data.corpus import Corpus, load_corpus
-from cselab.data.fingerprints import folder_hash
+from cselab.data.csts import ConditionalData, load_csts, training_rows
 from cselab.data.hub import model_folder
 from cselab.data.nli import DEFAULT_FILES, load_nli_text, load_nli_triplets, load_simcse_triplets
 from cselab.data.settings import DataConfig
@@ -17,6 +17,7 @@ from cselab.data.sources import data_folder
 from cselab.data.sts import STS7, YEARLY, StsData, load_sts
 from cselab.data.synthetic.sets import Triplet, triplets
 from cselab.errors import CselabError, DataError
+from cselab.fingerprints import folder_hash
 
 
 class RunData:
@@ -136,6 +137,11 @@ class RunData:
             names = config.nli or DEFAULT_FILES
             return load_nli_triplets(names, folder=config.data_dir)[: config.triplets]
         return list(triplets(config.triplets))
+
+    @cached_property
+    def csts(self) -> tuple[ConditionalData, ConditionalData]:
+        """C-STS to train on, and the held-out tenth that picks its checkpoint."""
+        return training_rows(load_csts("train", folder=self.config.data_dir))
 
     @cached_property
     def triplets_hash(self) -> str:

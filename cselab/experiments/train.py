@@ -13,6 +13,7 @@ import torch
 from safetensors.torch import load_file, save_file
 from transformers import PreTrainedTokenizerBase
 
+from cselab.data.csts import tokenize_csts
 from cselab.data.nli import tokenize_triplets
 from cselab.data.settings import RoundTrips
 from cselab.data.targets import with_targets
@@ -21,7 +22,7 @@ from cselab.evaluation.sts import StsReport
 from cselab.experiments.cache import Cache
 from cselab.experiments.code import code_of
 from cselab.experiments.keys import fitted_text, key_inputs, node_key
-from cselab.experiments.measures import dev_score, score
+from cselab.experiments.measures import csts_score, dev_score, score
 from cselab.experiments.run import RunConfig
 from cselab.experiments.training_rows import Widen, text_rows
 from cselab.methods import Method, MethodConfig, create, registered
@@ -136,7 +137,7 @@ def _step(cache: Cache, node: TrainedConfig, *, fresh: bool = False) -> Path:
             method,
             rows_of(cache, node, load_tokenizer(start)),
             node.schedule,
-            dev=lambda method: dev_score(cache.data, method.encoder),
+            dev=lambda method: _dev(cache, node, method),
             seed=node.seed,
             device=cache.device,
             name=name,
@@ -155,6 +156,13 @@ def _step(cache: Cache, node: TrainedConfig, *, fresh: bool = False) -> Path:
     if fresh:
         inputs["fresh"] = datetime.now(UTC).isoformat()
     return cache.step(name, inputs, compute, resumable=True)
+
+
+def _dev(cache: Cache, node: Any, method: Method) -> float:
+    """What picks the checkpoint of a node: its score on dev, of C-STS on held-out pairs."""
+    if method.reads == "csts":
+        return csts_score(cache.data.csts[1], method.encoder, node.condition_prompt)
+    return dev_score(cache.data, method.encoder)
 
 
 def created(cache: Cache, node: TrainedConfig) -> Method:
@@ -176,7 +184,7 @@ def start_folders(cache: Cache, node: TrainedConfig) -> list[Path]:
     """
     towers = trained_towers(node)
     if not towers:
-        return [cache.data.model_folder(node.pretrained_model)]
+        return [cache.data.model_folder(node.pretrained_model, setting=node.model_setting)]
     elsewhere = [cache.is_computing(step_name(one), key_inputs(cache, one)) for one in towers]
     folders = {
         i: _step(cache, towers[i]) / "encoder"
@@ -201,19 +209,21 @@ def rows_of(
     cache: Cache, node: TrainedConfig, tokenizer: PreTrainedTokenizerBase
 ) -> datasets.Dataset:
     """The training rows of a node, tokenised: text, with its round trips and teachers' vectors, or
-    triplets."""
-    length, trips = node.schedule.max_length, node.trips
-    if registered(node.method).reads == "triplets":
-        path = cache.cache_dir / "triplets" / f"{node_key(cache, node)}.arrow"
+    triplets, or pairs of C-STS."""
+    length, trips, reads = node.schedule.max_length, node.trips, registered(node.method).reads
+    if reads != "text":
+        path = cache.cache_dir / reads / f"{node_key(cache, node)}.arrow"
         path.parent.mkdir(exist_ok=True)
-        prompt = getattr(node, "prompt", "")
 
-        def add_prompt(side: Sequence[str]) -> list[str]:
-            return fill_prompt(prompt, side, tokenizer, length) if prompt else list(side)
+        def add_prompt(side: Sequence[str], conditions: Sequence[str] | None = None) -> list[str]:
+            prompt = getattr(node, "condition_prompt" if conditions else "prompt", "")
+            if not prompt:
+                return list(side)
+            return fill_prompt(prompt, side, tokenizer, length, conditions=conditions)
 
-        return tokenize_triplets(
-            cache.data.triplets, tokenizer, path, max_length=length, add_prompt=add_prompt
-        )
+        tokenize: Any = tokenize_csts if reads == "csts" else tokenize_triplets
+        rows = cache.data.csts[0] if reads == "csts" else cache.data.triplets
+        return tokenize(rows, tokenizer, path, max_length=length, add_prompt=add_prompt)
     return text_rows(
         cache.data.text,
         tokenizer,

@@ -101,8 +101,13 @@ class MethodConfig(Config):
     @property
     def pretrained_model(self) -> str:
         """The model that the node starts from; "" where it starts from other nodes."""
+        return getattr(self, self.model_setting) if self.model_setting else ""
+
+    @property
+    def model_setting(self) -> str:
+        """The setting that names the pretrained model: "backbone", "decoder", or "" for none."""
         fields = type(self).model_fields.items()
-        return next((getattr(self, name) for name, field in fields if MODEL in field.metadata), "")
+        return next((name for name, field in fields if MODEL in field.metadata), "")
 
     @property
     def part_fields(self) -> dict[str, "MethodConfig | tuple[MethodConfig, ...]"]:

@@ -4,15 +4,19 @@ replayed."""
 import pytest
 import torch
 
+from cselab import open_lab
 from cselab.data.batching import ViewCollator
 from cselab.data.corpus import load_corpus, tokenize_corpus
 from cselab.data.sources import embedded_dir
 from cselab.data.synthetic import sentences
+from cselab.errors import SettingsError
 from cselab.losses import icnce, ictm, info_nce
 from cselab.methods import Schedule, StepContext, create, registered
-from cselab.models import SentenceEncoder, load_backbone, load_tokenizer
+from cselab.models import SentenceEncoder, load, load_backbone, load_tokenizer
 from cselab.training import fit
+from cselab.training.checkpoints import trained_state
 from cselab.training.large_batch import cached_backward
+from cselab.training.preconditions import check_trainable
 
 pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU here")
 TINY = str(embedded_dir() / "backbones" / "tiny-bert")
@@ -120,3 +124,35 @@ def test_an_interrupted_run_goes_on(rows, tmp_path, name, switches):
         run(tmp_path / "run", stop=3)
     again = run(tmp_path / "run")
     assert (again - whole).norm() < 0.05 * (whole - start).norm()
+
+
+def test_four_bits_train_adapters_that_come_back(tmp_path):
+    """Prevents frozen 4-bit weights that a checkpoint holds, or that come back in another
+    precision; and a device without them, found late."""
+    pytest.importorskip("bitsandbytes")
+    decoder = str(embedded_dir() / "backbones" / "tiny-llama")
+    lab = open_lab(
+        "gpu",
+        decoder=decoder,
+        four_bit=True,
+        bf16=True,
+        gradient_checkpointing=True,
+        outputs=tmp_path,
+        steps=4,
+        eval_every=2,
+        triplets=100,
+        dev_pairs=20,
+        synthetic_pairs=20,
+        device="cuda",
+    )
+    trained = lab.train("bellm")
+    text = list(sentences(50, 9))
+    again = load(trained.folder / "encoder").to("cuda")
+    assert again.backbone.is_quantized
+    assert torch.equal(again.encode(text), trained.encode(text))
+    plain = SentenceEncoder.from_pretrained(trained.folder / "encoder", four_bit=False).to("cuda")
+    assert relative(again.encode(text), plain.encode(text)) < 0.3
+    method = lab.create("bellm")
+    assert all(".lora_" in name for name in trained_state(method))
+    with pytest.raises(SettingsError, match="four_bit needs CUDA, the device is cpu"):
+        check_trainable(method, method.settings.schedule, torch.device("cpu"))

@@ -21,6 +21,9 @@ from safetensors.torch import save_file
 from transformers import (
     BertConfig,
     BertForPreTraining,
+    LlamaConfig,
+    LlamaForCausalLM,
+    LlamaTokenizer,
     MarianConfig,
     MarianMTModel,
     Qwen2Config,
@@ -56,6 +59,7 @@ def fill(home: Path) -> None:
         save_bert(_snapshot(home, "models--ffgcc--InfoCSE-bert-base"), pickled=True)
         save_roberta(_snapshot(home, "models--FacebookAI--roberta-base"), 0, pooler=False)
         _save_qwen(_snapshot(home, "models--Qwen--Qwen2.5-0.5B"))
+        _save_llama(_snapshot(home, "models--meta-llama--Llama-2-7b-hf"))
         for language in LANGUAGES:
             for source, target in (("en", language), (language, "en")):
                 name = f"models--Helsinki-NLP--opus-mt-{source}-{target}"
@@ -111,6 +115,14 @@ def _save_qwen(folder: Path) -> None:
     rows = len(tokenizer) + 5  # more embeddings than tokens, as the public one has
     config = Qwen2Config(vocab_size=rows, bos_token_id=end, eos_token_id=end, **shape, **SMALL)
     Qwen2ForCausalLM(config).to(torch.bfloat16).save_pretrained(folder)
+
+
+def _save_llama(folder: Path) -> None:
+    """float16, as the public one, and a tokenizer without a padding token."""
+    tokenizer = LlamaTokenizer().train_new_from_iterator(_text(), VOCABULARY)
+    tokenizer.save_pretrained(folder)
+    config = LlamaConfig(vocab_size=len(tokenizer), num_hidden_layers=4, **SMALL)
+    LlamaForCausalLM(config).to(torch.float16).save_pretrained(folder)
 
 
 @cache

@@ -3,6 +3,7 @@ cut: what somebody with a GPU and the hub types."""
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 import threading
@@ -200,6 +201,52 @@ def test_training_and_exporting(filled, tmp_path):
     assert "pooler='fresh'" in no_pooler
     assert no_decoder.startswith("ERROR bellm: ")
     assert len(list((tmp_path / "exported").glob("*/modules.json"))) == 3
+
+
+BELLM = """
+import glob, json, sys
+import cselab
+from cselab import cli
+from cselab.errors import CselabError
+
+trains, outputs = json.loads(sys.argv[1]), sys.argv[2]
+for words in trains:
+    try:
+        cli.app([*words, "--outputs", outputs], standalone_mode=False)
+    except CselabError as error:
+        print("ERROR", error)
+for encoder in glob.glob(f"{outputs}/steps/bellm-*/encoder"):
+    cli.app(["export", encoder, f"{outputs}/stock", "--stock"], standalone_mode=False)
+    loaded = [cselab.load(folder).encode(["A dog."]) for folder in (encoder, f"{outputs}/stock")]
+    print("same", bool((loaded[0] - loaded[1]).abs().max() < 1e-3), *glob.glob(f"{encoder}/*.saf*"))
+    print("base", json.load(open(f"{encoder}/adapter_config.json"))["base_model_name_or_path"])
+"""
+
+
+def test_bellm_trains_the_papers_decoder(filled, tmp_path):
+    """Prevents a profile `paper` that trains the small decoder, a copy of all its weights in each
+    finished step, and tracebacks without CUDA or without the model."""
+    settings = parameters({**DATA, **SHORT, "tasks": "STS16"})
+    trains = [["train", name, *settings] for name in ("bellm", "bellm_two_stages")]
+
+    def lines(home) -> list[str]:
+        words = ("-c", BELLM, json.dumps(trains), tmp_path / home.name)
+        return run(home, *words, HF_HUB_OFFLINE="1").splitlines()
+
+    found = lines(filled)
+    (same,) = [line.split() for line in found if line.startswith("same")]
+    assert (same[1], len(same)) == ("True", 3)
+    assert same[2].endswith("adapter_model.safetensors")
+    assert "base meta-llama/Llama-2-7b-hf" in found
+    (error,) = [line for line in found if line.startswith("ERROR")]
+    assert error.startswith("ERROR bellm_two_stages: four_bit needs a CUDA device")
+    missing = tmp_path / "missing"
+    shutil.copytree(filled, missing, symlinks=True)
+    shutil.rmtree(missing / "hub" / "models--meta-llama--Llama-2-7b-hf")
+    error, _ = (line for line in lines(missing) if line.startswith("ERROR"))
+    assert error.startswith("ERROR bellm: meta-llama/Llama-2-7b-hf is not in the hub's cache")
+    assert error.endswith("tiny-llama")
+    assert "or give another decoder: a folder, or one of" in error
 
 
 def test_notebooks_at_paper_size(filled, tmp_path):

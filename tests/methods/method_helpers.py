@@ -16,8 +16,9 @@ TWO_VIEWS = [
     name
     for name, kind in ((name, registered(name)) for name in method_names())
     if issubclass(kind, Method) and kind.views == 2 and len(kind.tower_names) == 1
+    if kind.reads == "text"
 ]
-"""Methods of one tower and two views."""
+"""Methods of text with one tower and two views."""
 
 
 def tokenised(tokenizer, sentences) -> dict:

@@ -29,7 +29,7 @@ CONDITIONS = {
 """The condition of each slot of an event."""
 CONDITIONAL_PAIRS = 300
 """Pairs of sentences of a split; each has two conditions, so there are twice as many rows."""
-CONDITIONAL_SEEDS = {"dev": 2_000_001, "test": 2_000_002}
+CONDITIONAL_SEEDS = {"dev": 2_000_001, "test": 2_000_002, "train": 2_000_003}
 APART = 2.0
 """Smallest difference between the two ratings of a pair."""
 
@@ -163,7 +163,7 @@ class ConditionalPair(NamedTuple):
 
 @functools.cache
 def conditional_pairs(split: str) -> tuple[ConditionalPair, ...]:
-    """The 600 rows of "dev" or "test" of synthetic C-STS, equal on every machine.
+    """The 600 rows of "dev", "test" or "train" of synthetic C-STS, equal on every machine.
 
     In the form of C-STS, https://arxiv.org/abs/2305.15093: two events, and the aspect under which
     they are compared. The ratings follow a rule; no human gave them.
@@ -173,8 +173,9 @@ def conditional_pairs(split: str) -> tuple[ConditionalPair, ...]:
     similar one as the dissimilar one, so that a condition by itself says nothing about the rating.
     """
     taken = set(held_out_sentences())
-    if split == "test":
-        taken |= {s for row in conditional_pairs("dev") for s in (row.sentence1, row.sentence2)}
+    splits = list(CONDITIONAL_SEEDS)
+    for earlier in splits[: splits.index(split)]:
+        taken |= {s for row in conditional_pairs(earlier) for s in (row.sentence1, row.sentence2)}
     random = Random(CONDITIONAL_SEEDS[split])
     rows: list[ConditionalPair] = []
     slots = cycle(permutations(CONDITIONS, 2))

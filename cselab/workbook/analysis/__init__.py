@@ -5,7 +5,7 @@ from cselab.lazy import lazy
 __all__, __getattr__ = lazy(
     __name__,
     {
-        "degradation": "layer_scores",
+        "degradation": "layer_scores layers_after_turning_point",
         "dependency": "TURNING_POINTS sentence_dependency token_dependency",
         "occlusion": "CosineByToken cosine_by_token",
         "rank": "correlation_rank",

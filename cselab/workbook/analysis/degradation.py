@@ -57,6 +57,30 @@ def layer_scores(
     ]
 
 
+def layers_after_turning_point(scores: Sequence[float | int]) -> int:
+    """The number k of last layers after the best cut: those that BeLLM opens (`bidirectional=k`); 0
+    where no cut is better than the whole model.
+
+    BeLLM section 3.1, https://arxiv.org/abs/2311.05296: with more layers than at the turning point,
+    STS falls; its models turn at the penultimate layer, so that k is 1.
+
+    Args:
+        scores: Of dev pairs, from `layer_scores`; NaN are passed over.
+
+    Raises:
+        DataError: Where all scores are NaN.
+
+    Examples:
+        >>> from cselab.workbook.analysis import layers_after_turning_point
+        >>> layers_after_turning_point([float("nan"), 20.0, 55.0, 52.0])
+        1
+    """
+    known = [layer for layer, score in enumerate(scores) if not math.isnan(score)]
+    if not known:
+        raise DataError("no cut has a score, so there is no turning point; give other pairs")
+    return len(scores) - 1 - max(known, key=scores.__getitem__)
+
+
 def _embed_at_each_depth(
     encoder: SentenceEncoder, text: list[str]
 ) -> list[Float[torch.Tensor, "n d"]]:

@@ -10,7 +10,11 @@ from transformers import LlamaConfig, LlamaModel
 
 from cselab.errors import DataError
 from cselab.models import SentenceEncoder
-from cselab.workbook.analysis import correlation_rank, layer_scores
+from cselab.workbook.analysis import (
+    correlation_rank,
+    layer_scores,
+    layers_after_turning_point,
+)
 
 ONE = ["a man is playing guitar .", "the dog", "a red ball is under the table", "the cat", "fish"]
 TWO = ["a woman is playing .", "the small dog was running", "the ball", "a cat and a dog", "bread"]
@@ -46,6 +50,14 @@ def test_one_embedding_for_all_is_no_score(make_bert, word_tokenizer):
     encoder = SentenceEncoder(make_bert(1), word_tokenizer, pooling="last_token")
     found = layer_scores(encoder, ["a dog"] * 5, ["a dog"] * 5, GOLD)
     assert all(math.isnan(score) for score in found)
+
+
+@pytest.mark.parametrize(
+    ("scores", "after"), [((math.nan, 1, 3, 2), 1), ((9, 1, 3, 2), 3), ((0, 1, 2, 3), 0)]
+)
+def test_the_layers_after_the_turning_point_are_those_without_which_it_is_best(scores, after):
+    """Prevents a NaN that is the best, and a turn that is counted from the first layer."""
+    assert layers_after_turning_point(scores) == after
 
 
 def test_pairs_that_do_not_match_are_refused(make_bert, word_tokenizer):
