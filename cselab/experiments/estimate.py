@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 import torch
 from transformers import AutoConfig, AutoModel, BertConfig, LlamaConfig, RobertaConfig
 
+from cselab.data.csts import COUNTS
 from cselab.data.hub import model_folder
 from cselab.errors import CselabError
 from cselab.evaluation.cost import inference_cost, twin_training_cost
@@ -84,7 +85,9 @@ def _trained(node: MethodConfig) -> Iterator[TrainedConfig]:
 
 def _flop(node: TrainedConfig, data: Any) -> float:
     kind, plan, shape = registered(node.method), node.schedule, _shape(node)
-    rows = data.triplets if kind.reads == "triplets" else data.sentences or SENTENCES
+    rows = data.sentences or SENTENCES
+    if kind.reads != "text":
+        rows = data.triplets if kind.reads == "triplets" else COUNTS["train"]
     if node.trips and node.trips.mode in ("append", "twice"):
         rows *= 2
     if len(kind.tower_names) == 1:

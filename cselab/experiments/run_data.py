@@ -140,8 +140,19 @@ class RunData:
 
     @cached_property
     def csts(self) -> tuple[ConditionalData, ConditionalData]:
-        """C-STS to train on, and the held-out tenth that picks its checkpoint."""
-        return training_rows(load_csts("train", folder=self.config.data_dir))
+        """C-STS to train on, and the held-out tenth that picks its checkpoint.
+
+        Raises:
+            DataError: With `hub`, where the data folder has no C-STS: synthetic rows are for small
+                decoders.
+        """
+        rows = load_csts("train", folder=self.config.data_dir)
+        if self.config.hub and rows.source.kind == "embedded":
+            raise DataError(
+                "C-STS is not on the hub, its authors give it out on request; set data_dir to a "
+                "folder with their files in csts/ (data/README.md)"
+            )
+        return training_rows(rows)
 
     @cached_property
     def triplets_hash(self) -> str:
