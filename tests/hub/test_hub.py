@@ -205,6 +205,7 @@ def test_training_and_exporting(filled, tmp_path):
 
 BELLM = """
 import glob, json, sys
+import torch
 import cselab
 from cselab import cli
 from cselab.errors import CselabError
@@ -218,7 +219,8 @@ for words in trains:
 for encoder in glob.glob(f"{outputs}/steps/bellm-*/encoder"):
     cli.app(["export", encoder, f"{outputs}/stock", "--stock"], standalone_mode=False)
     loaded = [cselab.load(folder).encode(["A dog."]) for folder in (encoder, f"{outputs}/stock")]
-    print("same", bool((loaded[0] - loaded[1]).abs().max() < 1e-3), *glob.glob(f"{encoder}/*.saf*"))
+    close = torch.cosine_similarity(*loaded).item() > 0.999  # merged weights are rounded
+    print("same", close, *glob.glob(f"{encoder}/*.saf*"))
     print("base", json.load(open(f"{encoder}/adapter_config.json"))["base_model_name_or_path"])
 """
 
