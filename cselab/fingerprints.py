@@ -20,6 +20,17 @@ def folder_hash(folder: str | Path) -> str:
     return digest.hexdigest()[:16]
 
 
+def weights_hash(folder: str | Path) -> str:
+    """Fingerprint of what `from_pretrained` reads of a model or of adapters, whatever lies beside
+    it."""
+    folder, digest = Path(folder), hashlib.sha256()
+    weights = sorted(folder.glob("*.safetensors")) or sorted(folder.glob("pytorch_model*.bin"))
+    for path in (folder / "config.json", folder / "adapter_config.json", *weights):
+        if path.is_file():
+            digest.update(path.name.encode() + file_hash(path))
+    return digest.hexdigest()[:16]
+
+
 def file_hash(path: Path) -> bytes:
     """SHA-256 of a file, computed again only if its size or modification time changes."""
     stat = path.stat()

@@ -33,7 +33,6 @@ from cselab.data.sources import (
     read_table,
     shipped_english,
     shipped_sentences,
-    user_path,
 )
 from cselab.errors import DataError
 from cselab.paths import replacing
@@ -43,8 +42,8 @@ DEFAULT_FILES = ("wiki1m-piece", "wikipedia-2014")
 """Random Wikipedia sentences, the nearest to the papers' one million in a data folder."""
 WIKI1M = ("princeton-nlp/datasets-for-simcse", "wiki1m_for_simcse.txt")
 """SimCSE's one million Wikipedia sentences, on the hub."""
-ON_HUB = {"wiki1m": WIKI1M, **dict.fromkeys(("sickr", "sickr-train"), senteval_archive.ARCHIVE)}
-"""Texts of the hub: repository and file by name."""
+SICKR = ("sickr", "sickr-train")
+"""Names of SICK-R's training sentences on the hub."""
 SYNTHETIC = Source("embedded", "synthetic text")
 SYNTHETIC_SENTENCES = 100_000
 """Number of sentences of synthetic text without a `limit`."""
@@ -143,18 +142,18 @@ def load_corpus(
 def _text(name: str, folder: str | Path | None, hub: bool) -> tuple[Source, Lines]:
     """Where the text of a name is, and what reads it."""
     root = data_folder(folder)
-    own = user_path(name) or existing_path(name)
-    if name in ON_HUB and not own and not (root and name in files_by_name(root, *FILES)):
-        if hub:
-            source = Source("hub", "/".join(ON_HUB[name]))
-            if name == "wiki1m":
-                return source, partial(_lines, hub_file(*WIKI1M))
-            return source, senteval_archive.sick_sentences
-        if name == "wiki1m":
+    is_here = existing_path(name) or (root and name in files_by_name(root, *FILES))
+    if name == "wiki1m" and not is_here:
+        if not hub:
             raise DataError("corpus: wiki1m is on the hub; set hub=True, or name another text")
+        return Source("hub", "/".join(WIKI1M)), partial(_lines, hub_file(*WIKI1M))
+    if name in SICKR and hub and not is_here:
+        archive = "/".join(senteval_archive.ARCHIVE)
+        return Source("hub", archive), senteval_archive.sick_sentences
     path = find_file(name, folder, *FILES, also=("synthetic",))
-    shipped = path.is_relative_to(shipped_english())
-    return Source(*("embedded", name) if shipped else ("folder", str(path))), partial(_lines, path)
+    if path.is_relative_to(shipped_english()):
+        return Source("embedded", name), partial(_lines, path)
+    return Source("folder", str(path)), partial(_lines, path)
 
 
 def sample_corpus(

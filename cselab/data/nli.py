@@ -37,6 +37,7 @@ test."""
 SIMCSE = ("princeton-nlp/datasets-for-simcse", "nli_for_simcse.csv")
 SIMCSE_COLUMNS, SIMCSE_ROWS = ("sent0", "sent1", "hard_neg"), 275_601
 """Columns and number of SimCSE's triplets of SNLI and MultiNLI."""
+SYNTHETIC = Source("embedded", "synthetic NLI text")
 SYNTHETIC_TRIPLETS = 20_000
 """Number of triplets that synthetic NLI text without a `limit` is made of."""
 
@@ -115,7 +116,7 @@ def load_nli_text(
         source = Source("folder", f"NLI of {', '.join(files)} in {root or shipped_english()}")
         rows = partial(_pairs, files, root)
     else:
-        source = Source("embedded", "synthetic NLI text")
+        source = SYNTHETIC
         rows = partial(_synthetic, limit or SYNTHETIC_TRIPLETS, seed)
     return sample_corpus(source, partial(_distinct, rows), limit=limit, seed=seed)
 

@@ -1,6 +1,6 @@
 """SentEval's data on the hub: the archive that SimCSE's scripts evaluate on.
 
-Files are read as the toolkit reads them (https://github.com/facebookresearch/SentEval).
+Encodings and columns are those of the toolkit (https://github.com/facebookresearch/SentEval).
 """
 
 import functools
@@ -28,19 +28,25 @@ PARTS = {
 }
 """Files of the other transfer tasks, by part."""
 LATIN_1 = (*CLASSES, "TREC")
+NAMES = {
+    *(f"SICK/SICK_{split}.txt" for split in SICK.values()),
+    *(f"{task}/{name}" for task, names in CLASSES.items() for name in names),
+    *(name for parts in PARTS.values() for name in parts.values()),
+}
+"""All but those of the yearly tasks."""
 
 
 @functools.cache
 def _files() -> dict[str, bytes]:
-    """Contents of the archive's files by the last two parts of their names."""
-    archive = hub_file(*ARCHIVE)
+    """Contents of files of the archive by the last two parts of their names."""
+    archive, found = hub_file(*ARCHIVE), {}
     try:
         with tarfile.open(archive) as tar:
-            return {
-                "/".join(name.split("/")[-2:]): file.read()
-                for name in tar.getnames()
-                if (file := tar.extractfile(name))
-            }
+            for path in tar.getnames():
+                name = "/".join(path.split("/")[-2:])
+                if (name in NAMES or "-en-test/STS." in name) and (file := tar.extractfile(path)):
+                    found[name] = file.read()
+        return found
     except (tarfile.TarError, OSError, EOFError) as error:
         raise DataError(f"{archive} cannot be read ({error}); fetch it again") from None
 
@@ -62,8 +68,9 @@ def _damaged(name: str, error: Exception) -> DataError:
 def sick_pairs(split: str) -> list[tuple[str, str, float, str]]:
     """SICK's pairs of a split: two sentences, their rating, no subset."""
     name = f"SICK/SICK_{SICK[split]}.txt"
-    header, *rows = (line.split("\t") for line in _lines(name) if line.strip())
+    lines = _lines(name)
     try:
+        header, *rows = (line.split("\t") for line in lines if line.strip())
         one, two, score = map(header.index, ("sentence_A", "sentence_B", "relatedness_score"))
         return [(row[one], row[two], float(row[score]), "") for row in rows]
     except (ValueError, IndexError) as error:

@@ -241,15 +241,10 @@ def _find(
     root = shipped_english() if ships else root
     on_hub = not multilingual and (task, split) not in NOT_ON_HUB
     if hub and on_hub and not has_files(root):
-        if task == "SICK-R" and split != "all":
-            name, fetched = (
-                "/".join(senteval_archive.ARCHIVE),
-                _columns(senteval_archive.sick_pairs(split)),
-            )
-        elif text == "senteval":
-            name, fetched = (
-                "/".join(senteval_archive.ARCHIVE),
-                _columns(senteval_archive.sts_pairs(task)),
+        if text == "senteval" or (task == "SICK-R" and split != "all"):
+            name, sick = "/".join(senteval_archive.ARCHIVE), task == "SICK-R"
+            fetched = _columns(
+                senteval_archive.sick_pairs(split) if sick else senteval_archive.sts_pairs(task)
             )
         else:
             name = f"mteb/{'stsbenchmark' if task == 'STSBenchmark' else STEMS[task]}-sts"

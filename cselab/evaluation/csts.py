@@ -7,8 +7,12 @@ from typing import Any
 import numpy as np
 
 from cselab.data.csts import ConditionalData
-from cselab.errors import DataError
+from cselab.errors import DataError, ModelError
 from cselab.evaluation.sts import TaskScore, score_pairs, unit_rows
+from cselab.models import SentenceEncoder
+
+PROMPT = "conditional"
+"""BeLLM section 5.1; in `cselab.models.prompts`."""
 
 TIE = 1e-6
 """Vectors of one sentence in two batches differ in the last bits of float32."""
@@ -45,6 +49,23 @@ def evaluate_csts(
             "conditional_cosines to the authors: https://github.com/princeton-nlp/c-sts"
         )
     return score_pairs(data, conditional_cosines(encode, data), resamples=resamples)
+
+
+def with_condition(encoder: Any) -> SentenceEncoder:
+    """The same single tower, with BeLLM's prompt for a sentence under a condition.
+
+    Raises:
+        ModelError: For an encoder that is no single tower.
+    """
+    if not isinstance(encoder, SentenceEncoder):
+        raise ModelError(f"C-STS takes a single tower, got a {type(encoder).__name__}")
+    return SentenceEncoder(
+        encoder.backbone,
+        encoder.tokenizer,
+        pooling=encoder.pooling,
+        prompt=PROMPT,
+        normalized=encoder.normalized,
+    )
 
 
 def conditional_cosines(encode: Callable[..., Any], data: ConditionalData) -> np.ndarray:

@@ -8,9 +8,11 @@ from pathlib import Path
 
 import torch
 
+from cselab.data import nli
 from cselab.data.corpus import SYNTHETIC
 from cselab.data.translation.translators import Bergamot, PreparedTrips
 from cselab.errors import CselabError, DataError, SettingsError
+from cselab.evaluation.csts import PROMPT
 from cselab.experiments.cache import Cache, warn_once
 from cselab.experiments.keys import fitted_text
 from cselab.experiments.run import RunConfig
@@ -80,7 +82,7 @@ def _warn_of_lexical(runs: Sequence[RunConfig], cache: Cache) -> None:
     """Warn, once, with what it changes, if the translator "lexical" reads other than synthetic
     text."""
     trips = [one for run in runs for one in trips_of(run.method) if one.translator == "lexical"]
-    if not trips or cache.data.text.source == SYNTHETIC:
+    if not trips or cache.data.text.source in (SYNTHETIC, nli.SYNTHETIC):
         return
     text = cache.data.sentences(SENTENCES_CHANGED)
     share = sum(map(operator.ne, text, cache.translator(trips[0])(text))) / len(text)
@@ -197,9 +199,9 @@ def example_batch(cache: Cache, method: Method, count: int) -> Batch:
     ratings = {}
     if method.reads == "csts":
         rows = cache.data.csts[0].subsample(count)
-        prompt, length = method.settings.condition_prompt, method.settings.schedule.max_length
+        length = method.settings.schedule.max_length
         sentences, conditions = [*rows.sentences1, *rows.sentences2], rows.conditions * 2
-        text = fill_prompt(prompt, sentences, tokenizer, length, conditions=conditions)
+        text = fill_prompt(PROMPT, sentences, tokenizer, length, conditions=conditions)
         ratings["target"] = torch.tensor(rows.scores).float()[:, None]
     elif method.reads == "triplets":
         triplets = cache.data.triplets[:count]

@@ -20,10 +20,8 @@ LIBRARIES = tuple(Path(sysconfig.get_paths()[name]).resolve() for name in SCHEME
 TRAINING = (
     "cselab.training.fit",
     "cselab.experiments.training_rows",
-    "cselab.data.csts",
     "cselab.data.nli",
     "cselab.data.targets",
-    "cselab.evaluation.csts",
     "cselab.evaluation.sts",
 )
 """Every training runs these besides its method: the loop, the rows, the score of the dev split."""
@@ -37,6 +35,8 @@ def code_of(kind: type) -> str:
     """
     sources, modules = own_sources(kind)
     modules |= {base.__module__ for base in kind.__mro__ if base.__module__.startswith("cselab.")}
+    if getattr(kind, "reads", "") == "csts":
+        modules |= {"cselab.data.csts", "cselab.evaluation.csts"}
     return code_of_modules(*TRAINING, *modules, own="\n".join(sources))
 
 

@@ -3,8 +3,7 @@
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
-import torch
-from transformers import AutoConfig, AutoModel, BertConfig, LlamaConfig, RobertaConfig
+from transformers import AutoConfig, BertConfig, LlamaConfig, RobertaConfig
 
 from cselab.data.csts import COUNTS
 from cselab.data.hub import model_folder
@@ -14,7 +13,7 @@ from cselab.experiments.grid import Run
 from cselab.experiments.presets import family
 from cselab.methods import MethodConfig, registered
 from cselab.methods.nodes import TrainedConfig
-from cselab.models import cael_positions
+from cselab.models import decoder_memory
 
 FLOP_PER_SECOND = 150e12
 """Assumed, not measured: a large GPU in bfloat16, at a sixth of an H100's peak."""
@@ -93,8 +92,7 @@ def _flop(node: TrainedConfig, data: Any) -> float:
     if len(kind.tower_names) == 1:
         gmacs = inference_cost(shape, length=plan.max_length).with_attention
     else:
-        caels, depth = getattr(node, "caels", 0), shape.num_hidden_layers
-        layers = cael_positions(depth, depth // caels) if caels else ()
+        layers = kind.cross_attention(node, shape).get("cael", ())
         gmacs = twin_training_cost(shape, length=plan.max_length)(layers, "parallel").with_attention
     passes = 2 if getattr(node, "lora_rank", 0) else 3  # no gradient of frozen weights
     texts = plan.steps_for(rows) * plan.batch_size * kind.views
@@ -103,13 +101,8 @@ def _flop(node: TrainedConfig, data: Any) -> float:
 
 def _trained_weights(node: TrainedConfig) -> int:
     """Number of weights that a training changes and keeps."""
-    rank, kind = getattr(node, "lora_rank", 0), registered(node.method)
-    with torch.device("meta"):
-        model = AutoModel.from_config(_shape(node))
-    if rank:
-        linear = (m for m in model.modules() if isinstance(m, torch.nn.Linear))
-        return sum(rank * (m.in_features + m.out_features) for m in linear)
-    return len(kind.tower_names) * sum(p.numel() for p in model.parameters())
+    memory = decoder_memory(_shape(node), rank=getattr(node, "lora_rank", 0))
+    return len(registered(node.method).tower_names) * memory["gradients"] // 4
 
 
 def _shape(node: MethodConfig) -> Any:
@@ -118,7 +111,7 @@ def _shape(node: MethodConfig) -> Any:
         node = node.parts[0]
     try:
         return AutoConfig.from_pretrained(model_folder(node.pretrained_model))
-    except CselabError:  # on the hub
+    except (CselabError, OSError, ValueError):  # on the hub, or adapters
         if "decoder" in type(node).model_fields:
             return LlamaConfig()
         kind = family(node)

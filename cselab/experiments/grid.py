@@ -2,7 +2,7 @@
 
     profile = "english"                   # at the top: what all runs share
     seeds = "1-4"                         # or a list
-    measures = ["sts", "phenomena"]       # by default all but those of transfer
+    measures = ["sts", "phenomena"]       # by default scores, phenomena, geometry, energy
     modules = ["my_method.py"]            # files with methods of your own
 
     [[runs]]

@@ -7,6 +7,7 @@ from typing import Any
 
 from cselab.config import read_value
 from cselab.data.corpus import Corpus
+from cselab.data.csts import load_csts
 from cselab.data.settings import RoundTrips
 from cselab.data.translation.round_trip import RoundTrip
 from cselab.experiments.cache import Cache, digest
@@ -86,6 +87,8 @@ def run_key(run: Run, cache: Cache) -> str:
         parameters = [(name, _without_paths(text)) for name, text in run.parameters]
         return digest([code_of_notebook(run.notebook), parameters, data])
     measures = [run.measures, code_of_modules("cselab.experiments.measures"), data]
+    if "csts" in run.measures:  # of a folder, or synthetic
+        measures.append(load_csts("dev", folder=run.config.data.data_dir).fingerprint)
     return digest([node_key(cache, run.config.method), run.seed, *measures])
 
 

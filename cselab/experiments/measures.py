@@ -11,13 +11,12 @@ import torch
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from cselab.analysis import cls_energy
-from cselab.data.csts import ConditionalData, load_csts
-from cselab.errors import ModelError
-from cselab.evaluation.csts import evaluate_csts
+from cselab.data.csts import load_csts
+from cselab.evaluation.csts import evaluate_csts, with_condition
 from cselab.evaluation.geometry import alignment, uniformity
 from cselab.evaluation.sts import StsReport, resampled, score_data
 from cselab.experiments.run_data import RunData
-from cselab.models import Ensemble, SentenceEncoder
+from cselab.models import Ensemble
 from cselab.models.encode import Encoder
 from cselab.models.layers import is_bert_like
 from cselab.training.distributed import rank_and_world
@@ -41,19 +40,6 @@ def score(data: RunData, encoder: Encoder) -> StsReport:
 def dev_score(data: RunData, encoder: Encoder) -> float:
     """Spearman x100 on the dev pairs: what may choose between checkpoints and between settings."""
     return score_data(encoder.encode, [data.dev_pairs], resamples=0).average
-
-
-def csts_score(data: ConditionalData, encoder: Encoder, prompt: str = "conditional") -> float:
-    """Spearman x100 of cosines under each row's condition, which stands in the prompt.
-
-    Raises:
-        ModelError: For an encoder that is no single tower.
-    """
-    if not isinstance(encoder, SentenceEncoder):
-        raise ModelError(f"C-STS takes a single tower, got a {type(encoder).__name__}")
-    parts = encoder.backbone, encoder.tokenizer
-    asking = SentenceEncoder(*parts, pooling=encoder.pooling, prompt=prompt)
-    return evaluate_csts(asking.encode, data, resamples=0).spearman
 
 
 def comparison(reports: Mapping[str, StsReport]) -> pandas.DataFrame:
@@ -217,7 +203,8 @@ def _energy(data: RunData, encoder: Encoder) -> Iterable[Row]:
 def _csts(data: RunData, encoder: Encoder) -> Iterable[Row]:
     """On the validation split, which picks nothing."""
     pairs = load_csts("dev", folder=data.config.data_dir)
-    yield Row("csts", pairs.task, csts_score(pairs, encoder), len(pairs))
+    score = evaluate_csts(with_condition(encoder).encode, pairs, resamples=0)
+    yield Row("csts", pairs.task, score.spearman, len(pairs))
 
 
 def _transfer(data: RunData, encoder: Encoder) -> Iterable[Row]:

@@ -145,9 +145,8 @@ def _with_outsiders(run: RunConfig, default: RunConfig, settings: Mapping[str, A
     """The run with the default backbones of its outsiders, or those that a path of them names."""
     for place, node, _ in list(run.walk()):
         for name in node.outsiders if isinstance(node, MethodConfig) else ():
-            backbone = (*place, name, "backbone")
             named = [v for path, v in settings.items() if path.endswith(f"{name}.backbone")]
-            if default.matches(".".join(backbone)):
+            for backbone in run.matches(".".join((*place, name, "backbone"))):
                 value = named[0] if named else default.value_at(backbone)
                 run = run.with_value(backbone, value)
     return run

@@ -72,13 +72,14 @@ def _measured(run: RunConfig, measures: Sequence[str], cache: Cache) -> list[Row
 
 def open_cache(setup: Setup, outputs: Path) -> Cache:
     """A run's cache, whose steps are the sweep's; one for all seeds on the same data."""
-    return _keep_cache(setup.data, setup.machine.device, outputs)
+    machine = Machine(device=setup.machine.device, save_every=setup.machine.save_every)
+    return _keep_cache(setup.data, machine, outputs)
 
 
 @functools.lru_cache(maxsize=4)
-def _keep_cache(data: DataConfig, device: str, outputs: Path) -> Cache:
+def _keep_cache(data: DataConfig, machine: Machine, outputs: Path) -> Cache:
     quiet_libraries()
-    return Cache(Setup(profile="tiny", data=data, machine=Machine(device=device)), outputs)
+    return Cache(Setup(profile="tiny", data=data, machine=machine), outputs)
 
 
 def for_this_machine(run: Run, outputs: Path) -> Run:

@@ -18,11 +18,12 @@ from cselab.data.nli import tokenize_triplets
 from cselab.data.settings import RoundTrips
 from cselab.data.targets import with_targets
 from cselab.errors import SettingsError
+from cselab.evaluation.csts import PROMPT, evaluate_csts, with_condition
 from cselab.evaluation.sts import StsReport
 from cselab.experiments.cache import Cache
 from cselab.experiments.code import code_of
 from cselab.experiments.keys import fitted_text, key_inputs, node_key
-from cselab.experiments.measures import csts_score, dev_score, score
+from cselab.experiments.measures import dev_score, score
 from cselab.experiments.run import RunConfig
 from cselab.experiments.training_rows import Widen, text_rows
 from cselab.methods import Method, MethodConfig, create, registered
@@ -30,6 +31,7 @@ from cselab.methods.nodes import TrainedConfig
 from cselab.methods.simcse import has_head
 from cselab.methods.training_free import Materials
 from cselab.models import load, load_tokenizer
+from cselab.models.adapters import ADAPTERS
 from cselab.models.encode import Encoder
 from cselab.models.prompts import fill_prompt
 from cselab.models.texts import as_sentences
@@ -114,7 +116,10 @@ def train_node(cache: Cache, node: MethodConfig, *, fresh: bool = False) -> Trai
     if not isinstance(node, TrainedConfig):
         return Trained(_untrained(cache, node), node)
     folder = _step(cache, node, fresh=fresh)
-    encoder = load(folder / "encoder").to(cache.device)
+    # the same decoder may lie elsewhere now
+    adapts = (folder / "encoder" / ADAPTERS).is_file()
+    base = start_folders(cache, node)[0] if adapts else None
+    encoder = load(folder / "encoder", base=base).to(cache.device)
     return Trained(encoder, node, json.loads((folder / "fit.json").read_text()), folder)
 
 
@@ -137,7 +142,7 @@ def _step(cache: Cache, node: TrainedConfig, *, fresh: bool = False) -> Path:
             method,
             rows_of(cache, node, load_tokenizer(start)),
             node.schedule,
-            dev=lambda method: _dev(cache, node, method),
+            dev=lambda method: _dev_score(cache, method),
             seed=node.seed,
             device=cache.device,
             name=name,
@@ -158,10 +163,11 @@ def _step(cache: Cache, node: TrainedConfig, *, fresh: bool = False) -> Path:
     return cache.step(name, inputs, compute, resumable=True)
 
 
-def _dev(cache: Cache, node: Any, method: Method) -> float:
-    """What picks the checkpoint of a node: its score on dev, of C-STS on held-out pairs."""
+def _dev_score(cache: Cache, method: Method) -> float:
+    """What picks the checkpoint: the score on dev, of C-STS on held-out pairs."""
     if method.reads == "csts":
-        return csts_score(cache.data.csts[1], method.encoder, node.condition_prompt)
+        encode = with_condition(method.encoder).encode
+        return evaluate_csts(encode, cache.data.csts[1], resamples=0).spearman
     return dev_score(cache.data, method.encoder)
 
 
@@ -216,7 +222,7 @@ def rows_of(
         path.parent.mkdir(exist_ok=True)
 
         def add_prompt(side: Sequence[str], conditions: Sequence[str] | None = None) -> list[str]:
-            prompt = getattr(node, "condition_prompt" if conditions else "prompt", "")
+            prompt = PROMPT if conditions else getattr(node, "prompt", "")
             if not prompt:
                 return list(side)
             return fill_prompt(prompt, side, tokenizer, length, conditions=conditions)

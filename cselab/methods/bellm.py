@@ -25,6 +25,8 @@ from cselab.methods.nodes import ModelName, Role, TrainedConfig
 from cselab.models import SentenceEncoder, add_lora, load_decoder
 from cselab.models.prompts import prompt_template
 
+LayerCount = Annotated[int, Field(ge=1, strict=True)]
+
 
 @register("bellm")
 class BeLLM(AnglE):
@@ -46,7 +48,8 @@ class BeLLM(AnglE):
         decoder: ModelName = shared("meta-llama/Llama-2-7b-hf")
         """BeLLM section 4: LLaMA2-7B; a shipped name, a folder, or a name on the hub."""
         bidirectional: (
-            Literal["none", "last", "all", "addition", "sum"] | Annotated[int, Field(ge=1)]
+            Literal["none", "last", "all", "addition", "sum"]
+            | Annotated[int, Field(ge=1, strict=True)]
         ) = "last"
         """BeLLM Table 4; a number k is the last k layers, "sum" Eq. 5 as it is written."""
         padding: Literal["masked", "unmasked"] = "masked"
@@ -149,20 +152,12 @@ class BeLLMConditional(BeLLM):
     A tenth of the training pairs picks the checkpoint: the test's ratings are hidden, and those of
     the validation pairs are reported (measure "csts").
 
-    Rows are pairs with a rating, `target` (`cselab.data.csts.tokenize_csts`).
+    Rows are pairs with a rating, `target` (`cselab.data.csts.tokenize_csts`); `prompt` is what the
+    encoder puts around other sentences.
     """
 
     class Config(BeLLM.Config):
-        condition_prompt: str = "conditional"
-        """BeLLM section 5.1; `prompt` is what the encoder puts around other sentences."""
         terms: Terms = {"ordered": 1}
-
-        @field_validator("condition_prompt")
-        @classmethod
-        def _check_condition(cls, prompt: str) -> str:
-            if "{condition}" not in prompt_template(prompt):
-                raise ValueError(f"the prompt {prompt!r} has no {{condition}}")
-            return prompt
 
     views = 2
     reads = "csts"

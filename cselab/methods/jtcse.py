@@ -4,7 +4,8 @@ from typing import Any, Literal
 
 from jaxtyping import Float
 from pydantic import Field
-from torch import Tensor, nn
+from torch import Tensor
+from transformers import PreTrainedConfig
 
 from cselab.errors import SettingsError
 from cselab.methods import StepContext, register, term
@@ -32,8 +33,8 @@ class JTCSE(TNCSE):
     """The rate of BERT-base is 1.3e-6; the dropout stays BERT's."""
 
     @classmethod
-    def cross_attention(cls, config: Config, tower: nn.Module) -> dict[str, Any]:
-        depth = tower.config.num_hidden_layers
+    def cross_attention(cls, config: Config, shape: PreTrainedConfig) -> dict[str, Any]:
+        depth = shape.num_hidden_layers
         if config.caels and depth % config.caels:
             raise SettingsError(
                 f"caels={config.caels} does not divide the {depth} layers of the backbone; use 0 "

@@ -7,6 +7,7 @@ from typing import Any, ClassVar, Literal
 from jaxtyping import Float
 from pydantic import Field
 from torch import Tensor, nn
+from transformers import PreTrainedConfig
 
 from cselab.errors import SettingsError
 from cselab.losses import icnce, ictm
@@ -148,12 +149,12 @@ class TNCSE(Method):
         )
         for tower in (tower_i, tower_ii):
             remove_layer_norms(tower, config.layer_norms_removed)
-        crossing = cls.cross_attention(config, tower_i)
+        crossing = cls.cross_attention(config, tower_i.config)
         tokenizer = load_tokenizer(folders[0])
         return cls(TwinEncoder(tower_i, tower_ii, tokenizer=tokenizer, **crossing), config)
 
     @classmethod
-    def cross_attention(cls, config: Any, tower: nn.Module) -> dict[str, Any]:
+    def cross_attention(cls, config: Any, shape: PreTrainedConfig) -> dict[str, Any]:
         """The twin's cross-attention options: TNCSE has no cross-attention layers."""
         return {}
 

@@ -10,13 +10,14 @@ from safetensors.torch import load_file, save_file
 from torch import nn
 from transformers import AutoModel, PreTrainedConfig, PreTrainedModel
 
-from cselab.errors import ModelError
-from cselab.fingerprints import folder_hash
+from cselab.errors import ModelError, suggest
+from cselab.fingerprints import weights_hash
 from cselab.models.backbone import first_line
 from cselab.paths import shipped
 
 ADAPTERS, WEIGHTS = "adapter_config.json", "adapter_model.safetensors"
 """peft's files."""
+PRECISIONS = ("float32", "bfloat16", "4-bit")
 PEFT_PREFIX = "base_model.model."
 """What peft puts before the name of every weight."""
 
@@ -92,7 +93,7 @@ def save_adapters(model: PreTrainedModel, folder: Path) -> dict[str, Any]:
     save_file(tensors, folder / WEIGHTS, metadata={"format": "pt"})
     unmasked = getattr(model.config, "unmasked_padding", False)
     return {
-        "fingerprint": folder_hash(base),
+        "fingerprint": weights_hash(base),
         "bidirectional": getattr(model.config, "bidirectional", None),
         "padding": "unmasked" if unmasked else "masked",
         "dtype": str(model.dtype).removeprefix("torch."),
@@ -100,16 +101,16 @@ def save_adapters(model: PreTrainedModel, folder: Path) -> dict[str, Any]:
     }
 
 
-def adapted_model(folder: Path, fingerprint: str) -> Path:
-    """Folder of the model that saved adapters belong to.
+def adapted_model(folder: Path, fingerprint: str, base: str | Path | None = None) -> Path:
+    """Folder of the model that saved adapters belong to: `base`, or where they were trained.
 
     Raises:
         ModelError: If it is missing, or is another than `fingerprint` says.
     """
     config = _read_config(folder)
-    name = config.get("base_model_name_or_path") or ""
-    base = _base_folder(name, config.get("revision"), owner=f"the adapters in {folder}")
-    if (found := folder_hash(base)) != fingerprint:
+    name, revision = config.get("base_model_name_or_path") or "", config.get("revision")
+    base = Path(base) if base else _base_folder(name, revision, owner=f"the adapters in {folder}")
+    if (found := weights_hash(base)) != fingerprint:
         raise ModelError(
             f"the adapters in {folder} belong to another {name} (fingerprint {fingerprint}, here "
             f"{found}); bring back the model that they were trained on, or train again"
@@ -203,6 +204,8 @@ def decoder_memory(
         {'weights': '13.21 GB', 'adapters': '0.32 GB', 'gradients': '0.32 GB',
          'optimiser': '0.64 GB', 'checkpoint': '1.28 GB'}
     """
+    if weights not in PRECISIONS:
+        raise ModelError(f"unknown weights {weights!r}; {suggest(weights, PRECISIONS)}")
     with torch.device("meta"):
         model = AutoModel.from_config(config)
     linear = [module for module in model.modules() if isinstance(module, nn.Linear)]

@@ -30,6 +30,7 @@ def load_decoder(
     four_bit: bool | None = None,
     attn_implementation: str = "sdpa",
     merged: bool = True,
+    base: str | Path | None = None,
 ) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
     """Load a decoder without its language-model head, in evaluation mode, and its tokenizer.
 
@@ -56,6 +57,7 @@ def load_decoder(
         attn_implementation: "eager" where attentions are read; the default is faster.
         merged: Whether adapters of the folder are merged into the weights; else they stay beside
             them, as in training.
+        base: The model that adapters of the folder belong to; None: where they were trained.
 
     Raises:
         ModelError: For a missing path, an encoder, incomplete weights, an added layer besides
@@ -76,7 +78,7 @@ def load_decoder(
         if bidirectional is None:
             bidirectional, padding = saved["bidirectional"], saved["padding"]
         model, tokenizer = load_decoder(
-            adapted_model(folder.parent, saved["fingerprint"]),
+            adapted_model(folder.parent, saved["fingerprint"], base),
             bidirectional=bidirectional,
             padding=padding,
             dropout=dropout,
@@ -211,13 +213,13 @@ def _no_mask(layer: nn.Module, args: tuple, kwargs: dict) -> tuple[tuple, dict]:
 
 
 def _remember_input(layer: nn.Module, args: tuple, kwargs: dict) -> None:
-    layer.given = args, kwargs
+    layer.last_input = args, kwargs
 
 
 def _add_both_ways(model: PreTrainedModel, args: tuple, output: Any) -> Any:
     """BeLLM Eq. 5: the state of the whole causal model plus that of its last layer without mask."""
     layer = model.layers[-1]
-    args, kwargs = layer.__dict__.pop("given")
+    args, kwargs = layer.__dict__.pop("last_input")
     remove = _no_mask if model.config.unmasked_padding else _mask_padding
     args, kwargs = remove(layer, args, kwargs)
     # the flag is the causal run's, which checkpointing repeats in the backward pass; `forward`, as

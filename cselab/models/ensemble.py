@@ -104,9 +104,9 @@ class Ensemble(nn.Module):
         return cls([open_saved(member) for member in folders], weights)
 
 
-def open_saved(folder: str | Path) -> AnyEncoder:
-    """Open a folder as the kind of encoder that its card (cselab.json) names. Raises ModelError for
-    no card, a damaged one, and that of no encoder."""
+def open_saved(folder: str | Path, *, base: str | Path | None = None) -> AnyEncoder:
+    """Open a folder as the kind of encoder that its card (cselab.json) names; `base` as in
+    `cselab.models.load`. Raises ModelError for no card, a damaged one, and that of no encoder."""
     kinds: dict[str, type[SentenceEncoder | TwinEncoder | Ensemble]] = {
         "sentence": SentenceEncoder,
         "twin": TwinEncoder,
@@ -115,4 +115,4 @@ def open_saved(folder: str | Path) -> AnyEncoder:
     kind = read_card(folder)["kind"]
     if kind not in kinds:
         raise ModelError(f"{folder} holds a {kind}; expected an encoder ({', '.join(kinds)})")
-    return kinds[kind].from_pretrained(folder)
+    return kinds[kind].from_pretrained(folder, **({"base": base} if base else {}))

@@ -47,7 +47,12 @@ def export(
     if isinstance(encoder, ForeignEncoder):
         raise ModelError("sentence-transformers runs this model itself: its folder is the export")
     twin = isinstance(encoder, TwinEncoder)
-    if stock and isinstance(encoder, SentenceEncoder):
+    if stock:
+        if not isinstance(encoder, SentenceEncoder):
+            raise ModelError(
+                f"a {type(encoder).__name__} is no single model of transformers; export it without "
+                "--stock (stock=True)"
+            )
         return encoder.save_pretrained(folder, merged=True)
     if isinstance(encoder, Ensemble):
         problem = f"an ensemble runs {len(encoder.members)} encoders, each with its tokenizer"

@@ -31,7 +31,9 @@ STOCK_MODULES = ["Transformer", "Pooling", "Dense"]
 """Modules of sentence-transformers that a SentenceEncoder has: the last one is its pooler."""
 
 
-def load(folder: str | Path, *, pooling: str | None = None) -> AnyEncoder | ForeignEncoder:
+def load(
+    folder: str | Path, *, pooling: str | None = None, base: str | Path | None = None
+) -> AnyEncoder | ForeignEncoder:
     """Load an encoder from a folder, in evaluation mode.
 
     The folder holds one of: what `save_pretrained` or `cselab export` wrote; a model of
@@ -47,6 +49,7 @@ def load(folder: str | Path, *, pooling: str | None = None) -> AnyEncoder | Fore
         folder: Where the encoder is; `cselab.load` also takes shipped names and names on the hub.
         pooling: One of POOLINGS or "pooler" (see `with_pooling`); None is the one the folder was
             saved with, and for a stock model "cls" of an encoder, "last_token" of a decoder.
+        base: Of a decoder's adapters, the model that they belong to; None: where they were trained.
 
     Raises:
         ModelError: For a folder without an encoder, a damaged one, modules and architectures that
@@ -62,7 +65,7 @@ def load(folder: str | Path, *, pooling: str | None = None) -> AnyEncoder | Fore
     if not folder.is_dir():
         raise ModelError(f"no folder {folder}; a model of the hub has to be downloaded first")
     if (folder / CARD).is_file():
-        encoder = open_saved(folder)
+        encoder = open_saved(folder, base=base)
     elif (folder / "modules.json").is_file():
         encoder = _open_modules(folder)
     elif (folder / "config.json").is_file():

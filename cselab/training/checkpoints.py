@@ -41,7 +41,7 @@ class Best:
         if resumed:
             self.weights = load_file(resumed / BEST)
 
-    def see(self, step: int, dev: float, method: Method) -> None:
+    def update(self, step: int, dev: float, method: Method) -> None:
         """Keep the weights of a step if its dev score is the best."""
         if self._is_better(step, dev) and step:
             self.weights = trained_state(method)
@@ -75,7 +75,7 @@ class MarkComplete(TrainerCallback):
         seal(folder)
 
 
-class SaveSome(MarkComplete):
+class SaveAtEvaluations(MarkComplete):
     """Have checkpoints written at some evaluations, where the running means of the terms are empty,
     with the best weights so far.
 

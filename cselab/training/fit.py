@@ -14,7 +14,7 @@ from transformers import PrinterCallback, TrainingArguments
 
 from cselab.errors import DataError, Interrupted
 from cselab.methods import Method, Schedule
-from cselab.training.checkpoints import Best, SaveSome, last_complete, read_history
+from cselab.training.checkpoints import Best, SaveAtEvaluations, last_complete, read_history
 from cselab.training.distributed import from_first_process, rank_and_world, wait_for_all
 from cselab.training.preconditions import check_trainable, warn_of_lost_rows
 from cselab.training.trainer import AfterStep, ContrastiveTrainer
@@ -152,7 +152,7 @@ def fit(
             trainer.add_callback(AfterStep(lambda: listener.step(name, *trainer.last_step())))
         if checkpoints is not None:
             saved = history[-1]["step"] if resumed else 0
-            trainer.add_callback(SaveSome(history, best, save_every, saved))
+            trainer.add_callback(SaveAtEvaluations(history, best, save_every, saved))
         try:
             trainer.train(resume_from_checkpoint=resumed and str(resumed))
         except KeyboardInterrupt:
@@ -197,7 +197,7 @@ def _arguments(
         eval_strategy="steps",
         eval_steps=schedule.eval_every,
         eval_on_start=True,
-        save_strategy="no",  # `SaveSome` has them written
+        save_strategy="no",  # `SaveAtEvaluations` has them written
         save_total_limit=2,  # the previous one, while the last is being written
         logging_strategy="no",
         report_to="none",

@@ -198,7 +198,7 @@ class ContrastiveTrainer(Trainer):
             **means,
         }
         self.history.append(row)
-        self.best.see(self.state.global_step, score, self.model)
+        self.best.update(self.state.global_step, score, self.model)
         self.watch.mark(row)
         self.control: TrainerControl = self.callback_handler.on_evaluate(
             self.args, self.state, self.control, {"eval_dev": score}

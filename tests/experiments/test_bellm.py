@@ -4,7 +4,6 @@ import json
 
 import pytest
 import torch
-from quick import same_weights
 
 import cselab
 from cselab.errors import SettingsError
@@ -71,8 +70,6 @@ def test_training_on_csts(open_lab, tmp_path):
     assert trained.encoder.prompt == "representative"
     (row,) = measure(lab.data, trained.encoder, ["csts"])
     assert (row.measure, row.task, row.n) == ("csts", "Synthetic C-STS", 600)
-    other = lab.train("bellm_csts", condition_prompt='{condition}: {sentence} is:"')
-    assert not same_weights(trained, other)
     batch = next(lab.batches("bellm_csts"))
     tokenizer = trained.encoder.tokenizer
     one, two = torch.stack(batch["input_ids"].chunk(2))[:, 0].tolist()

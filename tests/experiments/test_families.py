@@ -43,6 +43,10 @@ def test_students_and_simcse_of_a_roberta(name, expected):
     assert rates(configure(name, "paper", changes=ROBERTA).method) == expected
 
 
+def outsider_of(run):
+    return getattr(run.method, "teacher", run.method).outsider
+
+
 @pytest.mark.parametrize("name", ["uc", "tncse_uc", "uc_d"])
 def test_the_outsider_of_a_roberta_twin_is_a_bert(name):
     """Prevents "+UC" with an InfoCSE of RoBERTa: the papers add one and the same BERT to both."""
@@ -55,20 +59,26 @@ def test_the_outsider_of_a_roberta_twin_is_a_bert(name):
 
     assert outsider() == "google-bert/bert-base-uncased"
     assert outsider(**{"outsider.backbone": "my-bert"}) == "my-bert"
+    nested = outsider_of(configure(name, "paper", changes={**ROBERTA, "outsider.method": "jtcse"}))
+    assert {tower.backbone for tower in nested.towers} == {"google-bert/bert-base-uncased"}
     finished = {"outsider.method": "untrained", "outsider.backbone": "my-bert"}
-    run = configure(name, "paper", defaults=finished, changes=ROBERTA).method
-    assert getattr(run, "teacher", run).outsider.backbone == "my-bert"
+    run = configure(name, "paper", defaults=finished, changes=ROBERTA)
+    assert outsider_of(run).backbone == "my-bert"
 
 
 @pytest.mark.parametrize(
     ("name", "rate", "head"),
-    [("simcse", 1e-5, "mlp_train_only"), ("imsimcse", 8e-6, "mlp_train_only"), ("tncse", 1e-6, "")],
+    [
+        ("simcse", 1e-5, "mlp_train_only"),
+        ("imsimcse", 8e-6, "mlp_train_only"),
+        ("tncse", 1e-6, "none"),
+    ],
 )
 def test_bert_large_has_its_own_rate(name, rate, head):
     """Prevents BERT-base's 3e-5 for a model that needs a third of it, and SimCSE without a head."""
     for backbone in ("google-bert/bert-large-uncased", "bert-base-uncased"):
         method = configure(name, "paper", changes={"backbone": backbone}).method
-        assert getattr(method, "head", "") in (head, "none")
+        assert method.head == head
         large = method.schedule.learning_rate == rate
         assert large == (backbone != "bert-base-uncased" or name == "tncse")
 

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from cselab.experiments.grid import Run, expand, read_grid
+from cselab.experiments.tasks import open_cache
 from cselab.methods import MethodConfig
 from cselab.methods.nodes import TrainedConfig
 from cselab.study import papers
@@ -94,16 +95,18 @@ def test_every_training_has_the_schedule_of_its_paper(name, grids):
 
 
 @pytest.mark.parametrize("name", GRIDS)
-def test_every_run_reads_the_papers_text_and_tests(name, grids):
-    """Prevents a folder's corpus, a sample of it, or a shipped model under the papers' rows."""
+def test_every_run_reads_the_papers_text_and_tests(name, grids, tmp_path):
+    """Prevents a folder's corpus, a sample of it, or a shipped model under the papers' rows, and
+    terabytes of checkpoints."""
     for run in grids[name]:
         data = run.config.data
         assert (data.hub, data.sentences, data.dev_task) == (True, None, "")
         assert set(data.corpus) <= {"wiki1m", "sickr", "nli"}
         if not name.startswith(("imsimcse", "bellm")) and name != "sickr":
             assert data.corpus == ("wiki1m", "sickr")  # JTCSE IV-A, TNCSE's setup
-        text = "senteval" if run.measures == ("sts",) and not data.tasks else "raw"
-        assert data.sts_text == text or name.startswith("bellm")
+        text = "senteval" if "sts" in run.measures and not data.tasks else "raw"
+        assert data.sts_text == text
+        assert open_cache(run.config, tmp_path).save_every == 2000  # not at each evaluation
         for place, value, _ in run.config.method.walk():
             if place[-1] in ("backbone", "decoder"):
                 assert "/" in value

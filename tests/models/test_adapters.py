@@ -11,7 +11,7 @@ from transformers import AutoModel, LlamaConfig, LlamaModel
 
 import cselab
 from cselab.errors import ModelError, SettingsError
-from cselab.models import SentenceEncoder, add_lora, decoder_memory, export, load_decoder
+from cselab.models import SentenceEncoder, add_lora, decoder_memory, export, load, load_decoder
 
 SENTENCES = ["the dog", "a man is playing guitar in the park .", "a red ball is under the table"]
 
@@ -125,6 +125,19 @@ def test_a_missing_or_changed_model_is_one_line(folder, tmp_path, change, said):
     with pytest.raises(ModelError, match=said) as caught:
         cselab.load(str(tmp_path / "saved"))
     assert "\n" not in str(caught.value)
+
+
+def test_a_model_that_moved_is_given(folder, tmp_path):
+    """Prevents a finished step that does not load because the same decoder lies elsewhere now, or
+    has another file beside its weights."""
+    base = shutil.copytree(folder, tmp_path / "base")
+    encoder = adapted(base, bidirectional="last")
+    expected = encoder.encode(SENTENCES)
+    encoder.save_pretrained(tmp_path / "saved")
+    moved = base.rename(tmp_path / "moved")
+    (moved / "generation_config.json").write_text("{}")
+    loaded = load(tmp_path / "saved", base=moved)
+    assert torch.equal(loaded.encode(SENTENCES), expected)
 
 
 def test_damaged_adapters_are_refused(folder, tmp_path):
