@@ -179,8 +179,10 @@ def _try_terms(method: Method, batch: Batch) -> None:
     """Compute the terms of a batch of the schedule's size, of the vectors of a few sentences; an
     error names the line of the method's file."""
     indices = torch.arange(method.settings.schedule.batch_size)
+    device = next(method.parameters()).device  # 4-bit weights are on the GPU from the beginning
+    batch = {name: tensor.to(device) for name, tensor in batch.items()}
     try:
-        outputs = method(batch).map(lambda rows: rows[:, indices % rows.shape[1]])
+        outputs = method(batch).map(lambda rows: rows[:, indices.to(rows.device) % rows.shape[1]])
         method.compare(outputs, StepContext(seed=0, step=0, coin=True))
     except CselabError:
         raise

@@ -39,7 +39,7 @@ class Estimate(NamedTuple):
         flop: Of forward and backward passes at full length; batches are padded to their longest
             sentence only, so the work is a third to a half of it. Evaluations, round trips and
             further passes of single methods are left out.
-        kept: Bytes of the trained encoders.
+        kept: Bytes of the trained encoders, and of the teachers' vectors of students.
         working: Bytes of the checkpoints of the largest training while it runs.
     """
 
@@ -52,8 +52,9 @@ class Estimate(NamedTuple):
         hours = self.flop / FLOP_PER_SECOND / 3600
         return (
             f"{self.trainings} trainings: {self.flop / 1e15:,.0f} PFLOP, {hours:.1f} hours at "
-            f"{FLOP_PER_SECOND / 1e12:.0f} TFLOP/s (assumed); {self.kept / 1e9:.1f} GB kept, "
-            f"{self.working / 1e9:.1f} GB of checkpoints while the largest trains"
+            f"{FLOP_PER_SECOND / 1e12:.0f} TFLOP/s (assumed; without round trips and evaluations); "
+            f"{self.kept / 1e9:.1f} GB kept, {self.working / 1e9:.1f} GB of checkpoints while the "
+            "largest trains"
         )
 
 
@@ -69,7 +70,7 @@ def estimate(runs: Sequence[Run]) -> Estimate:
     return Estimate(
         trainings=len(nodes),
         flop=sum(_flop(node, data) for node, data in nodes.values()),
-        kept=4 * sum(weights),
+        kept=4 * sum(weights) + sum(_targets(node, data) for node, data in nodes.values()),
         # two checkpoints of weights, best weights and Adam's moments
         working=2 * 16 * max(weights, default=0),
     )
@@ -97,6 +98,12 @@ def _flop(node: TrainedConfig, data: Any) -> float:
     passes = 2 if getattr(node, "lora_rank", 0) else 3  # no gradient of frozen weights
     texts = plan.steps_for(rows) * plan.batch_size * kind.views
     return texts * passes * 2e9 * gmacs
+
+
+def _targets(node: TrainedConfig, data: Any) -> int:
+    """Bytes of the teachers' vectors of all sentences."""
+    widths = [_shape(part).hidden_size for part in node.parts if part not in node.starts]
+    return 4 * sum(widths) * (data.sentences or SENTENCES)
 
 
 def _trained_weights(node: TrainedConfig) -> int:

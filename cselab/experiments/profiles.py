@@ -175,8 +175,11 @@ PROFILES: dict[str, Profile] = {
     "paper": Profile(
         data=DataConfig(hub=True, corpus=("wiki1m",), triplets=275_601),
         everywhere={"bf16": True, "round_trips.translator": "opus-mt"},
-        roles={  # of methods that are built on SimCSE's script; all else: the Configs' defaults
-            name: {"head": "mlp_train_only"} for name in ("simcse", "esimcse", "infocse", "rankcse")
+        roles={  # all else: the Configs' defaults
+            # methods that are built on SimCSE's script
+            **{n: {"head": "mlp_train_only"} for n in ("simcse", "esimcse", "infocse", "rankcse")},
+            "diffcse": _schedule(learning_rate=7e-6, epochs=2),  # its script
+            "decoder": _schedule(chunk=8),  # of 7B: activations of 9 MB a token
         },
         families={
             "roberta": {

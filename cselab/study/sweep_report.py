@@ -28,6 +28,7 @@ TITLES = {
     "geometry": "Geometry, and energy of [CLS]",
     "transfer": "Transfer, accuracy × 100",
     "senteval-transfer": "Transfer by SentEval's protocol, accuracy × 100",
+    "csts": "C-STS, validation pairs",
 }
 EXPLAINED = (
     "Spearman × 100, means over seeds; difference: from {against}, seed by seed, with its 95 % t "

@@ -25,6 +25,7 @@ MEASURES = {
     "geometry": ("uniformity", "alignment", "energy"),
     "transfer": ("transfer",),
     "senteval-transfer": ("senteval-transfer",),
+    "csts": ("csts",),
 }
 """Measures of the tables beside the test scores."""
 
@@ -60,7 +61,7 @@ def read_tables(
     claims: Path | None = None,
 ) -> Tables:
     """Make the tables of a store: "claims", "scores", "prose", "phenomena", "geometry", "transfer",
-    "senteval-transfer".
+    "senteval-transfer", "csts".
 
     A table is left out if the store has none of its measures.
 

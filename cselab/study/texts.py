@@ -27,6 +27,7 @@ DIGITS = {
     "geometry": 3,
     "transfer": 1,
     "senteval-transfer": 2,
+    "csts": 1,
 }
 
 
