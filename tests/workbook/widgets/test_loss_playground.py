@@ -17,9 +17,10 @@ SINGLE = [
     for name in method_names()
     if issubclass(registered(name), Method)
     and registered(name).views == 2
+    and registered(name).reads == "text"
     and len(registered(name).tower_names) == 1
 ]
-"""Methods of one tower and two views."""
+"""Methods of one tower and two views of a text."""
 
 
 def test_gradient_descent_lowers_the_methods_own_loss(playground):
