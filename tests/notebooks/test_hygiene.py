@@ -1,6 +1,7 @@
 """Committed notebooks: no outputs, stable, short cells, parameters that reach the lab."""
 
 import ast
+import importlib
 import re
 from pathlib import Path
 
@@ -18,6 +19,7 @@ from cselab.workbook.headless.parameters import read_parameters
 
 ROOT = Path(__file__).resolve().parents[2]
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
+SOLUTIONS = sorted((ROOT / "notebooks" / "solutions").glob("*.ipynb"))
 LONGEST_CELL = 27
 OWN_PARAMETERS = {"seeds", "checkpoints", "tasks", "languages", "entry", "leaderboard"}
 OWN_PARAMETERS |= {"counts", "subsets", "removed", "methods", "baselines"}
@@ -86,6 +88,18 @@ def test_every_parameter_is_used_and_takes_every_setting(notebook):
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)
     }
     assert parameters.keys() <= read
+
+
+@pytest.mark.parametrize("path", [*NOTEBOOKS, *SOLUTIONS], ids=lambda path: path.stem)
+def test_what_a_notebook_imports_of_the_library_exists(path):
+    """Prevents a module that moved and a notebook that still imports it from its old place."""
+    for cell in code_cells(nbformat.read(path, as_version=4)):
+        for node in ast.walk(ast.parse(cell.source)):
+            if isinstance(node, ast.ImportFrom) and str(node.module).startswith("cselab"):
+                module = importlib.import_module(str(node.module))
+                for alias in node.names:
+                    if not hasattr(module, alias.name):
+                        importlib.import_module(f"{node.module}.{alias.name}")
 
 
 def test_code_in_the_text_knows_the_library(notebook):
