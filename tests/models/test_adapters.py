@@ -5,9 +5,10 @@ import shutil
 
 import pytest
 import torch
+from llama_helpers import save_llama
 from peft import PeftModel
 from safetensors.torch import load_file
-from transformers import AutoModel, LlamaConfig, LlamaModel
+from transformers import AutoModel
 
 import cselab
 from cselab.errors import ModelError, SettingsError
@@ -19,22 +20,8 @@ SENTENCES = ["the dog", "a man is playing guitar in the park .", "a red ball is 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory, word_tokenizer):
     """A saved Llama of three layers, in bfloat16."""
-    config = LlamaConfig(
-        vocab_size=len(word_tokenizer),
-        hidden_size=32,
-        intermediate_size=48,
-        num_hidden_layers=3,
-        num_attention_heads=4,
-        num_key_value_heads=2,
-        max_position_embeddings=64,
-        pad_token_id=word_tokenizer.pad_token_id,
-        initializer_range=0.3,
-    )
-    torch.manual_seed(0)
     folder = tmp_path_factory.mktemp("decoder") / "llama"
-    LlamaModel(config).to(torch.bfloat16).save_pretrained(folder)
-    word_tokenizer.save_pretrained(folder)
-    return folder
+    return save_llama(folder, word_tokenizer, layers=3, dtype=torch.bfloat16)
 
 
 def adapted(folder, **options):

@@ -6,7 +6,7 @@ import copy
 import pytest
 import torch
 from build_method import build
-from transformers import LlamaConfig, LlamaModel
+from llama_helpers import save_llama
 
 from cselab.errors import ModelError
 from cselab.methods import StepContext
@@ -20,22 +20,8 @@ SENTENCES = ["the dog", "a man is playing guitar in the park .", "a red ball is 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory, word_tokenizer):
     """A saved Llama of four layers whose two key heads serve four query heads, as in LLaMA 3."""
-    config = LlamaConfig(
-        vocab_size=len(word_tokenizer),
-        hidden_size=32,
-        intermediate_size=48,
-        num_hidden_layers=DEPTH,
-        num_attention_heads=4,
-        num_key_value_heads=2,
-        max_position_embeddings=64,
-        pad_token_id=word_tokenizer.pad_token_id,
-        initializer_range=0.3,
-    )
-    torch.manual_seed(0)
     folder = tmp_path_factory.mktemp("decoder") / "llama"
-    LlamaModel(config).save_pretrained(folder)
-    word_tokenizer.save_pretrained(folder)
-    return folder
+    return save_llama(folder, word_tokenizer, layers=DEPTH)
 
 
 @pytest.fixture(params=["last", "sum", "all"])

@@ -3,6 +3,7 @@
 import ast
 import importlib
 import re
+from importlib.util import find_spec
 from pathlib import Path
 
 import nbformat
@@ -97,9 +98,8 @@ def test_what_a_notebook_imports_of_the_library_exists(path):
         for node in ast.walk(ast.parse(cell.source)):
             if isinstance(node, ast.ImportFrom) and str(node.module).startswith("cselab"):
                 module = importlib.import_module(str(node.module))
-                for alias in node.names:
-                    if not hasattr(module, alias.name):
-                        importlib.import_module(f"{node.module}.{alias.name}")
+                for name in (alias.name for alias in node.names):
+                    assert hasattr(module, name) or find_spec(f"{node.module}.{name}"), name
 
 
 def test_code_in_the_text_knows_the_library(notebook):

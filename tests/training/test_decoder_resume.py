@@ -3,9 +3,9 @@
 import pytest
 import torch
 from build_method import build
+from llama_helpers import save_llama
 from safetensors.torch import load_file
 from training_helpers import TEXT, Scores, same, schedule
-from transformers import LlamaConfig, LlamaModel
 
 from cselab.data.nli import tokenize_triplets
 from cselab.data.synthetic.sets import Triplet
@@ -21,20 +21,8 @@ class Killed(Exception):
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory, word_tokenizer):
-    config = LlamaConfig(
-        vocab_size=len(word_tokenizer),
-        hidden_size=32,
-        intermediate_size=48,
-        num_hidden_layers=2,
-        num_attention_heads=2,
-        pad_token_id=word_tokenizer.pad_token_id,
-        initializer_range=0.3,
-    )
-    torch.manual_seed(0)
     folder = tmp_path_factory.mktemp("decoder") / "llama"
-    LlamaModel(config).save_pretrained(folder)
-    word_tokenizer.save_pretrained(folder)
-    return str(folder)
+    return str(save_llama(folder, word_tokenizer, layers=2))
 
 
 @pytest.fixture(scope="module")
