@@ -2,7 +2,7 @@
 
     profile = "english"                   # at the top: what all runs share
     seeds = "1-4"                         # or a list
-    measures = ["sts", "phenomena"]       # by default scores, phenomena, geometry, energy
+    measures = ["sts", "changes"]         # by default scores, changes, geometry, energy
     modules = ["my_method.py"]            # files with methods of your own
 
     [[runs]]

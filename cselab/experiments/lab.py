@@ -54,8 +54,8 @@ class Lab:
         >>> lab = open_lab("x", profile="tiny", caels=2, synthetic_pairs=20)
         >>> lab.config("jtcse").caels, lab.config("jtcse", caels=1).caels
         (2, 1)
-        >>> reports = lab.evaluate({"untrained": lab.untrained()})
-        >>> {task: len(score.data) for task, score in reports["untrained"].tasks.items()}
+        >>> reports = lab.evaluate({"pretrained only": lab.pretrained()})
+        >>> {task: len(score.data) for task, score in reports["pretrained only"].tasks.items()}
         {'Synthetic': 20}
     """
 
@@ -119,8 +119,8 @@ class Lab:
         config, cache = self._node(method, changes)
         return [train_node(cache, tower) for tower in config.towers]
 
-    def untrained(self, pooling: str = "cls") -> Any:
-        """The backbone before training, as a sentence encoder."""
+    def pretrained(self, pooling: str = "cls") -> Any:
+        """The backbone, pretrained only, as a sentence encoder."""
         return self.train("untrained", pooling=pooling).encoder
 
     def checkpoints(

@@ -12,6 +12,7 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from cselab.analysis import cls_energy
 from cselab.data.csts import load_csts
+from cselab.evaluation.couples import rank_couples
 from cselab.evaluation.csts import evaluate_csts, with_condition
 from cselab.evaluation.geometry import alignment, uniformity
 from cselab.evaluation.sts import StsReport, resampled, score_data
@@ -67,16 +68,6 @@ def comparison(reports: Mapping[str, StsReport]) -> pandas.DataFrame:
     return pandas.DataFrame.from_dict(table, orient="index")
 
 
-def phenomena(
-    data: RunData, encoder: Encoder, report: StsReport | None = None
-) -> Mapping[str, float]:
-    """Spearman x100 within each phenomenon of the synthetic test pairs, from the report if it has
-    them."""
-    if report is None or "Synthetic" not in report.tasks:
-        report = score_data(encoder.encode, [data.synthetic_pairs])
-    return report.tasks["Synthetic"].by_subset
-
-
 def pair_cosines(data: RunData, encoder: Encoder) -> tuple[torch.Tensor, torch.Tensor]:
     """Cosines and gold ratings of the dev pairs."""
     pairs = data.dev_pairs
@@ -124,11 +115,11 @@ class Row(NamedTuple):
     """One number.
 
     Attributes:
-        measure: "test", "no captions", "dev", "phenomenon", "alignment", "uniformity", "energy",
+        measure: "test", "no captions", "dev", "change", "alignment", "uniformity", "energy",
             "transfer", "senteval-transfer" or "csts"; CURVE, whose tasks are steps; those of
             RESAMPLED, whose tasks are numbers.
         task: Name of the data.
-        value: Correlations and accuracies are x100.
+        value: Correlations, shares and accuracies are x100.
         n: Pairs or sentences, 0 where it is not counted.
     """
 
@@ -177,12 +168,10 @@ def _dev(data: RunData, encoder: Encoder) -> Iterable[Row]:
     yield Row("dev", pairs.task, score, len(pairs))
 
 
-def _phenomena(data: RunData, encoder: Encoder) -> Iterable[Row]:
-    """Spearman within each phenomenon of the synthetic STS, whatever the model was trained on."""
-    score = score_data(encoder.encode, [data.synthetic_pairs], resamples=0).tasks["Synthetic"]
-    subsets = score.data.subsets or []
-    for name, value in score.by_subset.items():
-        yield Row("phenomenon", name, value, subsets.count(name))
+def _changes(data: RunData, encoder: Encoder) -> Iterable[Row]:
+    """Share of synthetic couples whose paraphrase is nearer than the changed copy, by change."""
+    for name, ranked in rank_couples(encoder.encode).items():
+        yield Row("change", name, ranked.share, len(ranked.right))
 
 
 def _geometry(data: RunData, encoder: Encoder) -> Iterable[Row]:
@@ -238,7 +227,7 @@ MEASURES: dict[str, Callable[[RunData, Encoder], Iterable[Row]]] = {
     "sts": _sts,
     "dev": _dev,
     "resamples": partial(_sts, resamples=RESAMPLES),
-    "phenomena": _phenomena,
+    "changes": _changes,
     "geometry": _geometry,
     "energy": _energy,
     "transfer": _transfer,
@@ -247,7 +236,7 @@ MEASURES: dict[str, Callable[[RunData, Encoder], Iterable[Row]]] = {
 }
 MAIN = ("sts", "resamples", "dev")
 """Scores; a run that lacks one of them has failed."""
-DEFAULT = ("sts", "phenomena", "geometry", "energy")
+DEFAULT = ("sts", "changes", "geometry", "energy")
 """Default measures: scores, and what costs little."""
 
 

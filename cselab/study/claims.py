@@ -59,8 +59,8 @@ VERDICTS = (BETTER, LESS, NO_DIFFERENCE, WORSE, UNDECIDED, EQUAL, NO_RUNS)
 MARGIN = 0.2
 """Points of the average over the tests that matter: a fifth of what a method paper reports as its
 gain."""
-POINTS = ("test", "no captions", "dev", "phenomenon", "transfer", "senteval-transfer", "csts")
-"""Measures that are correlations or accuracies x100."""
+POINTS = ("test", "no captions", "dev", "change", "transfer", "senteval-transfer", "csts")
+"""Measures that are correlations, shares or accuracies x100."""
 UNSEEDED = ("sif", "untrained", "whitened", "words")
 """Methods that no seed changes: one run stands for all seeds."""
 MOST_SEEDS = 10_000

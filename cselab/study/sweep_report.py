@@ -24,7 +24,7 @@ TITLES = {
     "claims": "Claims",
     "scores": "Test scores",
     "prose": "Test scores without captions",
-    "phenomena": "Phenomena of the synthetic text",
+    "changes": "Changes of meaning noticed, % of couples (50: not at all)",
     "geometry": "Geometry, and energy of [CLS]",
     "transfer": "Transfer, accuracy × 100",
     "senteval-transfer": "Transfer by SentEval's protocol, accuracy × 100",
@@ -90,10 +90,10 @@ def _figures(tables: Tables) -> dict[str, go.Figure]:
         figures["Differences"] = difference_chart({"paired by seed": scores}, baseline)
     if "test" in measures:
         figures["Every seed"] = _seeds(rows)
-    if "phenomena" in tables.numbers:
-        phenomena = tables.numbers["phenomena"].rename(index=escape_label).T.to_dict()
-        figures["Scores by phenomenon"] = score_heatmap(
-            phenomena, x_title="what was changed in a pair of the synthetic STS"
+    if "changes" in tables.numbers:
+        noticed = tables.numbers["changes"].rename(index=escape_label).T.to_dict()
+        figures["Changes of meaning noticed"] = score_heatmap(
+            noticed, x_title="what was changed", score="% of couples ranked rightly"
         )
     if "energy" in measures:
         figures["Energy of [CLS] and scores"] = energy_chart(rows)

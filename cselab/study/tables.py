@@ -21,7 +21,7 @@ from cselab.study.texts import DIGITS, as_texts, one_line
 
 MEASURES = {
     "prose": ("no captions",),
-    "phenomena": ("phenomenon",),
+    "changes": ("change",),
     "geometry": ("uniformity", "alignment", "energy"),
     "transfer": ("transfer",),
     "senteval-transfer": ("senteval-transfer",),
@@ -60,7 +60,7 @@ def read_tables(
     only: Sequence[str] = ("*",),
     claims: Path | None = None,
 ) -> Tables:
-    """Make the tables of a store: "claims", "scores", "prose", "phenomena", "geometry", "transfer",
+    """Make the tables of a store: "claims", "scores", "prose", "changes", "geometry", "transfer",
     "senteval-transfer", "csts".
 
     A table is left out if the store has none of its measures.

@@ -23,7 +23,7 @@ MARKUP = re.compile(
 DIGITS = {
     "scores": 2,
     "prose": 2,
-    "phenomena": 1,
+    "changes": 1,
     "geometry": 3,
     "transfer": 1,
     "senteval-transfer": 2,

@@ -15,7 +15,14 @@ SMALL = {"steps": 2, "sentences": 200, "dev_pairs": 20, "synthetic_pairs": 40}
 """Added to snippets and commands that train: two steps, few pairs."""
 QUICK = [word for name, value in SMALL.items() for word in ("-p", f"{name}={value}")]
 OF_TOWERS = ["-p", "towers.steps=2"]
-ELSEWHERE = ("--profile paper", "profile=paper", "jtcse-9", "--scheduler", "/shared/", "s/steps/")
+ELSEWHERE = (
+    "--profile paper",
+    "profile=paper",
+    "jtcse-9",
+    "--scheduler",
+    "/shared/",
+    "outputs/steps/",
+)
 """Commands for the hub, a cluster, other folders; tests/hub and tests/experiments run such ones."""
 
 

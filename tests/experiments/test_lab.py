@@ -159,7 +159,7 @@ def test_checkpoints_by_folder_are_measured_like_methods(lab, small_backbone, tm
     error of a backbone."""
     small = str(small_backbone)
     (found,) = lab.checkpoints([small]).values()
-    untrained = lab.untrained()
+    untrained = lab.pretrained()
     assert geometry(lab.data, found) == pytest.approx(geometry(lab.data, untrained))
     assert energy(lab.data, found) == pytest.approx(energy(lab.data, untrained))
     one, two = load_backbone(small_backbone), load_backbone(small_backbone)

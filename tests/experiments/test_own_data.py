@@ -59,7 +59,7 @@ def test_a_copy_of_a_test_does_not_pick_checkpoints(open_lab, pairs, tmp_path):
     copy.write_text("\n".join(["sentence1,sentence2,score", *lines]))
     lab = open_lab(tasks=test, dev_task=copy)
     message = r"dev_task: .*copy\.csv is also a test \(9 of its 9 pairs are in .*test\.tsv\)"
-    for step in (lambda: lab.check("sif"), lambda: lab.evaluate({"sif": lab.untrained()})):
+    for step in (lambda: lab.check("sif"), lambda: lab.evaluate({"sif": lab.pretrained()})):
         with pytest.raises(DataError, match=message):
             step()
     dev = load_sts("Synthetic", "dev")
@@ -74,7 +74,7 @@ def test_pairs_rated_from_0_to_1_are_measured_as_those_from_0_to_5(open_lab, pai
     """Prevents a training whose test score is lost because no rating is above 4; where none is
     above 4 of 5, the check says it."""
     labs = [open_lab(dev_task=pairs(f"dev-{top}.tsv", top=top)) for top in (5, 1, 4)]
-    five, one, four = (geometry(lab.data, lab.untrained()) for lab in labs)
+    five, one, four = (geometry(lab.data, lab.pretrained()) for lab in labs)
     assert five == one
     assert four[0] == five[0]
     assert isnan(four[1])

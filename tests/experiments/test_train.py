@@ -214,7 +214,7 @@ def test_a_student_learns_from_its_teacher_and_not_from_anothers(open_lab):
     far = {"towers.learning_rate": 1e-3, "towers.steps": 8}  # teachers that left the backbone
     lab = open_lab(**far)
     text = lab.data.sentences(50)
-    fresh = lab.untrained().encode(text)
+    fresh = lab.pretrained().encode(text)
     found = []
     for teacher in ("sum", "edfse"):
         changes = {"pivots": ["nl"]} if teacher == "edfse" else {}

@@ -17,7 +17,7 @@ FRENCH = RoundTrips(pivot="fr")
 @pytest.fixture
 def ids(lab):
     """`ids(mode)`: token ids of SimCSE's rows; "" is SimCSE without round trips."""
-    tokenizer = lab.untrained().tokenizer
+    tokenizer = lab.pretrained().tokenizer
 
     def ids(mode):
         changes = {"mode": mode} if mode else {"round_trips": None}
@@ -72,7 +72,7 @@ def test_further_columns_follow_their_sentences(lab, mode, expected):
 
     rows = text_rows(
         lab.data.text,
-        lab.untrained().tokenizer,
+        lab.pretrained().tokenizer,
         max_length=32,
         cache_dir=lab.cache.cache_dir,
         mode=mode,

@@ -41,7 +41,7 @@ def store(tmp_path):
         for seed, value in enumerate(values, 1):
             rows = [("test", task, value + i - 3, 10) for i, task in enumerate(STS7)]
             rows += [("test", "average", value, 70), ("dev", "STSBenchmark", value + 5, 5)]
-            rows += [("phenomenon", "negation", 30.0 + seed, 4), ("energy", "[CLS]", 0.3, 5)]
+            rows += [("change", "negation", 30.0 + seed, 4), ("energy", "[CLS]", 0.3, 5)]
             rows += [("uniformity", "STSBenchmark", -2.0, 5)]
             add(store, f"{label}{seed}", label=label, method=method, seed=seed, rows=rows)
     add(store, "bad", label="simcse", seed=9, error="the loss is not finite", rows=[])
@@ -191,7 +191,7 @@ def test_what_cannot_be_compared_is_refused(store, report, tmp_path):
     add(store, "again", 70.0, label="jtcse", seed=1, finished="2026-02-01")
     text = report(store, against="towers")[1]
     assert "1 older runs of the same label and seed are left out" in text
-    assert "newer runs do not have (dev, energy, phenomenon, uniformity)" in text
+    assert "newer runs do not have (change, dev, energy, uniformity)" in text
     add(store, "other", 70.0, label="jtcse", seed=5, data="other")
     with pytest.raises(DataError, match="2 kinds of data"):
         report(store, against="towers")

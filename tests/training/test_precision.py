@@ -31,7 +31,7 @@ def test_without_fast_bfloat16_float32_is_used_and_one_line_says_so(
         asked = [value for place, value, _ in run.walk() if place[-1] == "bf16"]
         assert len(asked) == (3 if name == "jtcse" else 1)
         assert set(asked) == {fast}
-        made = Trained(lab.untrained(), run.method)
+        made = Trained(lab.pretrained(), run.method)
         assert made.precision == ("bfloat16" if fast else "float32")
     said = capsys.readouterr().err
     message = "bf16=True: this machine has no fast bfloat16, so float32 is used"

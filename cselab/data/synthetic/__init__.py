@@ -7,9 +7,11 @@ from cselab.data.synthetic.concepts import same_meaning
 from cselab.data.synthetic.frames import draw_frame
 from cselab.data.synthetic.realise import describe
 from cselab.data.synthetic.sets import (
+    Couple,
     StsPair,
     Triplet,
     captions,
+    couples,
     held_out_sentences,
     sts_pairs,
     triplets,
@@ -17,9 +19,11 @@ from cselab.data.synthetic.sets import (
 from cselab.data.synthetic.similarity import similarity
 
 __all__ = [
+    "Couple",
     "StsPair",
     "Triplet",
     "captions",
+    "couples",
     "describe",
     "draw_frame",
     "same_meaning",

@@ -32,6 +32,10 @@ CONDITIONAL_PAIRS = 300
 CONDITIONAL_SEEDS = {"dev": 2_000_001, "test": 2_000_002, "train": 2_000_003}
 APART = 2.0
 """Smallest difference between the two ratings of a pair."""
+COUPLES = 200
+"""Couples of each change."""
+SAME = ("synonym", "paraphrase")
+"""Tags of pairs whose meaning is not changed."""
 
 
 class StsPair(NamedTuple):
@@ -90,6 +94,39 @@ def _candidates(random: Random) -> Iterator[StsPair]:
             if random.random() < 0.5:
                 sentence1, sentence2 = sentence2, sentence1
             yield StsPair(sentence1, sentence2, score, tag)
+
+
+class Couple(NamedTuple):
+    """A sentence, one of the same meaning and one with a `change`; both have wording of their own.
+
+    Words, voice, tense and order of the two are drawn alike, so that one who cannot see the change
+    ranks half of the couples rightly.
+    """
+
+    sentence: str
+    paraphrase: str
+    changed: str
+    change: str
+
+
+@functools.cache
+def couples() -> tuple[Couple, ...]:
+    """200 couples of each change of meaning, equal on every machine."""
+    random, found = Random("couples"), []
+    for tag, change in CHANGES.items():
+        if tag in SAME:
+            continue
+        seen: set[str] = set()
+        while len(seen) < 3 * COUPLES:
+            first = draw_event(random)
+            second = change(first, random)
+            if second is None or similarity(first, second) == 5:
+                continue
+            one, same, changed = (describe(frame, random) for frame in (first, first, second))
+            if len({one, same, changed} - seen) == 3:
+                seen |= {one, same, changed}
+                found.append(Couple(one, same, changed, tag))
+    return tuple(found)
 
 
 @functools.cache

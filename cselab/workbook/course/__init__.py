@@ -18,7 +18,9 @@ from cselab.workbook.course.words import (
     recorded_relation,
     relation,
     reveal,
+    signed,
     tests,
+    verdict,
 )
 
 __all__ = [
@@ -44,6 +46,8 @@ __all__ = [
     "recorded_relation",
     "relation",
     "reveal",
+    "signed",
     "table_over_seeds",
     "tests",
+    "verdict",
 ]

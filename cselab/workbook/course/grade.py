@@ -101,7 +101,7 @@ def grade(
     lab = open_lab("assignment", profile=profile, seed=seeds[0], **settings)
     name = _registered_by(path)
     baselines = {
-        "untrained": lambda lab: lab.untrained(),
+        "untrained": lambda lab: lab.pretrained(),
         "SimCSE": lambda lab: lab.train("simcse"),
     }
     if name in baselines:

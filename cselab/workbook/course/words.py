@@ -23,9 +23,11 @@ def tests(lab: Lab) -> str:
         >>> from cselab.workbook.course import tests
         >>> from cselab.experiments import open_lab
         >>> tests(open_lab("x", profile="tiny"))
-        'Synthetic'
+        'the synthetic STS test'
     """
     names = lab.data.test_tasks
+    if list(names) == ["Synthetic"]:
+        return "the synthetic STS test"
     return names[0] if len(names) == 1 else f"the average of {len(names)} tests"
 
 
@@ -35,8 +37,10 @@ def relation(found: PairComparison | SeedComparison, other: str) -> str:
     Examples:
         >>> from cselab.workbook.course import relation
         >>> from cselab.evaluation import PairComparison
-        >>> relation(PairComparison(2.0, 1.5, 2.5, 0.001), "SimCSE")
-        '2.0 points above SimCSE (95 % interval 1.5 to 2.5)'
+        >>> relation(PairComparison(-2.0, -2.5, -1.5, 0.001), "SimCSE")
+        '2.0 points below SimCSE (95 % interval 1.5 to 2.5)'
+        >>> relation(PairComparison(-0.01, -0.03, 0.02, 0.5), "SimCSE")
+        'not distinguishable from SimCSE (−0.010 points, 95 % interval −0.030 to +0.020)'
     """
     difference = found.mean if isinstance(found, SeedComparison) else found.difference
     return _relation(difference, found.low, found.high, other, digits=1)
@@ -56,6 +60,18 @@ def comparisons(
     """A list in Markdown, one line of `compared` a pair, after the name of the lab's tests."""
     lines = [f"- {compared(reports, *pair, **options)}" for pair in pairs]
     return "\n".join([f"On {tests(lab)}:\n", *lines])
+
+
+def signed(value: float, digits: int = 1) -> str:
+    """A difference with its sign; zero has none.
+
+    Examples:
+        >>> from cselab.workbook.course import signed
+        >>> signed(-1.25), signed(0.5), signed(-0.04)
+        ('−1.2', '+0.5', '0.0')
+    """
+    text = f"{value:+.{digits}f}"
+    return text[1:] if float(text) == 0 else text.replace("-", "−")
 
 
 def recorded_relation(label: str, other: str) -> str:
@@ -90,7 +106,8 @@ def interval(row: pandas.Series, digits: int = 2) -> str:
         >>> interval(pandas.Series({"difference": 1.5, "low": 1.0, "high": 2.0}))
         '+1.50 [+1.00, +2.00]'
     """
-    return f"{row.difference:+.{digits}f} [{row.low:+.{digits}f}, {row.high:+.{digits}f}]"
+    difference, low, high = (signed(row[part], digits) for part in ("difference", "low", "high"))
+    return f"{difference} [{low}, {high}]"
 
 
 def recorded_differences(tables: Mapping[str, pandas.DataFrame]) -> str:
@@ -132,24 +149,36 @@ def extremes(gains: pandas.Series) -> str:
         >>> import pandas
         >>> from cselab.workbook.course import extremes
         >>> extremes(pandas.Series({"topic": 3.0, "number": -0.5}))
-        '`topic` gains most (+3.0 points), `number` least (-0.5)'
+        '`topic` gains most (+3.0 points), `number` least (−0.5)'
     """
     gains = gains.astype(float)
     most, least = gains.idxmax(), gains.idxmin()
-    return f"`{most}` gains most ({gains[most]:+.1f} points), `{least}` least ({gains[least]:+.1f})"
+    return (
+        f"`{most}` gains most ({signed(gains[most])} points), `{least}` least "
+        f"({signed(gains[least])})"
+    )
 
 
 def _relation(difference: float, low: float, high: float, other: str, digits: int) -> str:
-    within = f"95 % interval {low:.{digits}f} to {high:.{digits}f}"
+    if max(abs(low), abs(high)) < 0.1:
+        digits = 3
     if low <= 0 <= high:
-        return f"not distinguishable from {other} ({difference:+.{digits}f} points, {within})"
+        points, least, most = (signed(x, digits) for x in (difference, low, high))
+        return (
+            f"not distinguishable from {other} ({points} points, 95 % interval {least} to {most})"
+        )
     side = "above" if difference > 0 else "below"
-    return f"{abs(difference):.{digits}f} points {side} {other} ({within})"
+    near, far = sorted((abs(low), abs(high)))
+    return (
+        f"{abs(difference):.{digits}f} points {side} {other} "
+        f"(95 % interval {near:.{digits}f} to {far:.{digits}f})"
+    )
 
 
-def notice(text: str) -> Markdown:
-    """A "What to notice" in Markdown."""
-    return Markdown(f"**What to notice.** {text}")
+def notice(conclusion: str, numbers: str = "") -> Markdown:
+    """A "What to notice": one or two sentences, and the numbers behind them, folded."""
+    folded = f"\n\n{_folded('The numbers', numbers)}" if numbers else ""
+    return Markdown(f"**What to notice.** {conclusion}{folded}")
 
 
 def reveal(text: str) -> Markdown:
@@ -160,13 +189,20 @@ def reveal(text: str) -> Markdown:
         >>> "Compare with your prediction" in reveal("It falls.").data
         True
     """
-    return Markdown(
-        f"<details><summary>Compare with your prediction</summary>\n\n{text}\n\n</details>"
-    )
+    return Markdown(_folded("Compare with your prediction", text))
+
+
+def verdict(text: str) -> Markdown:
+    """The end of a notebook: what a reader should take away, in one sentence."""
+    return Markdown(f"**In one sentence.** {text}")
+
+
+def _folded(summary: str, text: str) -> str:
+    return f"<details><summary>{summary}</summary>\n\n{text}\n\n</details>"
 
 
 def guide(lab: Lab) -> Markdown:
-    """Time and memory of the lab's notebook in each profile, and how to run it at full size.
+    """The lab's text, tests and time, folded, and how to run its notebook at full size.
 
     Examples:
         >>> from cselab.workbook.course import guide
@@ -193,13 +229,21 @@ def guide(lab: Lab) -> Markdown:
             "billion supervised pairs: compare methods here, not scores with the papers' "
             "*unsupervised* ones.\n\n"
         )
+    data = lab.data
+    read = (
+        f"**Text and tests.** {len(data.text):,} sentences from {data.text.source}; checkpoints "
+        f"are selected on {data.dev_name}, scores are of {', '.join(data.test_tasks)}.\n\n"
+    )
     return Markdown(
-        f"{took}"
-        '**At full size**, with a GPU and the hub, set `profile = "paper"` in the parameters cell, '
-        "or in a terminal\n\n"
-        f"```sh\ncselab run {number} -p profile=paper\n```\n\n"
-        "With real text of your own and without the hub: "
-        f"`cselab run {number} -p profile=small -p data_dir=~/data`."
+        _folded(
+            f"Set-up: profile `{lab.profile}`, text, times, full size",
+            f"{read}{took}"
+            '**At full size**, with a GPU and the hub, set `profile = "paper"` in the parameters '
+            "cell, or in a terminal\n\n"
+            f"```sh\ncselab run {number} -p profile=paper\n```\n\n"
+            "With real text of your own and without the hub: "
+            f"`cselab run {number} -p profile=small -p data_dir=~/data`.",
+        )
     )
 
 

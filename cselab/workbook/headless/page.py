@@ -15,7 +15,9 @@ import nbformat
 from latex2mathml.converter import convert as to_mathml
 from nbconvert import HTMLExporter
 from plotly.offline import get_plotlyjs
+from pygments import highlight
 from pygments.formatters import HtmlFormatter
+from pygments.lexers import PythonLexer
 from traitlets.config import Config
 
 from cselab.paths import replacing
@@ -26,6 +28,12 @@ WIDGET = "application/vnd.jupyter.widget-view+json"
 MARKDOWN = "text/markdown"
 TEXT = "text"
 """The tag of cells that compute a text: their page shows the text alone."""
+FOLDED = {
+    "parameters": "Parameters",
+    "injected-parameters": "Parameters of this run",
+    "set-up": "Code of the set-up",
+}
+"""Tags of cells whose code is folded, and what the page calls it."""
 STYLE = (Path(__file__).parent / "style.css").read_text(encoding="utf-8")
 DRAW = (Path(__file__).parent / "draw.js").read_text(encoding="utf-8")
 _MATH = re.compile(
@@ -35,10 +43,17 @@ _LINK = re.compile(r"""<a href=(["'])(?![a-zA-Z][\w+.-]*:|//|#)(.*?)\1""")
 """A link to a file of the project."""
 
 
-def write_page(notebook: Path, target: Path, title: str, beside: Collection[str] = ()) -> None:
+def write_page(
+    notebook: Path,
+    target: Path,
+    title: str,
+    beside: Collection[str] = (),
+    folder: Path | None = None,
+) -> None:
     """Export an executed notebook as an HTML page, atomically.
 
     Args:
+        folder: Of the pictures that its Markdown shows; by default the notebook's.
         beside: Stems of notebooks that have a page in the same folder; links to other files of the
             project become text.
     """
@@ -48,6 +63,10 @@ def write_page(notebook: Path, target: Path, title: str, beside: Collection[str]
     for cell in nb.cells:
         if cell.cell_type == "markdown":
             cell.source = _MATH.sub(_equation, cell.source)
+        for tag in FOLDED.keys() & {*cell.metadata.get("tags", ())}:
+            code = highlight(cell.source, PythonLexer(), HtmlFormatter())
+            folded = f"<details><summary>{FOLDED[tag]}</summary>{code}</details>"
+            cell.outputs.insert(0, nbformat.v4.new_output("display_data", {"text/html": folded}))
         for output in cell.get("outputs", []):
             if WIDGET_MIME in output.get("data", {}):
                 widgets.append(output.data[WIDGET_MIME])
@@ -64,11 +83,13 @@ def write_page(notebook: Path, target: Path, title: str, beside: Collection[str]
     # shows only the last state of a progress bar
     config = Config()
     config.CoalesceStreamsPreprocessor.enabled = True
-    config.TagRemovePreprocessor.update(enabled=True, remove_input_tags={TEXT})
+    config.TagRemovePreprocessor.update(enabled=True, remove_input_tags={TEXT, *FOLDED})
+    config.HTMLExporter.embed_images = True
     exporter = HTMLExporter(
         config, template_name="basic", exclude_input_prompt=True, exclude_output_prompt=True
     )
-    body, _ = exporter.from_notebook_node(nb)
+    pictures = {"metadata": {"path": str(folder or notebook.parent)}}
+    body, _ = exporter.from_notebook_node(nb, pictures)
     body = _LINK.sub(lambda link: _to_page(link[2], beside), body)
     write_html(target, title, f"<main class='notebook'>{body}</main>", figures, widgets)
 

@@ -245,7 +245,8 @@ def _execute(
     if failure:
         print(detail if sys.stderr.isatty() else ANSI.sub("", detail), file=sys.stderr, flush=True)
     if executed.is_file():
-        _report(write_page, executed, folder / f"{notebook.stem}.html", title, beside=stems)
+        page = folder / f"{notebook.stem}.html"
+        _report(write_page, executed, page, title, beside=stems, folder=notebook.parent)
     return Outcome(notebook.stem, title, seconds, failure)
 
 

@@ -17,7 +17,7 @@ def main() -> None:
     """Train what the pictures show, and draw them."""
     lab = open_lab("gallery")
     encoders = {
-        "backbone": lab.untrained(),
+        "backbone": lab.pretrained(),
         "tower I": lab.towers()[0].encoder,
         "TNCSE": lab.train("tncse").encoder,
         "JTCSE": lab.train("jtcse").encoder,

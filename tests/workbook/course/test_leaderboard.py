@@ -111,7 +111,7 @@ def test_bad_entries_are_one_line(tmp_path):
     ("low", "high", "difference", "words"),
     [
         (0.2, 1.2, 0.7, "0.7 points above SimCSE (95 % interval 0.2 to 1.2)"),
-        (-1.2, -0.2, -0.7, "0.7 points below SimCSE (95 % interval -1.2 to -0.2)"),
+        (-1.2, -0.2, -0.7, "0.7 points below SimCSE (95 % interval 0.2 to 1.2)"),
         (-0.2, 0.4, 0.1, "not distinguishable from SimCSE (+0.1 points"),
     ],
 )

@@ -40,6 +40,19 @@ def payload(page: str) -> dict:
     return json.loads(gzip.decompress(base64.b64decode(packed)))
 
 
+def test_pages_fold_the_set_up_and_hold_their_pictures(page, tmp_path):
+    """Prevents pages that begin with a screen of parameters, and pictures that stay behind."""
+    (tmp_path / "images").mkdir()
+    (tmp_path / "images" / "a.svg").write_text("<svg xmlns='http://www.w3.org/2000/svg'/>")
+    tagged = NEW.new_code_cell("seed = 1 < 2", metadata={"tags": ["parameters"]})
+    text = page(NEW.new_markdown_cell("# T\n![two views](images/a.svg)"), tagged)
+    assert 'src="data:image/svg+xml;base64,' in text
+    folded = text[text.index("<details>") : text.index("</details>")]
+    assert "Parameters" in folded
+    assert "&lt;" in folded
+    assert text.count("seed") == 1
+
+
 def test_pages_ask_nothing_of_the_network_and_keep_figures_and_equations(page):
     """Prevents pages that are blank offline: nbconvert's own template loads MathJax, require.js
     and widget scripts from CDNs."""
