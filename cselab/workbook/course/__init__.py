@@ -6,6 +6,7 @@ from cselab.workbook.course.grade import Grade, grade
 from cselab.workbook.course.leaderboard import enter, read, table_over_seeds
 from cselab.workbook.course.map import concept_map
 from cselab.workbook.course.words import (
+    by_sign,
     compare_with_recorded,
     compared,
     comparisons,
@@ -16,6 +17,7 @@ from cselab.workbook.course.words import (
     notice,
     recorded_differences,
     recorded_relation,
+    referee,
     relation,
     reveal,
     signed,
@@ -29,6 +31,7 @@ __all__ = [
     "NotDone",
     "Verdict",
     "Wrong",
+    "by_sign",
     "check",
     "compare_with_recorded",
     "compared",
@@ -44,6 +47,7 @@ __all__ = [
     "read",
     "recorded_differences",
     "recorded_relation",
+    "referee",
     "relation",
     "reveal",
     "signed",

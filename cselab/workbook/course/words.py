@@ -74,6 +74,49 @@ def signed(value: float, digits: int = 1) -> str:
     return text[1:] if float(text) == 0 else text.replace("-", "−")
 
 
+def by_sign(found: PairComparison | SeedComparison, above: str, neither: str, below: str) -> str:
+    """The sentence that is true of a difference: its interval is above zero, holds it, or is below.
+
+    Examples:
+        >>> from cselab.workbook.course import by_sign
+        >>> from cselab.evaluation import PairComparison
+        >>> found = PairComparison(0.2, -0.1, 0.5, 0.2)
+        >>> by_sign(found, "It helps.", "No effect found.", "It hurts.")
+        'No effect found.'
+    """
+    return {1: above, 0: neither, -1: below}[_sign(found)]
+
+
+def _sign(found: PairComparison | SeedComparison | pandas.Series) -> int:
+    return int(found.low > 0) - int(found.high < 0)
+
+
+def referee(live: PairComparison, against: str, label: str) -> str:
+    """Whether the recorded runs of `label` minus `against` agree with this page's, and which of
+    them to believe.
+
+    Raises:
+        DataError: For a label without recorded runs, with the nearest.
+
+    Examples:
+        >>> from cselab.workbook.course import referee
+        >>> from cselab.evaluation import PairComparison
+        >>> referee(PairComparison(0.0, -0.1, 0.1, 1.0), "SimCSE", "TNCSE")[:23]
+        'The recorded runs disag'
+    """
+    tables = recorded.tables(against, [label])
+    rows = {text: table.loc[label] for text, table in tables.items() if label in table.index}
+    other = {text: row for text, row in rows.items() if _sign(row) != _sign(live)}
+    if not other:
+        return "The recorded runs agree with this page in sign."
+    listed = "; ".join(f"{text}: {interval(row)}" for text, row in other.items())
+    return (
+        f"The recorded runs disagree with this page ({listed}). They are over "
+        f"{min(row.seeds for row in other.values()):.0f} or more seeds, this page is one: for the "
+        "method, believe them, on their text and backbone; for this text, more seeds have to tell."
+    )
+
+
 def recorded_relation(label: str, other: str) -> str:
     """Relation of a recorded method to another one over seeds: a list, one line a store.
 
