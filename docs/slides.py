@@ -45,10 +45,10 @@ def slides() -> list[Slide]:
         ),
         Slide(
             "Equal direction, equal length",
-            "What does the modulus term between two towers pull first, the angle or the length?",
-            plots.modulus_field(),
-            "The angle: the term is −log t times the modulus ratio, and both factors fall with t; "
-            "once t is near 1, −log t is near 0 and switches the other factor off.",
+            "Two vectors differ in direction and length. What does the modulus term correct?",
+            plots.modulus_paths(),
+            "The direction. The term is −log t times the modulus ratio; once the cosine t is near "
+            "1, −log t is near 0 and switches the ratio off: the lengths stay different.",
         ),
         _chart(
             "Twins against their towers",

@@ -7,7 +7,6 @@ from cselab.workbook.plots.figures import (
     difference_chart,
     energy_chart,
     line_chart,
-    modulus_surface_figure,
     overlap_histogram,
     score_bars,
     score_heatmap,
@@ -17,7 +16,7 @@ from cselab.workbook.plots.figures import (
 )
 from cselab.workbook.plots.lessons import (
     batch_cosines,
-    modulus_field,
+    modulus_paths,
     moving_points,
     negative_shares,
     paths,
@@ -33,8 +32,7 @@ __all__ = [
     "difference_chart",
     "energy_chart",
     "line_chart",
-    "modulus_field",
-    "modulus_surface_figure",
+    "modulus_paths",
     "moving_points",
     "negative_shares",
     "overlap_histogram",

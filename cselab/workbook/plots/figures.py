@@ -1,4 +1,4 @@
-"""Static figures: training curves, scores, differences, the modulus surface, geometry."""
+"""Static figures: training curves, scores, differences, changes of meaning, geometry."""
 
 import itertools
 from collections import Counter
@@ -15,7 +15,6 @@ from cselab.data.sts import rating_scale
 from cselab.evaluation.couples import RankedCouples
 from cselab.evaluation.significance import compare_pairs
 from cselab.evaluation.sts import StsReport
-from cselab.losses import modulus_surface
 from cselab.models.texts import as_sentences
 from cselab.workbook.analysis.round_trips import token_overlap
 from cselab.workbook.plots.theme import PALETTE
@@ -301,42 +300,6 @@ def couples_chart(found: Mapping[str, Mapping[str, RankedCouples]]) -> go.Figure
     return figure.update_layout(
         height=150 + max(34, 15 * len(found)) * len(changes), showlegend=True
     )
-
-
-def modulus_surface_figure(points: Sequence[tuple[float, float]] = ()) -> go.Figure:
-    """Surface of l_TN over the norm ratio k and the cosine t, with its minimum and pairs (k, t).
-
-    TNCSE, https://arxiv.org/abs/2503.12739.
-
-    Examples:
-        >>> from cselab.workbook.plots import modulus_surface_figure
-        >>> [trace.name for trace in modulus_surface_figure([(2.0, 0.5)]).data[1:]]
-        ['minimum (1, 1)', 'pairs']
-    """
-    k = torch.linspace(0.1, 3, 60)
-    t = torch.linspace(-1, 1, 60)
-    surface = modulus_surface(k[None, :], t[:, None])
-    figure = go.Figure(
-        go.Surface(
-            x=k, y=t, z=surface, colorscale="Cividis", colorbar=dict(title="l_TN"), opacity=0.9
-        )
-    )
-    for name, places, colour in (
-        ("minimum (1, 1)", [(1.0, 1.0)], PALETTE[1]),
-        ("pairs", points, PALETTE[3]),
-    ):
-        if places:
-            x, y = (torch.tensor(column) for column in zip(*places, strict=True))
-            z = modulus_surface(x, y)
-            figure.add_scatter3d(
-                x=x, y=y, z=z, mode="markers", marker=dict(size=5, color=colour), name=name
-            )
-    # with the minimum in front
-    camera = dict(eye=dict(x=1.4, y=1.7, z=1.0), center=dict(x=0, y=0, z=-0.15))
-    scene = dict(
-        xaxis_title="k = ‖h⁺‖ / ‖h‖", yaxis_title="t = cos γ", zaxis_title="l_TN", camera=camera
-    )
-    return figure.update_layout(scene=scene, height=520, margin=dict(l=0, r=0, t=40, b=0))
 
 
 def alignment_uniformity(points: Mapping[str, tuple[float, float]], title: str = "") -> go.Figure:

@@ -1,7 +1,7 @@
 """Figures that explain a method: a batch as a matrix, points that move, gradients of losses."""
 
 import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import plotly.graph_objects as go
 import torch
@@ -9,7 +9,7 @@ from jaxtyping import Float
 from plotly.subplots import make_subplots
 from torch import Tensor
 
-from cselab.losses import modulus_surface
+from cselab.losses import modulus_ratio
 from cselab.workbook.plots.figures import LOW_IS_GOOD
 from cselab.workbook.plots.theme import PALETTE
 
@@ -186,47 +186,64 @@ def negative_shares(temperatures: Sequence[float], cosines: Sequence[float]) -> 
     return figure
 
 
-def modulus_field(size: int = 15) -> go.Figure:
-    """Where ICTM (paper's form, both factors of one pair) pulls a pair.
+def modulus_paths(
+    starts: Sequence[tuple[float, float]] = ((2.0, 60.0), (1.5, 30.0), (0.4, 75.0)),
+) -> go.Figure:
+    """Where descent on a modulus term moves q, a vector of the plane; p = (1, 0) stays.
 
-    The contours of `-log(t) * ratio(k, t)` over the norms' ratio k and the cosine t, and downhill
-    arrows of equal length. TNCSE, https://arxiv.org/abs/2503.12739.
+    On the left the ratio alone (TNCSE, https://arxiv.org/abs/2503.12739), on the right as ICTM
+    weighs it, `-log cos(p, q) * ratio(p, q)`.
+
+    Args:
+        starts: Length of q, and its angle to p in degrees.
 
     Examples:
-        >>> from cselab.workbook.plots import modulus_field
-        >>> contours, lines, heads = modulus_field(size=5).data
-        >>> len(heads.x)
-        25
+        >>> from cselab.workbook.plots import modulus_paths
+        >>> alone, weighed = (line for line in modulus_paths([(2, 60)]).data if line.marker.size)
+        >>> [round(abs(complex(line.x[-1], line.y[-1])), 1) for line in (alone, weighed)]
+        [1.0, 1.7]
     """
+    terms = {"ℓ_TN alone": _ratio, "ICTM: −log t · ℓ_TN": _weighed_ratio}
+    figure = make_subplots(cols=2, subplot_titles=list(terms), horizontal_spacing=0.1)
+    length, angle = torch.tensor(starts).T
+    begin = length[:, None] * torch.stack([angle.deg2rad().cos(), angle.deg2rad().sin()], dim=1)
+    names = [f"q, {k:g} times as long, at {degrees:g}°" for k, degrees in starts]
+    for column, term in enumerate(terms.values(), 1):
+        where = dict(row=1, col=column, showlegend=column == 1)
+        line = dict(color="#888", width=6)
+        figure.add_scatter(x=[0, 1], y=[0, 0], name="p", mode="lines", line=line, **where)
+        for i, (name, path) in enumerate(zip(names, _descent(term, begin), strict=True)):
+            x, y = path.T.tolist()
+            line = dict(color=PALETTE[i % len(PALETTE)], width=3)
+            ends = dict(size=[9, *[0] * (len(x) - 2), 11], opacity=1, line_width=0)
+            figure.add_scatter(
+                x=x, y=y, name=name, mode="lines+markers", line=line, marker=ends, **where
+            )
+            ray = dict(x=[0, x[0]], y=[0, y[0]], line=line | dict(dash="dot", width=1))
+            figure.add_scatter(**ray, mode="lines", **where | dict(showlegend=False))
+        figure.update_yaxes(scaleanchor="x" if column == 1 else "x2", row=1, col=column)
+    legend = dict(orientation="h", y=-0.15, yanchor="top")
+    return figure.update_layout(legend=legend, margin=dict(t=50, b=110), height=400)
 
-    def value(k: Tensor, t: Tensor) -> Tensor:
-        return -t.log() * modulus_surface(k, t)
 
-    k, t = torch.linspace(0.25, 4, 90), torch.linspace(0.06, 0.995, 90)
-    figure = go.Figure(
-        go.Contour(
-            x=k,
-            y=t,
-            z=value(k[None, :], t[:, None]),
-            colorscale="Cividis",
-            colorbar=dict(title="−log t · ℓ"),
-            ncontours=18,
-        )
-    )
-    k, t = torch.linspace(0.4, 3.8, size), torch.linspace(0.12, 0.97, size)
-    k, t = (x.flatten().requires_grad_() for x in torch.meshgrid(k, t, indexing="xy"))
-    down = torch.autograd.grad(-value(k, t).sum(), (k, t))
-    # on the drawn axes, where k spans four times what t does
-    length = ((down[0] / 3.75) ** 2 + (down[1] / 0.935) ** 2).sqrt()
-    ends = [(x + 0.045 * step / length).tolist() for x, step in zip((k, t), down, strict=True)]
-    angle = torch.rad2deg(torch.atan2(down[0] / 3.75, down[1] / 0.935)).tolist()
-    lines: dict[str, list[float | None]] = {axis: [] for axis in "xy"}
-    for axis, start, end in zip("xy", (k, t), ends, strict=True):
-        for a, b in zip(start.tolist(), end, strict=True):
-            lines[axis] += [a, b, None]
-    figure.add_scatter(**lines, mode="lines", line=dict(color="white", width=1.5), showlegend=False)
-    head = dict(symbol="triangle-up", size=8, angle=angle, color="white")
-    figure.add_scatter(x=ends[0], y=ends[1], mode="markers", marker=head, showlegend=False)
-    figure.update_xaxes(title="k, ratio of the norms", range=[0.25, 4])
-    figure.update_yaxes(title="t, cosine", range=[0.06, 0.995])
-    return figure.update_layout(height=480)
+def _ratio(p: Tensor, q: Tensor) -> Tensor:
+    return modulus_ratio(p, q).sum()
+
+
+def _weighed_ratio(p: Tensor, q: Tensor) -> Tensor:
+    return -(torch.cosine_similarity(p, q).log() * modulus_ratio(p, q)).sum()
+
+
+def _descent(
+    term: Callable[[Tensor, Tensor], Tensor], begin: Float[Tensor, "n 2"]
+) -> Float[Tensor, "n 51 2"]:
+    """Positions of q on its way down a term, from `begin` on, first at short intervals."""
+    p, q = torch.tensor([[1.0, 0.0]]).expand_as(begin), begin
+    marks, path = {max(1, round(0.4 * i**2)) for i in range(1, 51)}, [q]
+    for step in range(1, 1001):
+        q = q.requires_grad_()
+        (gradient,) = torch.autograd.grad(term(p, q), q)
+        q = (q - 0.04 * gradient).detach()
+        if step in marks:
+            path.append(q)
+    return torch.stack(path, dim=1)

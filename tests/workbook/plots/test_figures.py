@@ -9,12 +9,10 @@ from cselab.data.sources import Source
 from cselab.data.sts import StsData
 from cselab.evaluation import StsReport, compare_pairs
 from cselab.evaluation.sts import score_pairs
-from cselab.losses import modulus_ratio
 from cselab.workbook.plots import (
     cosine_by_rating,
     difference_chart,
     line_chart,
-    modulus_surface_figure,
     score_bars,
     score_intervals,
     training_curves,
@@ -87,15 +85,6 @@ def test_intervals_are_those_of_the_scores_and_of_the_pairs():
     assert (list(differences.y), list(differences.x)) == ([1], [found.difference])
     assert differences.error_x.array[0] == pytest.approx(found.high - found.difference)
     assert len(score_intervals(reports).data) == 1
-
-
-def test_the_surface_is_the_loss():
-    """Prevents transposed axes: k along x, t along y."""
-    (surface, *_) = modulus_surface_figure().data
-    k, t = surface.x[10], surface.y[50]
-    p = torch.tensor([[1.0, 0.0]])
-    q = k * torch.tensor([[float(t), (1 - float(t) ** 2) ** 0.5]])
-    assert float(surface.z[50][10]) == pytest.approx(modulus_ratio(p, q.float()).item(), abs=1e-5)
 
 
 def test_ratings_from_0_to_1_are_five_groups_too():

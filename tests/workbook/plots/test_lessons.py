@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from cselab.losses import info_nce, modulus_surface
+from cselab.losses import ictm, info_nce, modulus_ratio
 from cselab.workbook import plots
 
 
@@ -50,20 +50,18 @@ def test_shares_of_negatives_are_those_of_the_gradient():
     )
 
 
-def test_the_arrows_of_the_modulus_term_lead_downhill():
-    """Prevents a field whose arrows point up, or along another function than the contours."""
-    figure = plots.modulus_field(size=6)
-    contour = figure.data[0]
-
-    def value(k, t):
-        return -t.log() * modulus_surface(k, t)
-
-    k, t = torch.tensor(contour.x), torch.tensor(contour.y)
-    torch.testing.assert_close(torch.tensor(contour.z), value(k[None, :], t[:, None]))
-    lines = figure.data[1]
-    starts = value(*(torch.tensor(list(axis[::3])) for axis in (lines.x, lines.y)))
-    little = [
-        torch.tensor([a + 0.05 * (b - a) for a, b in zip(axis[::3], axis[1::3], strict=True)])
-        for axis in (lines.x, lines.y)
-    ]
-    assert (value(*little) < starts).all()
+def test_the_paths_of_the_modulus_terms_lead_down_the_losses():
+    """Prevents paths along another function than the loss that is trained, and the two panels
+    exchanged."""
+    figure = plots.modulus_paths([(2.0, 60.0), (0.5, 30.0)])
+    paths = [torch.tensor([line.x, line.y]).T for line in figure.data if line.marker.size]
+    for alone, weighed in zip(paths[:2], paths[2:], strict=True):
+        p = torch.tensor([[1.0, 0.0]])
+        ratios = modulus_ratio(p.expand_as(alone), alone)
+        assert ratios[-1] < 0.03 < ratios[0]
+        p, q = (torch.stack([x, x]) for x in (p.expand_as(weighed), weighed))
+        terms = torch.stack([ictm(p[:, [i]], q[:, [i]], p[:, [i]], q[:, [i]]) for i in range(51)])
+        assert (terms.diff() <= 0).all()
+        assert terms[-1] < 0.001 * terms[0]
+        torch.testing.assert_close(weighed[-1, 1], torch.tensor(0.0), atol=0.05, rtol=0)
+        assert modulus_ratio(p[0, [-1]], weighed[[-1]]) > 0.2  # the length stays wrong
