@@ -64,6 +64,8 @@ def test_a_known_mistake_is_named(name, sentence, answer):
         ("02.1", lambda a, b, t: torch.zeros(3), "not right yet", "shape (3,), expected () (one"),
         ("02.1", lambda a, b, t: torch.tensor(1.0), "not right yet", "is 1.0000, expected"),
         ("02.1", lambda a, b, t: a @ b, "not right yet", "RuntimeError"),
+        ("03.3", {"query", "value"}, "not right yet", "its own queries"),
+        ("03.3", {"value"}, "right", "no weight is added"),
         ("10.1", lambda n: torch.full((n, n), -torch.inf).triu(2), "not right yet", "[0, 1]: 0.0"),
         ("07.2", 0.5, "not right yet", "too high"),
         ("13.3", (50, 95), "not right yet", "contradicted, not entailed"),

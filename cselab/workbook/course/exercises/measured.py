@@ -1,4 +1,4 @@
-"""Checks of exercises that read a notebook's encoders or scores, or that ask for two numbers."""
+"""Checks that read a notebook's encoders or scores, or that ask for names or for two numbers."""
 
 import copy
 import itertools
@@ -12,14 +12,18 @@ from cselab.models import SentenceEncoder
 from cselab.workbook.course.checks import Number, Wrong
 
 
-def parameters_of_a_cael(answer: int) -> str:
-    """0."""
-    if answer != 0:
-        raise Wrong(
-            "A CAEL reads the queries and keys of one tower and the values of the other: both are "
-            "there already."
-        )
-    return "None: a CAEL costs arithmetic in training, and nothing at inference."
+def reached_by_a_cael(answer: set[str]) -> str:
+    """{"value"}."""
+    answer = {answer} if isinstance(answer, str) else set(answer)
+    if answer - {"query", "key", "value", "output"}:
+        raise Wrong('Answer with a set of "query", "key", "value" and "output".')
+    if answer & {"query", "key"}:
+        raise Wrong("Tower I asks with its own queries, and its own keys answer.")
+    if "output" in answer:
+        raise Wrong("What follows the attention is tower I's: `layer.output`, not `other.output`.")
+    if not answer:
+        raise Wrong("Then tower II would not be read. What of `other` does the code above use?")
+    return "Only the values join the towers (and all that lies below them); no weight is added."
 
 
 def gain_or_bias(answer: str, encoder: SentenceEncoder, sentences: Sequence[str]) -> str:
@@ -68,7 +72,7 @@ def average_precision_of_chance(answer: tuple[float, float]) -> str:
 
 
 MEASURED: dict[str, Callable[..., str]] = {
-    "03.3": parameters_of_a_cael,
+    "03.3": reached_by_a_cael,
     "05.2": gain_or_bias,
     "07.3": intervals_apart,
     "13.3": average_precision_of_chance,
