@@ -15,7 +15,7 @@ from cselab import evaluation
 from cselab.losses import info_nce
 from cselab.study import recorded
 from cselab.study.papers import SEED_SPREAD
-from cselab.workbook import plots
+from cselab.workbook import course, plots
 from cselab.workbook.headless.page import write_html
 from cselab.workbook.templates import templates
 
@@ -33,7 +33,7 @@ class Slide(NamedTuple):
 
 
 def slides() -> list[Slide]:
-    """The slides of a 90-minute lecture, in order."""
+    """The slides of a lecture, in order."""
     return [
         _loss(),
         _temperature(),
@@ -56,7 +56,12 @@ def slides() -> list[Slide]:
             "JTCSE: nce",
             ["sum of two towers", "TNCSE", "JTCSE", "JTCSE, CAELs: *"],
         ),
-        _chart("Ablations", "Three terms: which does the work?", "JTCSE", ["JTCSE: *"]),
+        _chart(
+            "Ablations",
+            "Three terms: which subset gains more than longer training, InfoNCE in each tower?",
+            "JTCSE: nce",
+            ["JTCSE: *", "JTCSE"],
+        ),
         _chart(
             "Removing LayerNorms",
             "The norm constraint read off the last state, with fewer and fewer LayerNorms?",
@@ -97,17 +102,21 @@ def _temperature() -> Slide:
 
 
 def _chart(title: str, question: str, against: str, rows: list[str]) -> Slide:
-    tables = recorded.tables(against, rows)
-    lines = []
+    tables, name = recorded.tables(against, rows), recorded.display_name
+    lines, sides = [], {"above": [], "below": []}
     for text, table in tables.items():
         known = table.dropna(subset="difference")
-        above, below = (known.low > 0).sum(), (known.high < 0).sum()
+        sides["above"].append({name(label) for label in known.index[known.low > 0]})
+        sides["below"].append({name(label) for label in known.index[known.high < 0]})
         best = known.difference.idxmax()
         lines.append(
-            f"On {text}: {above} of {len(known)} above {against}, {below} below it; the highest is "
-            f"{best}, {known.difference[best]:+.1f} [{known.low[best]:+.1f}, "
-            f"{known.high[best]:+.1f}]."
+            f"On {text} the highest is {name(best)}, {course.interval(known.loc[best], 1)}."
         )
+    everywhere = [
+        f"{', '.join(sorted(set.intersection(*found))) or 'nothing'} is {side} it on every text"
+        for side, found in sides.items()
+    ]
+    lines.insert(0, f"Against {name(against)}: {'; '.join(everywhere)}.")
     return Slide(title, question, plots.difference_chart(tables, against), "<br>".join(lines))
 
 

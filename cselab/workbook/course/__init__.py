@@ -7,7 +7,6 @@ from cselab.workbook.course.leaderboard import enter, read, table_over_seeds
 from cselab.workbook.course.map import concept_map
 from cselab.workbook.course.words import (
     by_sign,
-    compare_with_recorded,
     compared,
     comparisons,
     extremes,
@@ -33,7 +32,6 @@ __all__ = [
     "Wrong",
     "by_sign",
     "check",
-    "compare_with_recorded",
     "compared",
     "comparisons",
     "concept_map",

@@ -6,11 +6,9 @@ from collections.abc import Iterable, Mapping
 import pandas
 from IPython.display import Markdown
 
-from cselab.data.sts import STS7
 from cselab.evaluation.significance import PairComparison, SeedComparison, compare_averages
 from cselab.evaluation.sts import StsReport
-from cselab.experiments import Lab, Trained
-from cselab.methods import MethodConfig
+from cselab.experiments import Lab
 from cselab.paths import shipped
 from cselab.study import recorded
 from cselab.study.texts import markdown
@@ -288,65 +286,3 @@ def guide(lab: Lab) -> Markdown:
             f"`cselab run {number} -p profile=small -p data_dir=~/data`.",
         )
     )
-
-
-def compare_with_recorded(lab: Lab, trained: Mapping[str, tuple[StsReport, Trained]]) -> Markdown:
-    """A box: the scores of this page beside those of the recorded runs, and why they differ; where
-    the tests are others, that they cannot be compared.
-
-    Args:
-        trained: Test report and training, by the label of the recorded runs.
-
-    Examples:
-        >>> import cselab
-        >>> from cselab.workbook.course import compare_with_recorded
-        >>> from cselab.experiments import Trained, open_lab
-        >>> lab = open_lab("x", profile="tiny", sentences=50, synthetic_pairs=20)
-        >>> tower = Trained(cselab.load("tiny-bert"), lab.config("simcse"))  # stands for a training
-        >>> report = lab.evaluate({"SimCSE": tower})["SimCSE"]
-        >>> box = compare_with_recorded(lab, {"SimCSE": (report, tower)})
-        >>> "with one seed, on 50 sentences" in box.data
-        True
-    """
-    if not {"Synthetic", *STS7} & set(lab.data.test_tasks):
-        return Markdown(
-            "The recorded runs have other text, tests and backbones than this page (its text is "
-            f"{lab.data.text.source.detail}, its tests are {', '.join(lab.data.test_tasks)}). "
-            "Their scores cannot be set beside those above; what can be compared are the "
-            "differences between methods."
-        )
-    text = "real" if lab.data.has_real_data else "synthetic"
-    grid, steps = f"{text}-papers", ("schedule", "steps")
-    scores = recorded.tables(next(iter(trained)), list(trained), {text: grid})[text]
-    configs, rows = recorded.methods(grid), {}
-    settings: dict[str, list[str]] = {}
-    for label in (label for label in trained if label in scores.index):
-        (report, encoder), there = trained[label], configs[label]
-        mean, sd = scores.average[label], scores.sd[label]
-        here = [f"{report.average:.1f}", encoder.config.value_at(steps)]
-        rows[label] = [*here, f"{mean:.1f} ± {sd:.1f}", there.value_at(steps), scores.seeds[label]]
-        for difference in _differences(encoder.config, there):
-            settings.setdefault(difference, []).append(label)
-    heads = "this page", "steps", "recorded, as the papers set it: mean ± sd", "steps", "seeds"
-    table = markdown(pandas.DataFrame.from_dict(rows, orient="index", columns=heads, dtype=object))
-    lines = [f"\n- {difference} ({', '.join(labels)})" for difference, labels in settings.items()]
-    differ = "Settings that differ:" + "".join(lines) if lines else "All settings are equal."
-    return Markdown(
-        f"{table}\n\n"
-        f"**Why they differ.** This page trains with one seed, on {len(lab.data.text):,} "
-        "sentences, for the steps in the table; the recorded numbers are means over their seeds. "
-        f"It chooses checkpoints on {len(lab.data.dev_pairs):,} dev pairs, the recorded runs on "
-        f"all. The text is {text} in both. {differ}"
-    )
-
-
-def _differences(here: MethodConfig, there: MethodConfig) -> list[str]:
-    """Settings that differ, but for the length of a training and its arithmetic; None: this side
-    has no such setting."""
-    one, two = ({".".join(p): value for p, value, _ in of.leaves()} for of in (here, there))
-    beside = ("seed", "schedule.steps", "schedule.eval_every", "schedule.bf16")
-    return [
-        f"`{path}`: {one.get(path)} here, {two.get(path)} there"
-        for path in dict.fromkeys([*one, *two])
-        if one.get(path) != two.get(path) and not path.endswith(beside)
-    ]
