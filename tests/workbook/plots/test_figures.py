@@ -7,10 +7,11 @@ import torch
 
 from cselab.data.sources import Source
 from cselab.data.sts import StsData
-from cselab.evaluation import StsReport, compare_pairs
+from cselab.evaluation import RankedCouples, StsReport, compare_pairs
 from cselab.evaluation.sts import score_pairs
 from cselab.workbook.plots import (
     cosine_by_rating,
+    couples_chart,
     difference_chart,
     line_chart,
     score_bars,
@@ -120,3 +121,15 @@ def test_a_difference_is_drawn_at_its_methods_row_with_its_interval():
     (a, b) = figure.data
     assert [round(y) for y in (*a.y, *b.y)] == [0, 1]
     assert (b.x[0], b.error_x.array[0], b.error_x.arrayminus[0]) == (-2.0, 2.0, 2.0)
+
+
+def test_a_share_is_drawn_in_the_row_of_its_change_with_its_interval():
+    """Prevents a share beside the name of another change, where changes are sorted."""
+    none = numpy.array([])
+    hard, easy = RankedCouples(50.0, 45.0, 56.0, none), RankedCouples(90.0, 85.0, 94.0, none)
+    found = {"A": {"role_swap": hard, "topic": easy}, "B": {"topic": easy, "role_swap": hard}}
+    figure = couples_chart(found)
+    assert figure.layout.yaxis.ticktext == ("topic", "role swap")
+    for line in figure.data:
+        assert [(round(y), x) for x, y in zip(line.x, line.y, strict=True)] == [(0, 90), (1, 50)]
+        assert (line.error_x.array, line.error_x.arrayminus) == ((4.0, 6.0), (5.0, 5.0))
