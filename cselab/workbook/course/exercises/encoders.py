@@ -11,12 +11,14 @@ from cselab.losses.info_nce import cosines
 from cselab.workbook.course.checks import Function, randn
 
 
+def numbers(text: str) -> list[str]:
+    """01.1: runs of digits."""
+    return re.findall(r"\d+", text)
+
+
 def lost(one: list[str], two: list[str]) -> list[set[str]]:
     """01.1: the numbers of each sentence that its round trip does not have."""
-    return [
-        set(re.findall(r"\d+", a)) - set(re.findall(r"\d+", b))
-        for a, b in zip(one, two, strict=True)
-    ]
+    return [set(numbers(a)) - set(numbers(b)) for a, b in zip(one, two, strict=True)]
 
 
 def mask(length: int) -> Tensor:
@@ -55,11 +57,9 @@ ENCODERS = {
                 lambda one, two: sum(map(len, lost(one, two))) / len(one)
             ),
             "Another order of the same numbers loses none: compare sets.": (
-                lambda one, two: sum(
-                    re.findall(r"\d+", a) != re.findall(r"\d+", b)
-                    for a, b in zip(one, two, strict=True)
+                lambda one, two: (
+                    sum(numbers(a) != numbers(b) for a, b in zip(one, two, strict=True)) / len(one)
                 )
-                / len(one)
             ),
         },
     ),
