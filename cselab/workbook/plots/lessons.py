@@ -48,11 +48,10 @@ def batch_cosines(
             look = dict(mode="markers", marker=ring, name="the same sentence", showlegend=once)
             figure.add_scatter(x=j, y=i, **look, **where)
         axis = "x" if column == 1 else f"x{column}"
-        square = dict(
-            autorange="reversed", scaleanchor=axis, constrain="domain", title="sentence i"
-        )
+        square = dict(autorange="reversed", scaleanchor=axis, constrain="domain")
         figure.update_yaxes(**square, **where)
         figure.update_xaxes(constrain="domain", title="sentence j, second view", **where)
+    figure.update_yaxes(title="sentence i", col=1)
     scale = dict(colorscale="Cividis", cmin=-1, cmax=1, colorbar=dict(title="cosine"))
     return figure.update_layout(title=title, height=470, coloraxis=scale)
 
