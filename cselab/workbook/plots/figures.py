@@ -373,24 +373,27 @@ def violins(
 def overlap_histogram(pairs: Mapping[str, Sequence[tuple[str, str]]]) -> go.Figure:
     """Histogram of the share of words that round trips keep, one colour per pivot.
 
-    The share is the Jaccard index of the word sets, rounded down to a tenth.
+    The share is the Jaccard index of the word sets, rounded down to a tenth. Sentences that come
+    back as they were have a bar of their own, beside those that keep all words in another order.
 
     Examples:
         >>> from cselab.workbook.plots import overlap_histogram
-        >>> [bars] = overlap_histogram({"fr": [("a dog", "a dog"), ("a dog", "one cat")]}).data
-        >>> bars.y[0], bars.y[10]  # % that keep none, and all
-        (50.0, 50.0)
+        >>> pairs = [("a dog", "a dog"), ("a dog", "dog a"), ("a dog", "one cat")]
+        >>> [bars] = overlap_histogram({"fr": pairs}).data
+        >>> [(bars.x[i], round(bars.y[i])) for i in (0, 10, 11)]  # %
+        [('0', 33), ('1', 33), ('unchanged', 33)]
     """
     titles = dict(
         xaxis_title="token overlap with the original", yaxis_title="share of sentences (%)"
     )
     figure = go.Figure(layout=dict(**titles, barmode="group"))
+    names = [f"{tenth / 10:g}" for tenth in range(11)] + ["unchanged"]
     for pivot, sentences in pairs.items():
         texts = [as_sentences(pair, "a pair") for pair in sentences]
-        tenths = Counter(int(10 * token_overlap(a, b) + 1e-9) for a, b in texts)
-        shares = [100 * tenths[tenth] / max(1, len(texts)) for tenth in range(11)]
-        figure.add_bar(x=[tenth / 10 for tenth in range(11)], y=shares, name=pivot)
-    return figure.update_xaxes(tickvals=[tenth / 10 for tenth in range(11)])
+        bars = Counter(11 if a == b else int(10 * token_overlap(a, b) + 1e-9) for a, b in texts)
+        shares = [100 * bars[bar] / max(1, len(texts)) for bar in range(12)]
+        figure.add_bar(x=names, y=shares, name=pivot)
+    return figure.update_xaxes(type="category")
 
 
 def line_chart(

@@ -48,11 +48,10 @@ def batch_cosines(
             look = dict(mode="markers", marker=ring, name="the same sentence", showlegend=once)
             figure.add_scatter(x=j, y=i, **look, **where)
         axis = "x" if column == 1 else f"x{column}"
-        square = dict(
-            autorange="reversed", scaleanchor=axis, constrain="domain", title="sentence i"
-        )
+        square = dict(autorange="reversed", scaleanchor=axis, constrain="domain")
         figure.update_yaxes(**square, **where)
         figure.update_xaxes(constrain="domain", title="sentence j, second view", **where)
+    figure.update_yaxes(title="sentence i", col=1)
     scale = dict(colorscale="Cividis", cmin=-1, cmax=1, colorbar=dict(title="cosine"))
     return figure.update_layout(title=title, height=470, coloraxis=scale)
 
@@ -93,72 +92,43 @@ def paths(
 
 
 def moving_points(
-    snapshots: Mapping[int, Float[Tensor, "N d"]], groups: Sequence[str], title: str = ""
+    snapshots: Mapping[str, Float[Tensor, "N d"]], groups: Sequence[str], title: str = ""
 ) -> go.Figure:
-    """Sentences in the plane of two principal components, moving over training, coloured by group.
+    """Sentences in the plane of two principal components, a panel a moment, coloured by group.
 
-    Vectors are scaled to length 1; the components are those of all snapshots together, so that
-    the plane stays the same. A slider and a play button choose the step.
+    Vectors are scaled to length 1, and each moment is centred; the components are those of all
+    moments together, so that the plane and its scale stay the same.
 
     Args:
-        snapshots: Vectors, (N, d), by step.
+        snapshots: Vectors, (N, d), by the name of a moment, such as "before" and "after".
         groups: One name a sentence; at most seven different.
 
     Examples:
         >>> import torch
         >>> from cselab.workbook.plots import moving_points
-        >>> snapshots = {0: torch.eye(4), 10: torch.eye(4).roll(1, dims=0)}
-        >>> figure = moving_points(snapshots, ["dogs", "dogs", "cats", "cats"])
-        >>> [frame.name for frame in figure.frames], [group.name for group in figure.data]
-        (['0', '10'], ['dogs', 'cats'])
+        >>> moments = {"before": torch.eye(4), "after": torch.eye(4).roll(1, dims=0)}
+        >>> figure = moving_points(moments, ["dogs", "dogs", "cats", "cats"])
+        >>> [(points.name, points.xaxis) for points in figure.data]
+        [('dogs', 'x'), ('cats', 'x'), ('dogs', 'x2'), ('cats', 'x2')]
     """
     units = [torch.nn.functional.normalize(x.float().cpu(), dim=1) for x in snapshots.values()]
-    everything = torch.cat(units)
-    centre = everything.mean(0)
-    _, _, axes = torch.pca_lowrank(everything - centre, q=2, center=False)
-    places = [(unit - centre) @ axes for unit in units]
-    names = list(dict.fromkeys(groups))
-
-    def points(place: Float[Tensor, "N 2"]) -> list[go.Scatter]:
-        traces = []
-        for colour, name in zip(itertools.cycle(PALETTE), names, strict=False):
-            some = [i for i, group in enumerate(groups) if group == name]
-            x, y = place[some].T.tolist()
-            marker = dict(color=colour, size=7, opacity=0.8)
-            traces.append(go.Scatter(x=x, y=y, mode="markers", name=name, marker=marker))
-        return traces
-
-    frames = [
-        go.Frame(data=points(place), name=str(step))
-        for step, place in zip(snapshots, places, strict=True)
-    ]
+    units = [unit - unit.mean(0) for unit in units]
+    _, _, axes = torch.pca_lowrank(torch.cat(units), q=2, center=False)
+    places = [unit @ axes for unit in units]
+    figure = make_subplots(
+        cols=len(places), subplot_titles=list(snapshots), shared_yaxes=True, horizontal_spacing=0.05
+    )
+    for column, place in enumerate(places, 1):
+        for colour, name in zip(itertools.cycle(PALETTE), dict.fromkeys(groups), strict=False):
+            x, y = place[[i for i, group in enumerate(groups) if group == name]].T.tolist()
+            look = dict(mode="markers", marker=dict(color=colour, size=7, opacity=0.8))
+            once = dict(legendgroup=name, showlegend=column == 1)
+            figure.add_scatter(x=x, y=y, name=name, **look, **once, row=1, col=column)
     most = 1.1 * torch.cat(places).abs().max().item()
-    still = dict(
-        frame=dict(duration=0, redraw=False), mode="immediate", transition=dict(duration=0)
-    )
-    moving = dict(frame=dict(duration=500, redraw=False), transition=dict(duration=400))
-    slider = dict(
-        currentvalue=dict(prefix="step "),
-        y=-0.12,
-        len=0.85,
-        x=0.15,
-        steps=[dict(method="animate", label=f.name, args=[[f.name], still]) for f in frames],
-    )
-    play = dict(method="animate", label="play", args=[None, moving])
-    button = dict(type="buttons", buttons=[play], x=0, y=-0.2, xanchor="left", yanchor="top")
-    return go.Figure(
-        data=frames[0].data,
-        frames=frames,
-        layout=dict(
-            title=title,
-            xaxis=dict(range=[-most, most], title="first component"),
-            yaxis=dict(range=[-most, most], title="second component"),
-            sliders=[slider],
-            updatemenus=[button],
-            height=560,
-            margin=dict(b=140),
-        ),
-    )
+    figure.update_xaxes(range=[-most, most], title="first component")
+    figure.update_yaxes(range=[-most, most])
+    figure.update_yaxes(title="second component", col=1)
+    return figure.update_layout(title=title, height=480, legend=dict(y=-0.2, yanchor="top"))
 
 
 def negative_shares(temperatures: Sequence[float], cosines: Sequence[float]) -> go.Figure:

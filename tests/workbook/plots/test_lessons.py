@@ -1,6 +1,5 @@
 """Figures that explain a method: what is drawn is what the equations say."""
 
-import pytest
 import torch
 
 from cselab.losses import ictm, info_nce, modulus_ratio
@@ -20,18 +19,18 @@ def test_a_batch_is_drawn_with_the_cosines_that_the_loss_reads():
     assert figure.layout.yaxis.autorange == "reversed"
 
 
-def test_points_move_in_one_plane_for_all_steps():
-    """Prevents axes of their own for each step, under which points that stand still move."""
+def test_points_move_in_one_plane_for_all_moments():
+    """Prevents axes of their own for each panel, under which points that stand still move."""
     still = torch.randn(12, 6, generator=torch.Generator().manual_seed(1))
     groups = ["a"] * 6 + ["b"] * 6
-    figure = plots.moving_points({0: still, 10: 3 * still, 20: -still}, groups)
-    places = [[(list(t.x), list(t.y)) for t in frame.data] for frame in figure.frames]
-    assert [frame.name for frame in figure.frames] == ["0", "10", "20"]
-    for (x0, y0), (x1, y1) in zip(places[0], places[1], strict=True):
-        assert x0 == pytest.approx(x1, abs=1e-5)  # lengths do not count
-        assert y0 == pytest.approx(y1, abs=1e-5)
-    assert places[2] != places[0]
-    assert [trace.name for trace in figure.data] == ["a", "b"]
+    figure = plots.moving_points({"0": still, "10": 3 * still, "20": -still}, groups)
+    assert [trace.name for trace in figure.data] == ["a", "b"] * 3
+    places = [torch.tensor([trace.x, trace.y]) for trace in figure.data]
+    for one, same, other in zip(places[:2], places[2:4], places[4:], strict=True):
+        torch.testing.assert_close(one, same, atol=1e-5, rtol=0)  # lengths do not count
+        assert not torch.allclose(one, other, atol=1e-2)
+    layout = figure.layout
+    assert layout.xaxis.range == layout.xaxis2.range == layout.xaxis3.range == layout.yaxis.range
 
 
 def test_shares_of_negatives_are_those_of_the_gradient():

@@ -1,5 +1,7 @@
 """Exercises whose answer is a function: vectors, attention and text."""
 
+import re
+
 import torch
 import torch.nn.functional as F
 from torch import Tensor
@@ -9,9 +11,14 @@ from cselab.losses.info_nce import cosines
 from cselab.workbook.course.checks import Function, randn
 
 
-def changed(*texts: list[str]) -> list[tuple[bool, bool]]:
-    """01.1: whether each sentence differs from its first and from its second trip."""
-    return [(a != b, a != c) for a, b, c in zip(*texts, strict=True)]
+def numbers(text: str) -> list[str]:
+    """01.1: runs of digits."""
+    return re.findall(r"\d+", text)
+
+
+def lost(one: list[str], two: list[str]) -> list[set[str]]:
+    """01.1: the numbers of each sentence that its round trip does not have."""
+    return [set(numbers(a)) - set(numbers(b)) for a, b in zip(one, two, strict=True)]
 
 
 def mask(length: int) -> Tensor:
@@ -22,8 +29,14 @@ def mask(length: int) -> Tensor:
 NORMALISED = F.layer_norm(randn(5, 12), (12,))
 MEMBERS = [scale * randn(6, 8, seed=seed) for seed, scale in enumerate((1.0, 5.0, 0.2))]
 ATTENTION = randn(3, 5, 5).softmax(-1)
-TEXTS = ["a", "b", "c", "d"], ["a", "x", "y", "z"], ["q", "b", "v", "d"]
-TOWERS = randn(2, 4, 8)
+NUMBERED = {
+    "in 1990 and 1991": "in 1991 and 1990",
+    "a number": "1 number",
+    "5 of 12": "5 of 21",
+    "12 men, 7 women, 3 dogs": "twelve men, seven women, three dogs",
+    "a man": "one man of 1990",
+    "born in 1984": "born in 1984",
+}
 
 ENCODERS = {
     "00.1": Function(
@@ -33,29 +46,20 @@ ENCODERS = {
         {"These are dot products: divide every row by its length.": lambda x, y: x @ y.T},
     ),
     "01.1": Function(
-        lambda *x: sum(map(all, changed(*x))) / len(x[0]),
-        [TEXTS, (TEXTS[0], TEXTS[0], TEXTS[2])],
-        "Where the pivots differ, two towers see different text, and may make different mistakes.",
+        lambda one, two: sum(map(bool, lost(one, two))) / len(one),
+        [(list(NUMBERED), list(NUMBERED.values())), (["5 dogs"], ["5 dogs"])],
+        "Compare it with the share that gained a *not*: numbers pass a translator much better.",
         {
-            "This counts sentences that *either* pivot changed.": (
-                lambda *x: sum(map(any, changed(*x))) / len(x[0])
+            "A number that only the round trip has is not lost: count those of the sentence.": (
+                lambda one, two: sum(map(bool, lost(two, one))) / len(one)
             ),
-            "This counts those that the first pivot changed.": (
-                lambda *x: sum(first for first, _ in changed(*x)) / len(x[0])
+            "This counts lost numbers; count sentences that lose at least one.": (
+                lambda one, two: sum(map(len, lost(one, two))) / len(one)
             ),
-        },
-    ),
-    "02.3": Function(
-        lambda i, ii: torch.cat([i, ii], dim=1),
-        [tuple(TOWERS)],
-        "Its dot products are the sums of the towers' own; those of the sum h_I + h_II have the "
-        "products of I with II besides.",
-        {
-            "This has as many features as one tower; side by side there are twice as many.": (
-                lambda i, ii: i + ii
-            ),
-            "These are the towers' sentences one below the other; join their features.": (
-                lambda i, ii: torch.cat([i, ii])
+            "Another order of the same numbers loses none: compare sets.": (
+                lambda one, two: (
+                    sum(numbers(a) != numbers(b) for a, b in zip(one, two, strict=True)) / len(one)
+                )
             ),
         },
     ),

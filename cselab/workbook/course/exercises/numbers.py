@@ -16,6 +16,16 @@ WEIGHTS = [math.exp(cosine / 0.1) for cosine in COSINES]
 COST = 12 * (4 * 768**2 + 2 * 768 * 3072) / (6 * (4 * 192**2 + 2 * 192 * 384))
 
 NUMBERS = {
+    "00.2": Number(  # ranks 4 3 2 1 and 3 4 2 1
+        100 * (1 - 6 * 2 / (4 * (4**2 - 1))),
+        "Two neighbours in the wrong order; how far their cosines are apart does not count.",
+        within=0.1,
+        mistakes={
+            "The score is Spearman × 100.": 0.8,
+            "This is Pearson's correlation; put ranks in the place of values first.": 49.4,
+            "Two ranks differ, so two squares are in the sum.": 100 * (1 - 6 * 1 / (4 * 15)),
+        },
+    ),
     "01.2": Number(
         2 / 6,
         "Two texts of the same meaning may share a third of their words.",
@@ -34,6 +44,19 @@ NUMBERS = {
                 math.exp(0.4)
             ),
             "This is the exponent; the weight is its exponential.": 0.4 / 0.05,
+        },
+    ),
+    "02.3": Number(
+        (9 * 0.2 + 0.8) / 10,
+        "Each tower counts by its squared length, so the longer one decides (notebook 08 gives "
+        "every tower one length).",
+        within=0.005,
+        mistakes={
+            "This is the mean; the longer tower has the larger dot products.": 0.5,
+            "Dot products and squared norms grow with the square of the length.": (
+                (3 * 0.2 + 0.8) / 4
+            ),
+            "Divide by the squared length of the long vectors, 3² + 1².": 9 * 0.2 + 0.8,
         },
     ),
     "03.2": Number(
