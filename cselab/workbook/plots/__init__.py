@@ -3,6 +3,7 @@
 from cselab.workbook.plots.figures import (
     alignment_uniformity,
     cosine_by_rating,
+    couples_chart,
     difference_chart,
     energy_chart,
     line_chart,
@@ -28,6 +29,7 @@ __all__ = [
     "alignment_uniformity",
     "batch_cosines",
     "cosine_by_rating",
+    "couples_chart",
     "difference_chart",
     "energy_chart",
     "line_chart",

@@ -12,6 +12,7 @@ import torch
 from plotly.subplots import make_subplots
 
 from cselab.data.sts import rating_scale
+from cselab.evaluation.couples import RankedCouples
 from cselab.evaluation.significance import compare_pairs
 from cselab.evaluation.sts import StsReport
 from cselab.losses import modulus_surface
@@ -264,6 +265,41 @@ def score_heatmap(
     height, reversed_axis = 160 + 42 * len(rows), dict(autorange="reversed")
     return figure.update_layout(
         title=title, xaxis_title=x_title, yaxis=reversed_axis, height=height
+    )
+
+
+def couples_chart(found: Mapping[str, Mapping[str, RankedCouples]]) -> go.Figure:
+    """Which changes of meaning each encoder notices (`evaluation.rank_couples` by its name).
+
+    Changes that are noticed most come first. On the line at 50 % a change is not seen.
+
+    Examples:
+        >>> from cselab.evaluation import rank_couples
+        >>> from cselab.workbook.plots import couples_chart
+        >>> by_length = lambda sentences: [[len(sentence), 10.0] for sentence in sentences]
+        >>> figure = couples_chart({"lengths": rank_couples(by_length)})
+        >>> figure.data[0].name, len(figure.data[0].x)
+        ('lengths', 8)
+    """
+    first = next(iter(found.values()))
+    changes = sorted(first, key=lambda change: -sum(by[change].share for by in found.values()))
+    figure = go.Figure()
+    for place, (name, by_change) in enumerate(found.items()):
+        above = 0.7 * ((place + 0.5) / len(found) - 0.5)  # beside the other encoders of the row
+        rows = [
+            (row + above, by_change[change].share, by_change[change].low, by_change[change].high)
+            for row, change in enumerate(changes)
+        ]
+        marker = dict(color=PALETTE[place % len(PALETTE)], size=8)
+        figure.add_trace(_intervals(rows, "{:.0f}", name=name, mode="markers", marker=marker))
+    figure.add_vline(x=50, line=dict(color="#888", dash="dot"))
+    name_rows(figure, [change.replace("_", " ") for change in changes])
+    figure.update_xaxes(
+        title="paraphrase nearer than the changed copy, % of couples<br>"
+        "(50: the change is not seen)"
+    )
+    return figure.update_layout(
+        height=150 + max(34, 15 * len(found)) * len(changes), showlegend=True
     )
 
 
