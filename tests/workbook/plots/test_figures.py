@@ -11,7 +11,6 @@ from cselab.evaluation import StsReport, compare_pairs
 from cselab.evaluation.sts import score_pairs
 from cselab.losses import modulus_ratio
 from cselab.workbook.plots import (
-    cosine_by_rating,
     difference_chart,
     line_chart,
     modulus_surface_figure,
@@ -96,14 +95,6 @@ def test_the_surface_is_the_loss():
     p = torch.tensor([[1.0, 0.0]])
     q = k * torch.tensor([[float(t), (1 - float(t) ** 2) ** 0.5]])
     assert float(surface.z[50][10]) == pytest.approx(modulus_ratio(p, q.float()).item(), abs=1e-5)
-
-
-def test_ratings_from_0_to_1_are_five_groups_too():
-    """Prevents one group of all pairs, and an edge that rounding moves into the group below."""
-    ratings = torch.tensor([0.0, 0.2, 0.4, 0.6, 0.8, 1.0], dtype=torch.float64)
-    figure = cosine_by_rating(torch.linspace(-1, 1, 6), ratings)
-    assert [len(trace.y) for trace in figure.data] == [1, 1, 1, 1, 2]
-    assert [trace.name[:5] for trace in figure.data][::4] == ["0–0.2", "0.8–1"]
 
 
 def test_line_chart_draws_each_line_as_given():
