@@ -9,6 +9,7 @@ from cselab.analysis import trace, vector_norms
 from cselab.evaluation.significance import compare_pairs
 from cselab.evaluation.sts import TaskScore
 from cselab.models import SentenceEncoder
+from cselab.models.encode import token_batches
 from cselab.workbook.course.checks import Number, Wrong
 
 SENTENCE = "This is an example sentence for visualizing attention scores."
@@ -45,8 +46,8 @@ def gain_or_bias(answer: str, encoder: SentenceEncoder, sentences: Sequence[str]
 
 def looks_back(answer: tuple[int, int], encoder: SentenceEncoder) -> str:
     """The layer and head, from 1, with the largest attention to the previous token."""
-    ids = encoder.tokenizer(SENTENCE, return_tensors="pt")["input_ids"]
-    attention = trace(encoder.backbone, ids.to(encoder.backbone.device)).attention[:, 0]
+    (batch,) = token_batches(encoder.tokenizer, [SENTENCE], encoder.backbone)
+    attention = trace(encoder.backbone, **batch).attention[:, 0]
     share = attention.diagonal(-1, dim1=2, dim2=3).mean(-1)
     right = tuple(1 + int(i) for i in torch.unravel_index(share.argmax(), share.shape))
     if tuple(answer) == right:
