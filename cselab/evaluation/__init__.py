@@ -5,7 +5,7 @@ from cselab.lazy import lazy
 __all__, __getattr__ = lazy(
     __name__,
     {
-        "cost": "InferenceCost encoder_cost inference_cost sentences_per_second twin_training_cost",
+        "cost": "InferenceCost inference_cost twin_training_cost",
         "couples": "RankedCouples rank_couples",
         "csts": "conditional_cosines evaluate_csts follows_condition",
         "geometry": "alignment uniformity",

@@ -68,13 +68,6 @@ def comparison(reports: Mapping[str, StsReport]) -> pandas.DataFrame:
     return pandas.DataFrame.from_dict(table, orient="index")
 
 
-def pair_cosines(data: RunData, encoder: Encoder) -> tuple[torch.Tensor, torch.Tensor]:
-    """Cosines and gold ratings of the dev pairs."""
-    pairs = data.dev_pairs
-    a, b = encoder.encode(pairs.sentences1), encoder.encode(pairs.sentences2)
-    return torch.cosine_similarity(a, b), torch.as_tensor(pairs.scores)
-
-
 def geometry(data: RunData, encoder: Encoder) -> tuple[float, float]:
     """(uniformity, alignment) on the dev split.
 
@@ -175,7 +168,7 @@ def _changes(data: RunData, encoder: Encoder) -> Iterable[Row]:
 
 
 def _geometry(data: RunData, encoder: Encoder) -> Iterable[Row]:
-    """On the dev split, as notebook 07 has it; without alignment where no pair is similar."""
+    """On the dev split, at most MOST_PAIRS pairs; without alignment where no pair is similar."""
     uniformity, alignment = geometry(data, encoder)
     task, n = data.dev_pairs.task, min(len(data.dev_pairs), MOST_PAIRS)
     yield Row("uniformity", task, uniformity, n)

@@ -31,7 +31,7 @@ CHAPTERS = """
 05_layernorm_removal | two towers | LayerNorm removal | LayerNorm, lengths | 03
 08_ensembles_and_distillation | two towers | ensembles, distillation | sums, students | 03
 06_attention_and_norms | looking inside | attention and norms | sinks, energy of [CLS] | 03
-07_evaluation | looking inside | evaluation | intervals, seeds, costs | 03
+07_evaluation | looking inside | evaluation | intervals, seeds, pairs | 03
 13_zero_shot_tasks | looking inside | zero-shot tasks | search, ranking, classes | 07
 14_languages | looking inside | languages | overlap, fertility, bitext | 07
 12_scaling_up | your own | scaling up | real text, a GPU, export | 03

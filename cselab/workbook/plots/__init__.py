@@ -2,7 +2,6 @@
 
 from cselab.workbook.plots.figures import (
     alignment_uniformity,
-    cosine_by_rating,
     couples_chart,
     difference_chart,
     energy_chart,
@@ -27,7 +26,6 @@ __all__ = [
     "PALETTE",
     "alignment_uniformity",
     "batch_cosines",
-    "cosine_by_rating",
     "couples_chart",
     "difference_chart",
     "energy_chart",

@@ -11,7 +11,6 @@ import plotly.graph_objects as go
 import torch
 from plotly.subplots import make_subplots
 
-from cselab.data.sts import rating_scale
 from cselab.evaluation.couples import RankedCouples
 from cselab.evaluation.significance import compare_pairs
 from cselab.evaluation.sts import StsReport
@@ -320,31 +319,6 @@ def alignment_uniformity(points: Mapping[str, tuple[float, float]], title: str =
         marker = dict(size=14, symbol=symbols[i // len(PALETTE) % len(symbols)])
         figure.add_scatter(x=[uniformity], y=[alignment], mode="markers", marker=marker, name=name)
     return figure.update_layout(legend=VERTICAL)
-
-
-def cosine_by_rating(cosines: torch.Tensor, ratings: torch.Tensor, title: str = "") -> go.Figure:
-    """Distribution of cosines in five groups of gold ratings, 0–1 to 4–5 (0–0.2 to 0.8–1 of 1).
-
-    Groups that overlap cannot be ranked.
-
-    Args:
-        cosines: One a pair, (n,).
-        ratings: Gold ratings from 0 to 5, or 0 to 1, (n,).
-
-    Examples:
-        >>> import torch
-        >>> from cselab.workbook.plots import cosine_by_rating
-        >>> figure = cosine_by_rating(torch.tensor([0.1, 0.2, 0.9]), torch.tensor([0.5, 4.0, 5.0]))
-        >>> [group.name for group in figure.data]
-        ['0–1 (n=1)', '1–2 (n=0)', '2–3 (n=0)', '3–4 (n=0)', '4–5 (n=2)']
-    """
-    scale = rating_scale(ratings)
-    group = (ratings * (5 / scale)).clamp(max=4.999).floor().long()
-    groups = {}
-    for g in range(5):
-        values = cosines[group == g]
-        groups[f"{g * scale / 5:g}–{(g + 1) * scale / 5:g} (n={len(values)})"] = values
-    return violins(groups, title, "cosine of the pair").update_xaxes(title="gold rating")
 
 
 def violins(

@@ -10,7 +10,6 @@ from cselab.data.sts import StsData
 from cselab.evaluation import RankedCouples, StsReport, compare_pairs
 from cselab.evaluation.sts import score_pairs
 from cselab.workbook.plots import (
-    cosine_by_rating,
     couples_chart,
     difference_chart,
     line_chart,
@@ -88,12 +87,6 @@ def test_intervals_are_those_of_the_scores_and_of_the_pairs():
     assert len(score_intervals(reports).data) == 1
 
 
-def test_ratings_from_0_to_1_are_five_groups_too():
-    """Prevents one group of all pairs, and an edge that rounding moves into the group below."""
-    ratings = torch.tensor([0.0, 0.2, 0.4, 0.6, 0.8, 1.0], dtype=torch.float64)
-    figure = cosine_by_rating(torch.linspace(-1, 1, 6), ratings)
-    assert [len(trace.y) for trace in figure.data] == [1, 1, 1, 1, 2]
-    assert [trace.name[:5] for trace in figure.data][::4] == ["0–0.2", "0.8–1"]
 
 
 def test_line_chart_draws_each_line_as_given():

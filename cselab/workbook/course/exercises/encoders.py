@@ -6,7 +6,6 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from cselab.evaluation.geometry import uniformity
 from cselab.losses.info_nce import cosines
 from cselab.workbook.course.checks import Function, randn
 
@@ -26,6 +25,17 @@ def mask(length: int) -> Tensor:
     return torch.full((length, length), -torch.inf).triu(1)
 
 
+def agreement(cosines: Tensor, ratings: Tensor) -> Tensor:
+    """Of each two test pairs: above 0 where cosines and ratings order them alike, (n, n)."""
+    return (cosines[:, None] - cosines) * (ratings[:, None] - ratings)
+
+
+def in_order(cosines: Tensor, ratings: Tensor) -> Tensor:
+    """07.1: share of the couples with different ratings that the cosines order alike."""
+    found = agreement(cosines, ratings)
+    return found[ratings[:, None] != ratings].gt(0).double().mean()
+
+
 NORMALISED = F.layer_norm(randn(5, 12), (12,))
 MEMBERS = [scale * randn(6, 8, seed=seed) for seed, scale in enumerate((1.0, 5.0, 0.2))]
 ATTENTION = randn(3, 5, 5).softmax(-1)
@@ -37,6 +47,9 @@ NUMBERED = {
     "a man": "one man of 1990",
     "born in 1984": "born in 1984",
 }
+TEXTS = ["a", "b", "c", "d"], ["a", "x", "y", "z"], ["q", "b", "v", "d"]
+TOWERS = randn(2, 4, 8)
+COSINES, RATINGS = randn(8, seed=1), torch.tensor([0.0, 1.0, 1.0, 2.0, 3.0, 3.0, 3.0, 5.0])
 
 ENCODERS = {
     "00.1": Function(
@@ -89,16 +102,17 @@ ENCODERS = {
         },
     ),
     "07.1": Function(
-        uniformity,
-        [(scale * randn(7, 5),) for scale in (1.0, 3.0)],
-        "0 if all vectors are one; the more evenly they cover the sphere, the lower.",
+        in_order,
+        [(COSINES, RATINGS), (-COSINES, RATINGS)],
+        "Chance is 0.5: a correlation of 0 is half of the couples, one of 1 all of them.",
         {
-            "Scale the vectors to length 1 first.": (
-                lambda x: (-2 * torch.pdist(x).square()).exp().mean().log()
+            "Pairs of equal rating have no order: divide by the couples that have one.": (
+                lambda c, g: agreement(c, g).gt(0).double().mean()
             ),
-            "Take the mean of the exponentials and then its logarithm.": (
-                lambda x: (-2 * torch.pdist(F.normalize(x, dim=1)).square()).mean()
+            "This is the number of couples in order; divide by that of all with an order.": (
+                lambda c, g: agreement(c, g).gt(0).sum()
             ),
+            "These are the couples in the wrong order.": lambda c, g: 1 - in_order(c, g),
         },
     ),
     "08.1": Function(

@@ -1,15 +1,19 @@
 """Checks that read a notebook's encoders or scores, or that ask for names or for two numbers."""
 
 import copy
-import itertools
 from collections.abc import Callable, Mapping, Sequence
 
 import torch
 
-from cselab.analysis import vector_norms
+from cselab.analysis import trace, vector_norms
+from cselab.evaluation.significance import compare_pairs
 from cselab.evaluation.sts import TaskScore
 from cselab.models import SentenceEncoder
+from cselab.models.encode import token_batches
 from cselab.workbook.course.checks import Number, Wrong
+
+SENTENCE = "This is an example sentence for visualizing attention scores."
+"""Of notebook 06."""
 
 
 def reached_by_a_cael(answer: set[str]) -> str:
@@ -44,20 +48,39 @@ def gain_or_bias(answer: str, encoder: SentenceEncoder, sentences: Sequence[str]
     return f"{found}: without the {right} the lengths differ least."
 
 
-def intervals_apart(answer: int, scores: Mapping[str, TaskScore]) -> str:
-    """The number of pairs of methods whose intervals do not overlap."""
-    pairs = list(itertools.combinations(scores, 2))
-    apart = [
-        f"{a} / {b}"
-        for a, b in pairs
-        if scores[a].high < scores[b].low or scores[b].high < scores[a].low
+def looks_back(answer: tuple[int, int], encoder: SentenceEncoder) -> str:
+    """The layer and head, from 1, with the largest attention to the previous token."""
+    (batch,) = token_batches(encoder.tokenizer, [SENTENCE], encoder.backbone)
+    attention = trace(encoder.backbone, **batch).attention[:, 0]
+    share = attention.diagonal(-1, dim1=2, dim2=3).mean(-1)
+    right = tuple(1 + int(i) for i in torch.unravel_index(share.argmax(), share.shape))
+    if tuple(answer) == right:
+        return f"It gives {share.max():.0%} of its attention to the token before, whatever it is."
+    if tuple(1 + i for i in answer) == right:
+        raise Wrong("Count layers and heads from 1.")
+    most = attention.diagonal(1, dim1=2, dim2=3).mean(-1)
+    if tuple(answer) == tuple(1 + int(i) for i in torch.unravel_index(most.argmax(), most.shape)):
+        raise Wrong("This one looks at the next token; the previous one is below the diagonal.")
+    raise Wrong("Average the entries one below the diagonal, for each layer and head.")
+
+
+def overlap_and_differ(answer: int, scores: Mapping[str, TaskScore], against: str) -> str:
+    """The number of encoders whose interval overlaps that of `against`, and whose paired
+    difference from it is distinguishable from zero."""
+    base = scores[against]
+    overlapping = [
+        name
+        for name, score in scores.items()
+        if name != against and score.low <= base.high and base.low <= score.high
     ]
+    found = {name: compare_pairs(scores[name], base) for name in overlapping}
+    differ = [name for name, one in found.items() if one.low > 0 or one.high < 0]
     shows = (
-        f"{', '.join(apart) or 'None'}. Two models on the same pairs are compared pair by pair, "
-        "which is much narrower; and over seeds, two methods are another question."
+        f"{', '.join(differ) or 'None'}. Overlapping intervals do not say that there is no "
+        "difference; the paired interval does."
     )
-    overlapping = {"This is the number of those that do overlap.": len(pairs) - len(apart)}
-    return Number(len(apart), shows, mistakes=overlapping)(answer)
+    mistakes = {"This is the number of intervals that overlap.": len(overlapping)}
+    return Number(len(differ), shows, mistakes=mistakes)(answer)
 
 
 def average_precision_of_chance(answer: tuple[float, float]) -> str:
@@ -74,6 +97,7 @@ def average_precision_of_chance(answer: tuple[float, float]) -> str:
 MEASURED: dict[str, Callable[..., str]] = {
     "03.3": reached_by_a_cael,
     "05.2": gain_or_bias,
-    "07.3": intervals_apart,
+    "06.3": looks_back,
+    "07.3": overlap_and_differ,
     "13.3": average_precision_of_chance,
 }
