@@ -309,7 +309,8 @@ def test_a_mistake_in_a_term_of_your_own_is_told(own_playground):
 
 
 def test_the_plain_figure_has_the_points_before_and_after(playground):
-    """Prevents a saved notebook of other points, and points that static() moves."""
+    """Prevents a saved notebook of other points, points that static() moves, and two panels whose
+    rays cannot be compared: each goes from the origin to its point, in one range."""
     start = playground.points
     playground.descend(4)
     now = playground.points
@@ -317,8 +318,12 @@ def test_the_plain_figure_has_the_points_before_and_after(playground):
     assert playground.points is now
     panels = {axis: [part for part in figure.data if part.xaxis == axis] for axis in ("x", "x2")}
     for points, lines in zip((start, now), panels.values(), strict=True):
-        x, y = zip(*points["tower I"][:, 0].tolist(), strict=True)
-        assert (lines[0].x[:2], lines[0].y[:2]) == (x, y)
+        a, b = points["tower I"][:, 0].tolist()
+        assert list(zip(lines[0].x, lines[0].y, strict=True))[:5:3] == [(0, 0), (0, 0)]
+        assert list(zip(lines[0].x, lines[0].y, strict=True))[1:5:3] == [tuple(a), tuple(b)]
+        assert lines[0].marker.size[:3] == (0, 10, 0)
+    layout = figure.layout
+    assert layout.xaxis.range == layout.yaxis.range == layout.xaxis2.range == layout.yaxis2.range
     curves = {part.name: part for part in figure.data}
     assert list(curves["nce"].y) == [row["nce"] for row in playground.history]
     assert "‖tower II‖" in curves

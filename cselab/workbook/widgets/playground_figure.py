@@ -1,0 +1,55 @@
+"""A descent of points as a plain figure: before, after, and the curves between them."""
+
+from collections.abc import Sequence
+
+import plotly.graph_objects as go
+import torch
+
+from cselab.workbook.widgets.descent import Points, Row
+from cselab.workbook.widgets.figure import Panel, plain_figure
+
+MARKS = ("circle", "circle-open", "diamond", "diamond-open")
+"""Of view a and view b, of the first and the second space."""
+
+
+def before_and_after(start: Points, now: Points, history: Sequence[Row]) -> go.Figure:
+    """Points as rays from the origin before and after, the weighted terms, and the mean lengths.
+
+    Losses read directions and lengths: both panels of points have one range. Of points in space,
+    the first two dimensions are drawn.
+    """
+    steps = [row["step"] for row in history]
+
+    def curves(names: Sequence[str]) -> Panel:
+        lines = {name: (steps, [row.get(name) for row in history]) for name in names}
+        return Panel("step", "", lines, "lines")
+
+    lengths = [name for name in history[0] if name.startswith("‖")]
+    terms = dict.fromkeys(name for row in history for name in row)
+    others = {"step", "alignment", "uniformity", *lengths}
+    panels = {
+        "before": _rays(start),
+        f"after {steps[-1]} steps": _rays(now),
+        "weighted terms": curves([name for name in terms if name not in others]),
+        "mean length": curves(lengths),
+    }
+    figure = plain_figure(panels)
+    everything = torch.cat([rows.flatten() for at in (start, now) for rows in at.values()])
+    reach = 1.1 * everything.nan_to_num().abs().max().item()
+    symbols = [mark for mark in MARKS for _ in range(3)]
+    points = dict(size=len(MARKS) * [0, 10, 0], symbol=symbols)
+    for axis in ("", "2"):
+        figure.update_traces(line_width=1, marker=points, selector=dict(xaxis=f"x{axis}"))
+        for name in (f"xaxis{axis}", f"yaxis{axis}"):
+            figure.layout[name].range = [-reach, reach]
+    return figure
+
+
+def _rays(points: Points) -> Panel:
+    """A line of a sentence: the origin, a point, and a gap, for each space and view."""
+    lines = {}
+    for n in range(len(next(iter(points.values()))[0])):
+        ends = [row for views in points.values() for row in views[:, n].tolist()]
+        x, y = ([c for end in ends for c in (0, end[axis], None)] for axis in range(2))
+        lines[f"sentence {n + 1}"] = (x, y)
+    return Panel("dimension 1", "dimension 2", lines, square=True)
