@@ -39,10 +39,11 @@ def before_and_after(start: Points, now: Points, history: Sequence[Row]) -> go.F
     symbols = [mark for mark in MARKS for _ in range(3)]
     points = dict(size=len(MARKS) * [0, 10, 0], symbol=symbols)
     for axis in ("", "2"):
-        figure.update_traces(line_width=1, marker=points, selector=dict(xaxis=f"x{axis}"))
+        look = dict(line_width=1, marker=points, showlegend=False)
+        figure.update_traces(look, selector=dict(xaxis=f"x{axis}"))
         for name in (f"xaxis{axis}", f"yaxis{axis}"):
             figure.layout[name].range = [-reach, reach]
-    return figure
+    return figure.update_yaxes(rangemode="tozero", row=2)
 
 
 def _rays(points: Points) -> Panel:
