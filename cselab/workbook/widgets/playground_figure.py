@@ -1,10 +1,12 @@
 """A descent of points as a plain figure: before, after, and the curves between them."""
 
+import itertools
 from collections.abc import Sequence
 
 import plotly.graph_objects as go
 import torch
 
+from cselab.workbook.plots.theme import PALETTE
 from cselab.workbook.widgets.descent import Points, Row
 from cselab.workbook.widgets.figure import Panel, plain_figure
 
@@ -43,7 +45,12 @@ def before_and_after(start: Points, now: Points, history: Sequence[Row]) -> go.F
         figure.update_traces(look, selector=dict(xaxis=f"x{axis}"))
         for name in (f"xaxis{axis}", f"yaxis{axis}"):
             figure.layout[name].range = [-reach, reach]
-    return figure.update_yaxes(rangemode="tozero", row=2)
+    drawn = [trace for trace in figure.data if trace.xaxis in ("x3", "x4")]
+    for trace, colour in zip(drawn, itertools.cycle(PALETTE[:-1])):
+        trace.line.color = colour  # black is no colour on a dark page
+    figure.update_yaxes(rangemode="tozero", row=2)
+    below = dict(orientation="h", y=-0.12, yanchor="top", x=0, xanchor="left")
+    return figure.update_layout(legend=below, margin=dict(l=50, r=10, t=40))
 
 
 def _rays(points: Points) -> Panel:
@@ -53,4 +60,4 @@ def _rays(points: Points) -> Panel:
         ends = [row for views in points.values() for row in views[:, n].tolist()]
         x, y = ([c for end in ends for c in (0, end[axis], None)] for axis in range(2))
         lines[f"sentence {n + 1}"] = (x, y)
-    return Panel("dimension 1", "dimension 2", lines, square=True)
+    return Panel("dimension 1", "", lines, square=True)
