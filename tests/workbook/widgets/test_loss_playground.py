@@ -1,6 +1,9 @@
 """The loss playground: points that a method's own loss moves."""
 
+import ast
 import json
+import re
+from pathlib import Path
 
 import pytest
 import torch
@@ -12,6 +15,7 @@ from cselab.methods.terms import term
 from cselab.workbook.widgets import LossPlayground
 from cselab.workbook.widgets.descent import as_lists
 
+NOTEBOOKS = Path(__file__).resolve().parents[3] / "notebooks"
 SINGLE = [
     name
     for name in method_names()
@@ -327,3 +331,18 @@ def test_the_plain_figure_has_the_points_before_and_after(playground):
     curves = {part.name: part for part in figure.data}
     assert list(curves["nce"].y) == [row["nce"] for row in playground.history]
     assert "‖tower II‖" in curves
+
+
+def test_no_later_cell_moves_the_playground_that_a_cell_shows():
+    """Prevents a page whose first picture is where the last experiment ended."""
+    notebook = json.loads((NOTEBOOKS / "11_loss_playground.ipynb").read_text())
+    sources = ["".join(cell["source"]) for cell in notebook["cells"] if cell["cell_type"] == "code"]
+    shown = [
+        (name, n)
+        for n, source in enumerate(sources)
+        for name in re.findall(r"^(\w+) = widgets\.LossPlayground", source, re.MULTILINE)
+    ]
+    assert [name for name, _ in shown] == ["playground", "own_playground"]
+    for name, n in shown:
+        later = (node for source in sources[n + 1 :] for node in ast.walk(ast.parse(source)))
+        assert not any(isinstance(node, ast.Name) and node.id == name for node in later)
