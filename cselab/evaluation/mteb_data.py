@@ -1,5 +1,6 @@
 """One table of mteb's tasks that need no hub: files of a data folder, or synthetic text."""
 
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -7,7 +8,9 @@ from random import Random
 from typing import Any, NamedTuple
 
 from cselab.data.captions import load_captions
+from cselab.data.corpus import load_corpus
 from cselab.data.nli import load_nli_triplets
+from cselab.data.sources import shipped_english
 from cselab.data.sts import STEMS, STS7, STS17_PAIRS, STSB_LANGUAGES, load_sts
 from cselab.data.synthetic import captions, describe, sentences, triplets
 from cselab.data.synthetic.frames import draw_event
@@ -24,6 +27,11 @@ SST2_ROWS = 5000
 EVENTS = 4000
 ACTIONS = ("arrest", "buy", "chase", "cook", "eat", "find", "help", "repair", "throw", "watch")
 """Events drawn for SyntheticClassification, and its classes: actions that have two words each."""
+TRIPLETS = 300
+"""Triplets of the shipped English text (premises of SNLI with revised hypotheses), in its order."""
+MISSING_WORDS = ("album", "film", "football", "river", "station", "university")
+OF_EACH = 60
+"""Classes of EnglishClassification, and sentences of each in either part."""
 ENGLISH = "eng-Latn"
 
 
@@ -111,16 +119,37 @@ def _reranking(rows: Sequence[Triplet]) -> Splits:
     return _search([row.anchor for row in rows], texts, ([text] for text in entailed), around)
 
 
-def _snli_retrieval(_: str, folder: Path | None) -> Splits:
-    rows = load_nli_triplets(["snli-test"], folder=folder)
+def _find_premises(rows: Sequence[Triplet]) -> Splits:
     anchors = [row.anchor for row in rows]
     return _search([row.entailed for row in rows], anchors, ([text] for text in anchors))
 
 
-def _synthetic_pairs(*_: Any) -> Splits:
-    rows = list(triplets(500))
+def _entailed_or_contradicted(rows: Sequence[Triplet]) -> Splits:
     two = [text for row in rows for text in (row.entailed, row.contradicted)]
     return _pairs([row.anchor for row in rows for _ in range(2)], two, labels=[1, 0] * len(rows))
+
+
+def _english_triplets() -> list[Triplet]:
+    return load_nli_triplets(["cad-nli-train"], folder=shipped_english())[:TRIPLETS]
+
+
+def _missing_words(*_: Any) -> Splits:
+    """Sentences of Wikipedia that have one of the words, without it: which one is missing?"""
+    text: dict[str, list[str]] = {word: [] for word in MISSING_WORDS}
+    for sentence in load_corpus(shipped_english() / "corpus" / "wikipedia-20k.parquet"):
+        found = set(re.findall(r"[a-z]+", sentence.lower())) & set(MISSING_WORDS)
+        if len(found) == 1:
+            (word,) = found
+            without = re.sub(rf"\b{word}\b", " ", sentence, flags=re.IGNORECASE)
+            text[word].append(" ".join(without.split()))
+    parts = {"train": slice(0, OF_EACH), "test": slice(OF_EACH, 2 * OF_EACH)}
+    return {
+        name: {
+            "text": [sentence for rows in text.values() for sentence in rows[part]],
+            "label": [label for label, rows in enumerate(text.values()) for _ in rows[part]],
+        }
+        for name, part in parts.items()
+    }
 
 
 def _synthetic_bitext(subset: str, _: Path | None) -> Splits:
@@ -192,7 +221,10 @@ LOCAL_TASKS = {
         {pair: [ENGLISH, code] for pair, code in _CODES.items()},
     ),
     "SNLICaptionRetrieval": LocalTask(
-        _snli_retrieval, _SNLI, "Retrieval", "Find the caption that entails a sentence"
+        lambda _, folder: _find_premises(load_nli_triplets(["snli-test"], folder=folder)),
+        _SNLI,
+        "Retrieval",
+        "Find the caption that entails a sentence",
     ),
     "SNLIReranking": LocalTask(
         lambda _, folder: _reranking(load_nli_triplets(["snli-test"], folder=folder)),
@@ -206,6 +238,27 @@ LOCAL_TASKS = {
         "Retrieval",
         "Find the captions of a picture by its first one",
     ),
+    "EnglishCaptionRetrieval": LocalTask(
+        lambda *_: _find_premises(_english_triplets()),
+        _NONE,
+        "Retrieval",
+        "Find the caption that entails a sentence",
+    ),
+    "EnglishReranking": LocalTask(
+        lambda *_: _reranking(_english_triplets()),
+        _NONE,
+        "Reranking",
+        "Rank what a caption entails before nine others",
+    ),
+    "EnglishPairClassification": LocalTask(
+        lambda *_: _entailed_or_contradicted(_english_triplets()),
+        _NONE,
+        "PairClassification",
+        "Entailed, or contradicted by a few other words",
+    ),
+    "EnglishClassification": LocalTask(
+        _missing_words, _NONE, "Classification", "Which word a sentence of Wikipedia lacks"
+    ),
     "SyntheticSTS": LocalTask(
         partial(_sts, "Synthetic", "test"), _NONE, "STS", "Rated pairs of synthetic sentences"
     ),
@@ -213,7 +266,10 @@ LOCAL_TASKS = {
         _synthetic_actions, _NONE, "Classification", "What is done, in other words"
     ),
     "SyntheticPairClassification": LocalTask(
-        _synthetic_pairs, _NONE, "PairClassification", "Entailed, or contradicted"
+        lambda *_: _entailed_or_contradicted(list(triplets(500))),
+        _NONE,
+        "PairClassification",
+        "Entailed, or contradicted",
     ),
     "SyntheticReranking": LocalTask(
         lambda *_: _reranking(list(triplets(500))),

@@ -2,6 +2,8 @@
 
 import copy
 import json
+import re
+from collections import Counter
 from collections.abc import Iterator
 from types import SimpleNamespace
 
@@ -85,6 +87,18 @@ def test_every_kind_of_task_scores_as_in_mtebs_own_wrapper(small, tiny, tmp_path
     """Prevents texts looked up in another order, or replaced by another side's vector."""
     names = [name for name in mteb_data.LOCAL_TASKS if name.startswith("Synthetic")]
     check_equal(tiny, fed(names), tmp_path)
+
+
+def test_a_sentence_does_not_tell_which_word_was_taken_out_of_it():
+    """Prevents a label that can be read off the text, classes of unequal size, whose score of
+    chance is another, and a test sentence among the examples."""
+    parts = mteb_data.LOCAL_TASKS["EnglishClassification"].read("default", None)
+    texts = [text for part in parts.values() for text in part["text"]]
+    assert len(set(texts)) == len(texts) == 720
+    words = {word for text in texts for word in re.findall("[a-z]+", text.lower())}
+    assert not words & set(mteb_data.MISSING_WORDS)
+    for part in parts.values():
+        assert set(Counter(part["label"]).values()) == {mteb_data.OF_EACH}
 
 
 @pytest.mark.slow

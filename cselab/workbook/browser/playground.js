@@ -16,7 +16,7 @@ import { Look } from "./playground_points.js";
 import { PRESETS, Run, placed, resized } from "./playground_run.js";
 
 const OF_THE_LOSS = ["weights", "other_weights", "options", "temperature"];
-const OF_THE_PICTURE = ["rate", "arrows", "trails"];
+const OF_THE_PICTURE = ["rate", "arrows", "rays", "trails"];
 
 export function render({ model, el }) {
   const root = setUp(el, "Loss playground");
@@ -87,6 +87,7 @@ export function render({ model, el }) {
   const settings = () => ({
     shape: model.get("shape"),
     arrows: model.get("arrows"),
+    rays: model.get("rays"),
     trails: model.get("trails"),
     colours: looks,
   });

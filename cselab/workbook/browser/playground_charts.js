@@ -89,6 +89,7 @@ export function chartPanels({ spaces, looks, tip }) {
         names: () => spaces.map((space) => `‖${space}‖`),
         label: "mean length of the vectors over the steps",
         y: "mean length",
+        zero: true,
       });
       if (pairs.length) {
         const words = "pairs of a sentence: first tower or view a, second tower or view b; ";

@@ -59,6 +59,7 @@ export function viewControls(model) {
   const second = "a second loss on the same points, with weights of its own";
   return bar(
     choice(model, "arrows", "arrows (downhill)", ["sum", "each term", "none"]),
+    check(model, "rays", "rays", "from the origin to each point: its direction and its length"),
     check(model, "trails", "trails"),
     check(model, "compare", "compare two losses", second),
   );
@@ -71,7 +72,7 @@ export function pointsLegend(spaces) {
     { name: "view b, with the sentence's number", symbol: "ring", colour: "var(--soft)" },
   ]);
   const towers = spaces.length > 1 ? "● tower I, ◆ tower II; " : "";
-  key.append(html("span", {}, `${towers}a line joins positives; drag a point to move it`));
+  key.append(html("span", {}, `${towers}a grey line joins positives; drag a point to move it`));
   return key;
 }
 

@@ -50,13 +50,13 @@ export class Look {
 
 // A panel of the points of one run.
 //
-// names: of the spaces. settings(): { shape, arrows, trails, colours: by term }. on: { move(s, v,
+// names: of the spaces. settings(): { shape, arrows, rays, trails, colours: by term }. on: { move(s, v,
 // n, row), moved(), turned() }. tip: from `tooltip`.
 export function pointsPanel({ label, run, look, names, settings, on, tip }) {
-  const layers = ["guide", "trails", "ties", "arrows", "marks"].map((name) =>
+  const layers = ["guide", "rays", "trails", "ties", "arrows", "marks"].map((name) =>
     svg("g", { "data-layer": name }),
   );
-  const [guide, trails, ties, arrows, marks] = layers;
+  const [guide, rays, trails, ties, arrows, marks] = layers;
   const plane = picture(0, 0, { role: "group", "aria-label": label }, layers);
   let [size, scale, middle, box] = [2, 1, [0, 0], [0, 0]];
   let words = []; // places of what is written: no text is written on another
@@ -223,6 +223,22 @@ export function pointsPanel({ label, run, look, names, settings, on, tip }) {
     ties.replaceChildren(stroke(parts.join(""), "var(--edge)", 1.2));
   }
 
+  // From the origin to each point: losses read directions and lengths. Those of view b are dashed.
+  function drawRays() {
+    rays.replaceChildren();
+    if (!settings().rays) return;
+    const origin = Array(size).fill(0);
+    run.points[0][0].forEach((_, n) => {
+      for (const v of [0, 1]) {
+        const d = run.points.map((views) => path([origin, views[v][n]])).join("");
+        const dash = v ? "5 4" : null;
+        rays.append(
+          stroke(d, PALETTE[n], 1.4, { "stroke-opacity": 0.5, "stroke-dasharray": dash }),
+        );
+      }
+    });
+  }
+
   function drawTrails() {
     trails.replaceChildren();
     if (!settings().trails || run.trail.length + (run.trail.at(-1) !== run.points) < 2) return;
@@ -339,6 +355,7 @@ export function pointsPanel({ label, run, look, names, settings, on, tip }) {
       middle = [edge.left + wide / 2, edge.top + high / 2];
       build();
       drawGuide();
+      drawRays();
       drawTrails();
       drawTies();
       drawArrows();

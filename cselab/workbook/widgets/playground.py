@@ -21,7 +21,7 @@ from cselab.workbook.widgets.descent import (
     coins,
     random_points,
 )
-from cselab.workbook.widgets.figure import Panel, plain_figure
+from cselab.workbook.widgets.playground_figure import before_and_after
 from cselab.workbook.widgets.playground_terms import described
 from cselab.workbook.widgets.widget import Widget
 
@@ -37,9 +37,10 @@ class LossPlayground(Widget):
 
     Controls, which can be set as attributes: `shape` ("plane", "space" or "sphere"), `terms` or
     `weights` of every offered term, `options` (hyperparameters), `temperature`, `rate` (step size),
-    `speed` (steps a second), `arrows` ("sum", "each term" or "none"), `trails`, `compare` (a second
-    loss, with the weights `other_weights`). `points` and `history` follow the browser, at the
-    latest when it pauses. If both move the points at the same time, Python's are kept.
+    `speed` (steps a second), `arrows` ("sum", "each term" or "none"), `rays` from the origin,
+    `trails`, `compare` (a second loss, with the weights `other_weights`). `points` and `history`
+    follow the browser, at the latest when it pauses. If both move the points at the same time,
+    Python's are kept.
 
     Args:
         method: Any method with two views, none of whose terms needs text (`reads_text`). `fit` can
@@ -69,6 +70,7 @@ class LossPlayground(Widget):
     rate = traitlets.Float(0.01, min=0).tag(sync=True)
     speed = traitlets.Float(30, min=1).tag(sync=True)
     arrows = traitlets.Enum(["sum", "each term", "none"], "sum").tag(sync=True)
+    rays = traitlets.Bool(True).tag(sync=True)
     trails = traitlets.Bool(True).tag(sync=True)
     compare = traitlets.Bool(False).tag(sync=True)
     method_name = traitlets.Unicode().tag(sync=True)
@@ -167,19 +169,7 @@ class LossPlayground(Widget):
 
     def static(self) -> go.Figure:
         """The points at the start and now, and the weighted terms and mean lengths by step."""
-        history, steps = self.history, [row["step"] for row in self.history]
-
-        def curves(*names: str) -> Panel:
-            lines = {name: (steps, [row.get(name) for row in history]) for name in names}
-            return Panel("step", "", lines, "lines")
-
-        panels = {
-            "before": _points_panel(self.descent.trail[0]),
-            f"after {steps[-1]} steps; a line joins the views": _points_panel(self.points),
-            "weighted terms": curves(*self.method.terms),
-            "mean length": curves(*(f"‖{space}‖" for space in self.points)),
-        }
-        return plain_figure(panels)
+        return before_and_after(self.descent.trail[0], self.points, self.history)
 
     def _random(self, seed: int, shape: str) -> Descent:
         points = random_points(self.method.space_names, self.sentences, SHAPES[shape], seed)
@@ -299,12 +289,3 @@ class LossPlayground(Widget):
 
 def _options(config: TermConfig) -> dict[str, Any]:
     return config.model_dump(mode="json", exclude={"weight"})
-
-
-def _points_panel(points: Points) -> Panel:
-    """The first two dimensions; a line joins the views of a sentence in each space."""
-    spaces, lines = list(points.values()), {}
-    for n in range(spaces[0].shape[1]):
-        rows = [row for views in spaces for row in [*views[:, n].tolist(), [None] * 2]]
-        lines[f"sentence {n + 1}"] = ([row[0] for row in rows], [row[1] for row in rows])
-    return Panel("dimension 1", "dimension 2", lines, square=True)

@@ -1,6 +1,9 @@
 """The loss playground: points that a method's own loss moves."""
 
+import ast
 import json
+import re
+from pathlib import Path
 
 import pytest
 import torch
@@ -12,6 +15,7 @@ from cselab.methods.terms import term
 from cselab.workbook.widgets import LossPlayground
 from cselab.workbook.widgets.descent import as_lists
 
+NOTEBOOKS = Path(__file__).resolve().parents[3] / "notebooks"
 SINGLE = [
     name
     for name in method_names()
@@ -309,7 +313,8 @@ def test_a_mistake_in_a_term_of_your_own_is_told(own_playground):
 
 
 def test_the_plain_figure_has_the_points_before_and_after(playground):
-    """Prevents a saved notebook of other points, and points that static() moves."""
+    """Prevents a saved notebook of other points, points that static() moves, and two panels whose
+    rays cannot be compared: each goes from the origin to its point, in one range."""
     start = playground.points
     playground.descend(4)
     now = playground.points
@@ -317,8 +322,27 @@ def test_the_plain_figure_has_the_points_before_and_after(playground):
     assert playground.points is now
     panels = {axis: [part for part in figure.data if part.xaxis == axis] for axis in ("x", "x2")}
     for points, lines in zip((start, now), panels.values(), strict=True):
-        x, y = zip(*points["tower I"][:, 0].tolist(), strict=True)
-        assert (lines[0].x[:2], lines[0].y[:2]) == (x, y)
+        a, b = points["tower I"][:, 0].tolist()
+        assert list(zip(lines[0].x, lines[0].y, strict=True))[:5:3] == [(0, 0), (0, 0)]
+        assert list(zip(lines[0].x, lines[0].y, strict=True))[1:5:3] == [tuple(a), tuple(b)]
+        assert lines[0].marker.size[:3] == (0, 10, 0)
+    layout = figure.layout
+    assert layout.xaxis.range == layout.yaxis.range == layout.xaxis2.range == layout.yaxis2.range
     curves = {part.name: part for part in figure.data}
     assert list(curves["nce"].y) == [row["nce"] for row in playground.history]
     assert "‖tower II‖" in curves
+
+
+def test_no_later_cell_moves_the_playground_that_a_cell_shows():
+    """Prevents a page whose first picture is where the last experiment ended."""
+    notebook = json.loads((NOTEBOOKS / "11_loss_playground.ipynb").read_text())
+    sources = ["".join(cell["source"]) for cell in notebook["cells"] if cell["cell_type"] == "code"]
+    shown = [
+        (name, n)
+        for n, source in enumerate(sources)
+        for name in re.findall(r"^(\w+) = widgets\.LossPlayground", source, re.MULTILINE)
+    ]
+    assert [name for name, _ in shown] == ["playground", "own_playground"]
+    for name, n in shown:
+        later = (node for source in sources[n + 1 :] for node in ast.walk(ast.parse(source)))
+        assert not any(isinstance(node, ast.Name) and node.id == name for node in later)

@@ -81,6 +81,28 @@ def test_playing_lowers_the_loss_of_both_and_pauses(play, playground):
     assert root.evaluate(POINTS) == start
 
 
+RAYS = """root => [...root.querySelectorAll('[data-layer=rays] path')].flatMap(ray =>
+  ray.getAttribute('d').split('M').slice(1).map(one => one.split('L').map(at =>
+    at.split(' ').map(Number))))"""
+MARKS = """root => [...root.querySelectorAll('[data-point]')].map(mark =>
+  mark.getAttribute('transform').match(/[-.0-9]+/g).map(Number))"""
+
+
+def test_a_ray_leads_from_the_origin_to_each_point(play, playground):
+    """Prevents rays that stay behind when the points move, of one tower alone, or without end."""
+    page, root = play(playground)
+    root.get_by_role("button", name="one step").click()
+    page.wait_for_timeout(200)
+    rays, marks = root.evaluate(RAYS), root.evaluate(MARKS)
+    assert len(rays) == len(marks) == 20
+    assert len({tuple(start) for start, _ in rays}) == 1
+    ends = sorted(end for _, end in rays)
+    assert ends == [pytest.approx(mark, abs=0.06) for mark in sorted(marks)]
+    root.get_by_label("rays", exact=False).first.uncheck()
+    page.wait_for_timeout(100)
+    assert root.evaluate(RAYS) == []
+
+
 def test_a_term_without_a_port_is_greyed_with_the_reason(play, own_playground):
     """Prevents a page whose slider does nothing, and one whose other terms do not move either."""
 

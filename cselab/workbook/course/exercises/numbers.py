@@ -12,6 +12,8 @@ HALF = OVER_SEEDS.mean - OVER_SEEDS.low
 # 11.2: a softmax at τ = 0.1 of these cosines
 COSINES = (0.8, 0.7, 0.2, 0.0)
 WEIGHTS = [math.exp(cosine / 0.1) for cosine in COSINES]
+# 11.3: with x = exp(-0.3 / τ) the nearest gets 1 / (1 + x + x² + x³), so x + x² + x³ = 1
+HALF_PUSH = 0.3 / math.log(1.8392867552141612)
 # 12.1: linear layers of 12 x 768 (3072) against 6 x 192 (384)
 COST = 12 * (4 * 768**2 + 2 * 768 * 3072) / (6 * (4 * 192**2 + 2 * 192 * 384))
 
@@ -131,6 +133,16 @@ NUMBERS = {
             "The positive is in the denominator too.": WEIGHTS[0] / sum(WEIGHTS[1:]),
             "Divide the cosines by τ before the exponential.": (
                 math.exp(COSINES[0]) / sum(map(math.exp, COSINES))
+            ),
+        },
+    ),
+    "11.3": Number(
+        HALF_PUSH,
+        "Half for one of four: at 0.05 it would be nearly all, at 1 hardly more than a third.",
+        within=0.005,
+        mistakes={
+            "There it gets twice the push of the next one; the other two count as well.": (
+                0.3 / math.log(2)
             ),
         },
     ),
