@@ -24,7 +24,6 @@ SOLUTIONS = sorted((ROOT / "notebooks" / "solutions").glob("*.ipynb"))
 LONGEST_CELL = 27
 OWN_PARAMETERS = {"seeds", "checkpoints", "tasks", "languages", "entry", "leaderboard"}
 OWN_PARAMETERS |= {"counts", "subsets", "removed", "methods", "baselines"}
-OWN_PARAMETERS |= {"dependency_text"}
 """Read by a notebook's own cells; all others are settings."""
 
 

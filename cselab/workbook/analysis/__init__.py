@@ -8,7 +8,6 @@ __all__, __getattr__ = lazy(
         "degradation": "layer_scores layers_after_turning_point",
         "dependency": "TURNING_POINTS sentence_dependency token_dependency",
         "occlusion": "CosineByToken cosine_by_token",
-        "rank": "correlation_rank",
         "tokens": "token_labels",
         "words": "frequent_words load_head representative_words",
     },

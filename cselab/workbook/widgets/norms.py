@@ -26,8 +26,8 @@ class NormExplorer(ModelPair):
 
     Shows the lengths of h^L, [CLS] of the last layer, and of h^P, the pooler's output, and their
     sd / mean for every r: the LayerNorms of the last r layers are removed in a copy, without
-    training. LayerNorm fixes the norm of h^L, so that a modulus loss can change nothing (TNCSE,
-    https://arxiv.org/abs/2503.12739).
+    training. LayerNorm gives all h^L nearly the same norm: a modulus loss reads their angles alone
+    (TNCSE, https://arxiv.org/abs/2503.12739).
 
     Controls, which can be set as attributes: model_a, model_b; removed, r, from 0 to the depth;
     from_zero, whether the axis of the lengths starts at 0.

@@ -9,6 +9,8 @@ from cselab.workbook.course.checks import Number
 DIFFERENCES = (0.9, -0.2, 0.6, 0.1, 0.4)
 OVER_SEEDS = compare_seeds(list(DIFFERENCES), [0.0] * len(DIFFERENCES))
 HALF = OVER_SEEDS.mean - OVER_SEEDS.low
+# 09.3: the released DCL of perfect features, below log d
+LOWEST = 0.2 - math.log((math.exp(0.2) + 767) / 768)
 # 11.2: a softmax at τ = 0.1 of these cosines
 COSINES = (0.8, 0.7, 0.2, 0.0)
 WEIGHTS = [math.exp(cosine / 0.1) for cosine in COSINES]
@@ -85,6 +87,15 @@ NUMBERS = {
             "This is the upper end.": OVER_SEEDS.high,
         },
     ),
+    "05.3": Number(  # 2 arcsin 0.5
+        60,
+        "Of equal lengths, so that the angle is all that such a loss can change.",
+        mistakes={
+            "This is half the angle: the ratio is sin(γ/2).": 30,
+            "In degrees, please.": math.radians(60),
+            "The cosine of the angle is 1 − 2 · 0.5², not 0.": 90,
+        },
+    ),
     "06.2": Number(
         1 / 16**0.5,
         "So the energy falls as one over the root of the length, whatever the model does.",
@@ -108,12 +119,35 @@ NUMBERS = {
             "This is the share of explained variance, not a correlation.": 0.64,
         },
     ),
+    "08.3": Number(
+        0.7 / (0.7 + 0.3 * 2),
+        "In a sum of vectors the lengths are weights too: w alone does not say who leads.",
+        within=0.005,
+        mistakes={
+            "This is the weight; the twin's vectors are longer, and lengths count as well.": 0.7,
+            "The twin's vectors are the longer ones, with the weight 0.3.": 1.4 / (1.4 + 0.3),
+        },
+    ),
     "09.2": Number(  # N + M - 1 >= 768 with N = 64
         705,
         "With fewer the identity stays out of reach, whatever is trained.",
         mistakes={
             "Centring takes one from the rank: one row more.": 704,
             "The sentences of the batch count too: N + M − 1 = d.": 768,
+        },
+    ),
+    "09.3": Number(  # log d + log(e^0.2 / (e^0.2 + d - 1))
+        LOWEST,
+        "So 0.1 · DCL can fall by 0.02 in all of a training: hardly a slope to follow.",
+        within=0.001,
+        mistakes={
+            "This is log d, the loss of equal features. How far below it is this one?": (
+                math.log(768)
+            ),
+            "This is the loss itself; subtract it from log d.": math.log(768) - LOWEST,
+            "A correlation of 1 divided by the temperature is 0.2, not 1.": (
+                1 - math.log((math.e + 767) / 768)
+            ),
         },
     ),
     "10.2": Number(  # 2N - 1
@@ -123,6 +157,16 @@ NUMBERS = {
             "The contradicting sentences of the others count too.": 31,
             "One of the 2N candidates is the positive.": 64,
             "The other anchors are not candidates: only entailed and contradicting sentences.": 95,
+        },
+    ),
+    "10.3": Number(  # -log(e^18 / (2 e^18 + 62))
+        math.log(2),
+        "A loss near log 2 finds the sentence's own pair, and cannot tell the two apart.",
+        within=0.005,
+        mistakes={
+            "Its own contradicting sentence is a candidate too, with the same cosine.": 0,
+            "This is the loss where all 64 cosines are equal.": math.log(64),
+            "Only two candidates have the cosine 0.9.": math.log(32),
         },
     ),
     "11.2": Number(

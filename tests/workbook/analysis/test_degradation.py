@@ -1,5 +1,4 @@
-"""The degradation experiment against models that really lack the layers; the rank of a batch's
-correlations against theory."""
+"""The degradation experiment against models that really lack the layers."""
 
 import math
 
@@ -10,11 +9,7 @@ from transformers import LlamaConfig, LlamaModel
 
 from cselab.errors import DataError
 from cselab.models import SentenceEncoder
-from cselab.workbook.analysis import (
-    correlation_rank,
-    layer_scores,
-    layers_after_turning_point,
-)
+from cselab.workbook.analysis import layer_scores, layers_after_turning_point
 
 ONE = ["a man is playing guitar .", "the dog", "a red ball is under the table", "the cat", "fish"]
 TWO = ["a woman is playing .", "the small dog was running", "the ball", "a cat and a dog", "bread"]
@@ -64,13 +59,3 @@ def test_pairs_that_do_not_match_are_refused(make_bert, word_tokenizer):
     """Prevents scores of sentences beside each other's ratings."""
     with pytest.raises(DataError, match="two sentences and a score each, got 5, 4, 5"):
         layer_scores(SentenceEncoder(make_bert(1), word_tokenizer), ONE, TWO[:4], GOLD)
-
-
-@pytest.mark.parametrize(
-    ("rows", "width", "artificial", "rank"), [(8, 32, 0, 7), (8, 32, 10, 17), (40, 32, 0, 32)]
-)
-def test_the_rank_is_what_linear_algebra_allows(rows, width, artificial, rank):
-    """ImSimCSE section 4.2: N - 1 of centred features, M artificial rows add M, at most d."""
-    torch.manual_seed(0)
-    a, b = torch.randn(rows, width), torch.randn(rows, width)
-    assert correlation_rank(a, b, artificial_rows=artificial) == rank
