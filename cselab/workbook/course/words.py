@@ -257,13 +257,11 @@ def guide(lab: Lab) -> Markdown:
     number = lab.notebook[:2] if lab.notebook[0].isdigit() else lab.notebook
     took = ""  # a new notebook has no entry yet
     if notebook := times["notebooks"].get(lab.notebook):
-        here, small, paper = (notebook[profile] for profile in ("default", "small", "paper"))
-        machine = here.get("machine", times["machine"])
         took = (
-            f"**Running time.** As it is: {here['time']} ({machine}), {here['memory']} of memory. "
-            "Run alone, it also does the "
-            f"trainings that it shares with earlier notebooks. `small`: {small['time']}. `paper`, "
-            f"on a GPU: {paper['time']}, {paper['memory']} (both estimated).\n\n"
+            f"**Running time.** As it is: {notebook['time']} ({times['machine']}), "
+            f"{notebook['memory']} of memory. Run alone, it also does the trainings that it shares "
+            "with earlier notebooks. For the papers' size, `cselab sweep -m jtcse -p profile=paper "
+            "--dry-run` estimates the hours of a training.\n\n"
         )
     if lab.config("simcse").backbone == "minilm-mlm":
         took += (

@@ -100,6 +100,7 @@ def write_html(
     body: str,
     figures: Sequence[dict] = (),
     widgets: Sequence[dict] = (),
+    refresh: int | None = None,
 ) -> None:
     """Write a page around `body`, with its style, atomically.
 
@@ -107,12 +108,14 @@ def write_html(
         body: HTML.
         figures: plotly's JSON of figures, whose places in `body` are from `place_figure`.
         widgets: Outputs of type `WIDGET_MIME`, the nth of which is drawn in the element `widget-n`.
+        refresh: Seconds after which a browser reads the page again.
     """
     styles = ("default", "github-dark")
     light, dark = (HtmlFormatter(style=name).get_style_defs(".highlight") for name in styles)
     style = f"{STYLE}{WIDGET_STYLE}{light}@media (prefers-color-scheme: dark) {{ {dark} }}"
+    again = f"<meta http-equiv='refresh' content='{refresh}'>" if refresh else ""
     page = (
-        "<!doctype html><html lang='en'><head><meta charset='utf-8'>"
+        f"<!doctype html><html lang='en'><head><meta charset='utf-8'>{again}"
         "<meta name='viewport' content='width=device-width, initial-scale=1'>"
         f"<title>{html.escape(title)}</title><style>{style}</style></head>"
         f"<body>{body}{_payload(figures, widgets)}</body></html>"

@@ -20,6 +20,7 @@ from cselab.workbook.headless.page import write_page
 from cselab.workbook.headless.report import Outcome, headline, read_rows, write_index
 
 NEW = nbformat.v4
+ENDED = {"01_a": Outcome("01_a", "A", 61.0)}
 
 
 @pytest.fixture
@@ -136,7 +137,7 @@ DAMAGED = {
 def index(folder, *rows) -> str:
     """The index of a run with these rows of results."""
     (folder / "results.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    return write_index(folder, [Outcome("01_a", "A", 61.0)], {}).read_text()
+    return write_index(folder, {"01_a": "A"}, ENDED, {}).read_text()
 
 
 @pytest.mark.parametrize("line", DAMAGED.values(), ids=DAMAGED)
@@ -146,7 +147,7 @@ def test_a_damaged_row_is_named_and_costs_no_other(line, tmp_path, capsys):
     other = WHOLE.replace('"T"', '"other"').encode()
     (tmp_path / "results.jsonl").write_bytes(b"\n".join([WHOLE.encode(), line, other, b""]))
     for _ in range(2):
-        write_index(tmp_path, [Outcome("01_a", "A", 61.0)], {})
+        write_index(tmp_path, {"01_a": "A"}, ENDED, {})
     (said,) = capsys.readouterr().err.splitlines()
     assert re.search(r"results.jsonl: damaged rows are left out, line 2$", said, re.M)
     page = (tmp_path / "index.html").read_text()

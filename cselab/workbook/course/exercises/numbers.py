@@ -12,8 +12,6 @@ HALF = OVER_SEEDS.mean - OVER_SEEDS.low
 # 11.2: a softmax at τ = 0.1 of these cosines
 COSINES = (0.8, 0.7, 0.2, 0.0)
 WEIGHTS = [math.exp(cosine / 0.1) for cosine in COSINES]
-# 12.1: linear layers of 12 x 768 (3072) against 6 x 192 (384)
-COST = 12 * (4 * 768**2 + 2 * 768 * 3072) / (6 * (4 * 192**2 + 2 * 192 * 384))
 
 NUMBERS = {
     "01.2": Number(
@@ -109,15 +107,6 @@ NUMBERS = {
             "Divide the cosines by τ before the exponential.": (
                 math.exp(COSINES[0]) / sum(map(math.exp, COSINES))
             ),
-        },
-    ),
-    "12.1": Number(
-        COST,
-        "Its time grows less: large products come nearer to the peak of a machine.",
-        within=0.1,
-        mistakes={
-            "BERT-base has twice as many layers, too.": COST / 2,
-            "The inner width is four times d in BERT-base, twice d here.": 32.0,
         },
     ),
     "13.2": Number(  # (1 + 1/2 + … + 1/10) / 10
