@@ -104,7 +104,7 @@ def test_a_notebook_that_stops_early_has_finished(finished):
     page = (folder / "05_stops.html").read_text()
     assert "stops here" in page
     assert "of the rest" not in page
-    assert "xception" not in page  # papermill's banner
+    assert "Exception was encountered" not in page  # papermill
     assert "early: The rest needs csts/." in (folder / "index.html").read_text()
 
 
