@@ -16,7 +16,8 @@ from cselab.paths import shipped
 
 def run(
     notebooks: Annotated[
-        list[str] | None, typer.Argument(help="Numbers, names or paths of notebooks; default: all numbered ones.")
+        list[str] | None,
+        typer.Argument(help="Numbers, names or paths; default: all numbered."),
     ] = None,
     profile: Annotated[
         str | None, typer.Option(help="english, tiny, small or paper; short for -p profile=…")

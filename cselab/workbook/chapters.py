@@ -70,8 +70,8 @@ def by_part(stems: Iterable[str]) -> dict[str, list[str]]:
 
     Examples:
         >>> from cselab.workbook.chapters import by_part
-        >>> by_part(["mine", "05_layernorm_removal", "00_start_here"])
-        {'Core chapters': ['00_start_here'], 'Electives': ['05_layernorm_removal'], 'Others': ['mine']}
+        >>> by_part(["mine", "10_bellm", "00_start_here"])
+        {'Core chapters': ['00_start_here'], 'Electives': ['10_bellm'], 'Others': ['mine']}
     """
     stems = list(stems)
     parts = {part: [stem for stem in of if stem in stems] for part, of in PARTS.items()}

@@ -1,8 +1,9 @@
 """The running times that notebooks print: `python outputs/reference/pages/times.py RUN` reads a
-finished run of the workbook, one notebook at a time, and writes them to outputs/reference/times.json.
+finished run of the workbook, one notebook at a time, and writes them to
+outputs/reference/times.json.
 
-Memory is kept as it is; so are the times of notebooks that were not run, if the machine is the same.
-A new notebook needs an entry, written by hand.
+Memory is kept as it is; so are the times of notebooks that were not run, if the machine is the
+same. A new notebook needs an entry, written by hand.
 """
 
 import json

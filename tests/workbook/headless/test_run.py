@@ -124,9 +124,12 @@ def test_the_index_is_there_from_the_start_and_kept_current(tmp_path, monkeypatc
     assert runner.run(notebooks, {}, tmp_path / "o", name="r")
     pages.append((tmp_path / "o" / "runs" / "r" / "index.html").read_text())
     titles = [
-        "Core chapters", "Of 01_rtt_augmentation",
-        "Electives", "Of 05_layernorm_removal",
-        "Others", "Of mine",
+        "Core chapters",
+        "Of 01_rtt_augmentation",
+        "Electives",
+        "Of 05_layernorm_removal",
+        "Others",
+        "Of mine",
     ]
     for number, page in enumerate(pages):
         assert [page.index(f">{title}<") for title in titles] == sorted(

@@ -139,13 +139,14 @@ NUMBERS = {
             "Vectors of equal inputs point in the same direction, not in opposite ones.": -1.0,
         },
     ),
-    "15.2": Number(
-        50.0,
-        "Its two cosines of a pair are equal, and a tie counts half.",
-        within=1e-6,
+    "15.2": Number(  # 15 of 20 positions
+        0.75,
+        "The longer the batch's longest sentence, the less a short one reads of itself.",
+        within=0.005,
         mistakes={
-            "It never prefers the wrong one of the two rows either: its cosines are equal.": 0.0,
-            "The measure is a percentage.": 0.5,
+            "That is the share of its own tokens.": 0.25,
+            "That would be so if the padding were masked.": 0.0,
+            "Count all 20 positions, the tokens and the padding.": 15 / 5,
         },
     ),
     "paper.1": Number(  # d log d against log d, at d = 768 features that are all alike
