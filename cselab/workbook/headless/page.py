@@ -4,6 +4,7 @@ import base64
 import gzip
 import html
 import json
+import mimetypes
 import posixpath
 import re
 from collections.abc import Collection, Sequence
@@ -41,6 +42,7 @@ _MATH = re.compile(
 )
 _LINK = re.compile(r"""<a href=(["'])(?![a-zA-Z][\w+.-]*:|//|#)(.*?)\1""")
 """A link to a file of the project."""
+_PICTURE = re.compile(r"""(<img [^>]*?src=)(["'])(?![a-zA-Z][\w+.-]*:|//)(.*?)\2""")
 
 
 def write_page(
@@ -84,12 +86,12 @@ def write_page(
     config = Config()
     config.CoalesceStreamsPreprocessor.enabled = True
     config.TagRemovePreprocessor.update(enabled=True, remove_input_tags={TEXT, *FOLDED})
-    config.HTMLExporter.embed_images = True
     exporter = HTMLExporter(
         config, template_name="basic", exclude_input_prompt=True, exclude_output_prompt=True
     )
-    pictures = {"metadata": {"path": str(folder or notebook.parent)}}
-    body, _ = exporter.from_notebook_node(nb, pictures)
+    body, _ = exporter.from_notebook_node(nb)
+    # nbconvert's own embed_images closes every tag of Markdown where it is opened
+    body = _PICTURE.sub(lambda found: _embedded(found, folder or notebook.parent), body)
     body = _LINK.sub(lambda link: _to_page(link[2], beside), body)
     write_html(target, title, f"<main class='notebook'>{body}</main>", figures, widgets)
 
@@ -146,6 +148,14 @@ def _to_page(link: str, beside: Collection[str]) -> str:
     stem = posixpath.normpath(unquote(file)).removesuffix(".ipynb")
     target = f"{address(stem)}.html{mark}{address(unquote(part))}"
     return f"<a href='{target}'" if stem in beside else "<a"
+
+
+def _embedded(picture: re.Match, folder: Path) -> str:
+    path = folder / unquote(html.unescape(picture[3]))
+    if not path.is_file():
+        return picture[0]
+    kind, data = mimetypes.guess_type(path)[0], base64.b64encode(path.read_bytes()).decode()
+    return f"{picture[1]}{picture[2]}data:{kind};base64,{data}{picture[2]}"
 
 
 def place_figure(figure: dict, number: int) -> str:

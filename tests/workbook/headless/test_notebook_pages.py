@@ -42,11 +42,19 @@ def payload(page: str) -> dict:
 
 
 def test_pages_fold_the_set_up_and_hold_their_pictures(page, tmp_path):
-    """Prevents pages that begin with a screen of parameters, and pictures that stay behind."""
+    """Prevents pages that begin with a screen of parameters, pictures that stay behind, and answers
+    and equations that fall out of their tags where a page has pictures."""
     (tmp_path / "images").mkdir()
     (tmp_path / "images" / "a.svg").write_text("<svg xmlns='http://www.w3.org/2000/svg'/>")
     tagged = NEW.new_code_cell("seed = 1 < 2", metadata={"tags": ["parameters"]})
-    text = page(NEW.new_markdown_cell("# T\n![two views](images/a.svg)"), tagged)
+    answer = "<details><summary>S</summary>\n\nfolded $\\frac{a}{b}$\n\n</details>"
+    text = page(
+        NEW.new_markdown_cell("# T\n![two views](images/a.svg)"),
+        tagged,
+        NEW.new_markdown_cell(answer),
+    )
+    assert text.index("folded") < text.index("</mfrac>") < text.rindex("</details>")
+    assert "<mfrac></mfrac>" not in text
     assert 'src="data:image/svg+xml;base64,' in text
     folded = text[text.index("<details>") : text.index("</details>")]
     assert "Parameters" in folded
