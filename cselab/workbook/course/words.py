@@ -277,7 +277,7 @@ def guide(lab: Lab) -> Markdown:
     )
     return Markdown(
         _folded(
-            f"Set-up: profile `{lab.profile}`, text, times, full size",
+            f"Set-up: profile {lab.profile}, text, times, full size",
             f"{read}{took}"
             '**At full size**, with a GPU and the hub, set `profile = "paper"` in the parameters '
             "cell, or in a terminal\n\n"
