@@ -1,4 +1,4 @@
-# `make run` and `make test` need only Python >= 3.11, git and a package index.
+# `make first`, `make run` and `make test` need only Python >= 3.11, git and a package index.
 PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11; do \
 	$$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$p && break; done)
 BIN := .venv/bin
@@ -8,9 +8,12 @@ CODE := cselab tests notebooks benchmarks docs outputs/reference conftest.py
 JOBS ?= $(shell n=$$(nproc 2>/dev/null || echo 2); g=$$(nvidia-smi -L 2>/dev/null | grep -c GPU); \
 	[ $$g -gt 1 ] || echo $$((n < 4 ? n : 4)))
 
-.PHONY: run test test-slow bench docs slides lab format clean clean-outputs
+.PHONY: first run test test-slow bench docs slides lab format clean clean-outputs
 
-run: $(INSTALLED)  ## execute the default workbook headless; prints the path of its report
+first: $(INSTALLED)  ## a first hour: four notebooks; prints the page to read first
+	$(BIN)/cselab run 00 01 02 11 --jobs 2
+
+run: $(INSTALLED)  ## execute the workbook headless, core chapters first; prints its report's path
 	$(BIN)/cselab run $(if $(PROFILE),--profile $(PROFILE)) $(if $(JOBS),--jobs $(JOBS))
 
 test: $(INSTALLED)  ## linters, types, import contracts and the fast tests

@@ -1,5 +1,6 @@
 """Shared by the benchmarks: timing in turn with a peer, text, towers and rows."""
 
+import functools
 import gc
 import statistics
 import time
@@ -19,7 +20,6 @@ from cselab.experiments import configure
 from cselab.methods import Method, Schedule, create, registered
 from cselab.models import load_tokenizer
 from cselab.training import fit
-from cselab.workbook.analysis.peak import matmul_peak
 
 TINY = embedded_dir() / "backbones" / "tiny-bert"
 PRODUCTS = (
@@ -153,6 +153,28 @@ def step_flops(method: Method, rows, device: torch.device) -> float:
     batch = {name: x.to(device) for name, x in batch.items() if name != "text_hash"}
     with torch.no_grad(), torch.random.fork_rng():
         return 3 * flops(lambda: method(batch)) / len(some)
+
+
+@functools.cache
+def matmul_peak(device: str, dtype: torch.dtype, *, most_seconds: float = 0.3) -> float:
+    """Peak FLOP/s of this machine ("cpu", "cuda" or "mps"), in products of growing matrices.
+
+    A size is tried only if it will end within `most_seconds` of the start: in bfloat16 on a
+    processor without it, a product of 2048 x 2048 takes a minute.
+    """
+    began, peak, size, last = time.perf_counter(), 0.0, 256, 0.0
+    while 4 * 8 * last < most_seconds - (time.perf_counter() - began):
+        a = torch.randn(size, size, device=device).to(dtype)
+        (a @ a)[0, 0].item()  # the first one of a size allocates
+        times = []
+        for _ in range(3):
+            started = time.perf_counter()
+            (a @ a)[0, 0].item()
+            times.append(time.perf_counter() - started)
+        last = min(times)
+        peak = max(peak, 2 * size**3 / last)
+        size = min(2 * size, 8192)
+    return peak
 
 
 def against_peak(count: int, shortest: float, device: torch.device) -> dict:

@@ -51,6 +51,13 @@ class DivergenceError(CselabError):
     """Training failed: the loss is not finite, or the embeddings collapsed to one point."""
 
 
+class Stopped(CselabError):
+    """A notebook ends before its last cell, as it should; the message says what the rest needs.
+
+    `cselab run` counts it as finished, and its page ends there.
+    """
+
+
 class Interrupted(KeyboardInterrupt):
     """A training was interrupted; the one-line message says where, and how to continue."""
 

@@ -15,6 +15,7 @@ import sys
 from collections.abc import Collection
 from pathlib import Path
 
+from cselab.workbook.chapters import by_part
 from cselab.workbook.headless.page import with_equations
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -108,11 +109,13 @@ def commands_page() -> str:
 
 
 def notebooks_page(executed: Collection[str]) -> str:
-    """The list of the executed notebooks."""
-    lines = [f"- [{stem.replace('_', ' ')}]({stem}.html)" for stem in executed]
+    """The list of the executed notebooks, core chapters first."""
+    lines = []
+    for part, stems in by_part(executed).items():
+        lines += [f"\n## {part}\n", *(f"- [{s.replace('_', ' ')}]({s}.html)" for s in stems)]
     return (
         "# Notebooks\n\nExecuted by `make run`, on the embedded data, with their figures and "
-        "widgets. [The run's report](run.html) has its scores.\n\n" + "\n".join(lines) + "\n"
+        "widgets. [The run's report](run.html) has its scores.\n" + "\n".join(lines) + "\n"
     )
 
 

@@ -50,7 +50,7 @@ def test_the_wheel_encodes_reports_and_runs_notebooks(cselab):
     where, shape = cselab("-c", code, module="").strip().split(" ", 1)
     assert str(ROOT) not in where
     assert shape == "torch.Size([1, 192])"
-    assert "17 notebooks" in cselab("init", "study")
+    assert "16 notebooks" in cselab("init", "study")
     settings = ("steps=2", "sentences=200", "dev_pairs=12", "synthetic_pairs=40")
     quick = [word for setting in settings for word in ("-p", setting)]
     folder = Path(cselab("-c", "import os; print(os.getcwd())", module="").strip()) / "study"

@@ -16,7 +16,8 @@ from cselab.paths import shipped
 
 def run(
     notebooks: Annotated[
-        list[str] | None, typer.Argument(help="Numbers, names or paths of notebooks; default: all.")
+        list[str] | None,
+        typer.Argument(help="Numbers, names or paths; default: all numbered."),
     ] = None,
     profile: Annotated[
         str | None, typer.Option(help="english, tiny, small or paper; short for -p profile=…")
@@ -45,10 +46,11 @@ def run(
         ),
     ] = None,
 ) -> None:
-    """Execute notebooks headless, each in its own kernel process, and write pages and scores.
+    """Execute notebooks headless, each in its own kernel process, and write pages and scores. The
+    report is there from the start, and says what waits, runs and has finished.
 
     \b
-    cselab run                                        the default workbook
+    cselab run                                        the workbook, core chapters first
     cselab run 02 03 07 -p seed=1 --jobs 2            another seed, two at a time
     cselab run --profile small -p data_dir=~/data     real sentences and tests
     cselab run --resume 20260131-093000               what is left of that run

@@ -20,7 +20,7 @@ from filelock import FileLock, Timeout
 from transformers.utils import logging as transformers_logging
 
 from cselab.data.settings import DataConfig, RoundTrips
-from cselab.data.translation.round_trip import SAMPLE, RoundTrip
+from cselab.data.translation.round_trip import RoundTrip
 from cselab.data.translation.translators import RoundTripper, open_translator
 from cselab.errors import SettingsError
 from cselab.experiments.code import code_of_modules
@@ -203,11 +203,6 @@ class Cache:
         }
         name = f"round-trips-{trips.pivot}"
         return self.step(name, inputs, compute, resumable=True) / "round-trips.txt"
-
-    def round_trip_seconds(self, trips: RoundTrips) -> float:
-        """Estimated seconds of the whole `round_trip_file`, from its first hundred sentences."""
-        some = self.data.sentences(SAMPLE)
-        return RoundTrip(trips.pivot, self.translator(trips)).seconds_for(some, len(self.data.text))
 
 
 def digest(inputs: Any) -> str:

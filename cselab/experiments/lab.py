@@ -229,10 +229,6 @@ class Lab:
             return list(RoundTrip(pivot, self.cache.translator(trips))(sentences))
         return list(read_lines(self.cache.round_trip_file(trips)))
 
-    def round_trip_seconds(self, pivot: str) -> float:
-        """Estimated seconds of all round trips through `pivot`."""
-        return self.cache.round_trip_seconds(self._trips(pivot))
-
     def _trips(self, pivot: str) -> RoundTrips:
         trips = self.config("sum").towers[0].trips
         if trips is None:

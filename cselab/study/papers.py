@@ -23,9 +23,6 @@ PAPERS = {
 SEED_SPREAD = 0.84
 """Standard deviation of the scores of fifty seeds of SimCSE, BERT-base, in points
 (https://github.com/hppRC/simple-simcse)."""
-STRICT_ACCURACY = {"SimCSE, RoBERTa": 16.4, "SimCSE, LLaMA": 18.4, "BeLLM": 20.2}
-"""Strict accuracy of caption retrieval, %, on the 1000 pictures of Flickr30k's test split (BeLLM
-section 5.4, https://arxiv.org/abs/2311.05296)."""
 DEPENDENCY = {"LLaMA": 0.17, "ChatGLM": 0.15, "BERT": 0.35}
 """Mean dependency before training, on the sentences of STS-B's test split (BeLLM Figure 2)."""
 RARE_WORDS = 91.74

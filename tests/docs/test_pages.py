@@ -1,6 +1,7 @@
 """The generated pages of docs/, and the examples of the how-to pages."""
 
 import itertools
+import json
 import re
 import sys
 import tomllib
@@ -75,3 +76,22 @@ def test_the_page_on_mteb_lists_every_local_task_and_every_benchmark():
     listed = set(itertools.chain(*first)) - {"task", "benchmark"}
     assert listed == {*LOCAL_TASKS, *TABLES, *GROUPS}
     assert f"`{OFFLINE}`" in page
+
+
+def minutes_of_reading(number: str) -> int:
+    """The most that a chapter's own first table allows for."""
+    (path,) = (DOCS.parent / "notebooks").glob(f"{number}_*.ipynb")
+    first = "".join(json.loads(path.read_text(encoding="utf-8"))["cells"][0]["source"])
+    found = re.search(r"\*\*Reading\*\* \| (?:\d+ to )?(\d+) minutes", first)
+    assert found, path.name
+    return int(found[1])
+
+
+def test_the_routes_fit_into_their_minutes():
+    """Prevents a lecture of 90 minutes with 110 minutes of reading."""
+    page = (DOCS / "how-to" / "teaching.md").read_text(encoding="utf-8")
+    routes = re.findall(r"^\| [^|]+ \| (\d\d[\d, ]+) \| (\d+) minutes \|", page, re.M)
+    assert len(routes) == 4
+    for chapters, minutes in routes:
+        total = sum(map(minutes_of_reading, chapters.split(", ")))
+        assert 0.5 * int(minutes) <= total <= int(minutes), chapters

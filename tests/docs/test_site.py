@@ -48,6 +48,12 @@ def site(tmp_path_factory) -> Path:
     return build_site.build(folder)
 
 
+def test_the_list_of_executed_notebooks_has_the_core_first():
+    """Prevents a reader of the site from starting with an elective."""
+    page = build_site.notebooks_page(["05_layernorm_removal", "11_loss_playground"])
+    assert page.index("11_loss_playground.html") < page.index("05_layernorm_removal.html")
+
+
 @pytest.mark.slow  # renders the API
 def test_every_link_of_the_site_leads_somewhere(site):
     """Prevents a link to a page or a heading that was renamed, a page that the site lacks or that

@@ -2,7 +2,6 @@
 
 import itertools
 import math
-import time
 from collections.abc import Iterable, Iterator, Sized
 from pathlib import Path
 from typing import Protocol
@@ -17,8 +16,6 @@ from cselab.errors import DataError
 
 WINDOW = 16
 """Sentences of so many batches are sorted by length: the longest determines the time of a batch."""
-SAMPLE = 100
-"""Number of sentences from which the time of a corpus is estimated."""
 
 
 class Text(Protocol):
@@ -103,13 +100,6 @@ class RoundTrip:
             cache.add(batch, self._translated(batch, (done + start) // self.batch_size + 1))
             bar.update(len(batch))
         bar.update(len(window) - len(new))
-
-    def seconds_for(self, sentences: list[str], total: int) -> float:
-        """Estimated seconds of `total` round trips, from the time of those of `sentences`."""
-        self.translate(sentences[:1])  # loads the weights
-        started = time.perf_counter()
-        self.translate(sentences)
-        return total * (time.perf_counter() - started) / len(sentences)
 
     def _translated(self, batch: list[str], number: int) -> list[str]:
         trips = self.translate(batch)

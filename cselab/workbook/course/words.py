@@ -255,13 +255,11 @@ def guide(lab: Lab) -> Markdown:
     number = lab.notebook[:2] if lab.notebook[0].isdigit() else lab.notebook
     took = ""  # a new notebook has no entry yet
     if notebook := times["notebooks"].get(lab.notebook):
-        here, small, paper = (notebook[profile] for profile in ("default", "small", "paper"))
-        machine = here.get("machine", times["machine"])
         took = (
-            f"**Running time.** As it is: {here['time']} ({machine}), {here['memory']} of memory. "
-            "Run alone, it also does the "
-            f"trainings that it shares with earlier notebooks. `small`: {small['time']}. `paper`, "
-            f"on a GPU: {paper['time']}, {paper['memory']} (both estimated).\n\n"
+            f"**Running time.** As it is: {notebook['time']} ({times['machine']}), "
+            f"{notebook['memory']} of memory. Run alone, it also does the trainings that it shares "
+            "with earlier notebooks. For the papers' size, `cselab sweep -m jtcse -p profile=paper "
+            "--dry-run` estimates the hours of a training.\n\n"
         )
     if lab.config("simcse").backbone == "minilm-mlm":
         took += (
@@ -277,7 +275,7 @@ def guide(lab: Lab) -> Markdown:
     )
     return Markdown(
         _folded(
-            f"Set-up: profile `{lab.profile}`, text, times, full size",
+            f"Set-up: profile {lab.profile}, text, times, full size",
             f"{read}{took}"
             '**At full size**, with a GPU and the hub, set `profile = "paper"` in the parameters '
             "cell, or in a terminal\n\n"

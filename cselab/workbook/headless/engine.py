@@ -9,6 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TextIO
 
+import nbformat
 import papermill
 from jupyter_client.kernelspec import KernelSpec, KernelSpecManager
 from jupyter_client.manager import AsyncKernelManager
@@ -17,7 +18,7 @@ from papermill.engines import NBClientEngine, papermill_engines
 from papermill.exceptions import PapermillExecutionError
 from traitlets import default
 
-from cselab.errors import CselabError
+from cselab.errors import CselabError, Stopped
 
 OnCell = Callable[[int, int], None]
 """Function of the index of the cell that starts and the number of cells."""
@@ -82,7 +83,21 @@ class _Engine(NBClientEngine):
         with tempfile.TemporaryDirectory(prefix="cselab-", dir=short) as sockets:
             manager = _kernel_manager(Path(sockets), stdout_file)
             options |= {"kernel_manager_class": manager, "stdout_file": stdout_file}
-            return super().execute_managed_notebook(nb_man, kernel_name, **options)
+            super().execute_managed_notebook(nb_man, kernel_name, **options)
+        _end_where_stopped(nb_man.nb)
+
+
+def _end_where_stopped(nb: nbformat.NotebookNode) -> None:
+    """Of a notebook that raised `Stopped`: its reason in place of the error, and no later cells."""
+    for number, cell in enumerate(nb.cells):
+        for output in cell.get("outputs", ()):
+            if output.get("ename") == Stopped.__name__:
+                text = {"text/markdown": f"**This run stops here.** {output.evalue}"}
+                cell.outputs = [nbformat.v4.new_output("display_data", text)]
+                cell.metadata.papermill.exception = False  # else papermill calls it a failure
+                nb.metadata.papermill["stopped"] = output.evalue
+                del nb.cells[number + 1 :]
+                return
 
 
 papermill_engines.register("cselab", _Engine)
@@ -100,7 +115,7 @@ def execute(
     timeout: int | None,
     limit: int | None,
     on_cell: OnCell,
-) -> None:
+) -> str:
     """Run a notebook in its own kernel process and save it, cell by cell.
 
     Args:
@@ -109,6 +124,9 @@ def execute(
         cwd: Working folder of the kernel.
         timeout: Seconds for each cell; None for no limit.
         limit: Seconds for the whole notebook; None for no limit.
+
+    Returns:
+        The reason of a notebook that stopped early, by `Stopped`; else an empty text.
 
     Raises:
         NotebookFailed: For a cell's error, a dead kernel, and a time that ran out.
@@ -123,7 +141,7 @@ def execute(
 
     with log.open("w", encoding="utf-8") as file:
         try:
-            papermill.execute_notebook(
+            nb = papermill.execute_notebook(
                 _literally(notebook),
                 _literally(output),
                 parameters,
@@ -138,6 +156,7 @@ def execute(
                 timeout_func=seconds_left,
                 autosave_cell_every=30,
             )
+            return nb.metadata.papermill.get("stopped", "")
         except PapermillExecutionError as error:
             where = f"cell {error.exec_count}: {error.ename}: {error.evalue}".splitlines()[0]
             kinds: list[type] = [CselabError, *CselabError.__subclasses__()]

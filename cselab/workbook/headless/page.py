@@ -4,6 +4,7 @@ import base64
 import gzip
 import html
 import json
+import mimetypes
 import posixpath
 import re
 from collections.abc import Collection, Sequence
@@ -41,6 +42,7 @@ _MATH = re.compile(
 )
 _LINK = re.compile(r"""<a href=(["'])(?![a-zA-Z][\w+.-]*:|//|#)(.*?)\1""")
 """A link to a file of the project."""
+_PICTURE = re.compile(r"""(<img [^>]*?src=)(["'])(?![a-zA-Z][\w+.-]*:|//)(.*?)\2""")
 
 
 def write_page(
@@ -84,12 +86,12 @@ def write_page(
     config = Config()
     config.CoalesceStreamsPreprocessor.enabled = True
     config.TagRemovePreprocessor.update(enabled=True, remove_input_tags={TEXT, *FOLDED})
-    config.HTMLExporter.embed_images = True
     exporter = HTMLExporter(
         config, template_name="basic", exclude_input_prompt=True, exclude_output_prompt=True
     )
-    pictures = {"metadata": {"path": str(folder or notebook.parent)}}
-    body, _ = exporter.from_notebook_node(nb, pictures)
+    body, _ = exporter.from_notebook_node(nb)
+    # nbconvert's own embed_images closes every tag of Markdown where it is opened
+    body = _PICTURE.sub(lambda found: _embedded(found, folder or notebook.parent), body)
     body = _LINK.sub(lambda link: _to_page(link[2], beside), body)
     write_html(target, title, f"<main class='notebook'>{body}</main>", figures, widgets)
 
@@ -100,6 +102,7 @@ def write_html(
     body: str,
     figures: Sequence[dict] = (),
     widgets: Sequence[dict] = (),
+    refresh: int | None = None,
 ) -> None:
     """Write a page around `body`, with its style, atomically.
 
@@ -107,12 +110,14 @@ def write_html(
         body: HTML.
         figures: plotly's JSON of figures, whose places in `body` are from `place_figure`.
         widgets: Outputs of type `WIDGET_MIME`, the nth of which is drawn in the element `widget-n`.
+        refresh: Seconds after which a browser reads the page again.
     """
     styles = ("default", "github-dark")
     light, dark = (HtmlFormatter(style=name).get_style_defs(".highlight") for name in styles)
     style = f"{STYLE}{WIDGET_STYLE}{light}@media (prefers-color-scheme: dark) {{ {dark} }}"
+    again = f"<meta http-equiv='refresh' content='{refresh}'>" if refresh else ""
     page = (
-        "<!doctype html><html lang='en'><head><meta charset='utf-8'>"
+        f"<!doctype html><html lang='en'><head><meta charset='utf-8'>{again}"
         "<meta name='viewport' content='width=device-width, initial-scale=1'>"
         f"<title>{html.escape(title)}</title><style>{style}</style></head>"
         f"<body>{body}{_payload(figures, widgets)}</body></html>"
@@ -143,6 +148,14 @@ def _to_page(link: str, beside: Collection[str]) -> str:
     stem = posixpath.normpath(unquote(file)).removesuffix(".ipynb")
     target = f"{address(stem)}.html{mark}{address(unquote(part))}"
     return f"<a href='{target}'" if stem in beside else "<a"
+
+
+def _embedded(picture: re.Match, folder: Path) -> str:
+    path = folder / unquote(html.unescape(picture[3]))
+    if not path.is_file():
+        return picture[0]
+    kind, data = mimetypes.guess_type(path)[0], base64.b64encode(path.read_bytes()).decode()
+    return f"{picture[1]}{picture[2]}data:{kind};base64,{data}{picture[2]}"
 
 
 def place_figure(figure: dict, number: int) -> str:

@@ -5,7 +5,7 @@ import json
 import math
 import statistics
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 from pathlib import Path
@@ -15,23 +15,28 @@ import plotly.graph_objects as go
 from pydantic import BaseModel, ConfigDict, FiniteFloat, ValidationError
 
 from cselab.machine import clock
+from cselab.workbook.chapters import by_part
 from cselab.workbook.headless.page import address, place_figure, write_html
 from cselab.workbook.templates import templates
 
 VERSIONS = ("python", "torch", "transformers", "cselab", "commit")
 MOST = 6
 """Number of methods in the headline."""
+AGAIN = 5
+"""Seconds after which the index of a run that goes on is read again."""
 CONDITIONS = ("profile", "seed", "hardware", *VERSIONS, "data_source")
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """Outcome of one notebook; `failure` is empty if it finished."""
+    """Outcome of one notebook: `failure` is empty if it finished; `stopped` says what the cells
+    need that it left out (`cselab.errors.Stopped`)."""
 
     stem: str
     title: str
     seconds: FiniteFloat
     failure: str = ""
+    stopped: str = ""
 
 
 class _Row(BaseModel):
@@ -48,22 +53,41 @@ class _Row(BaseModel):
     notebook: Any = None
 
 
-def write_index(folder: Path, outcomes: Sequence[Outcome], parameters: dict[str, str]) -> Path:
-    """Write `folder/index.html` of a run's folder and return its path."""
+def write_index(
+    folder: Path,
+    titles: Mapping[str, str],
+    outcomes: Mapping[str, Outcome],
+    parameters: dict[str, str],
+    *,
+    running: Collection[str] = (),
+    goes_on: bool = False,
+) -> Path:
+    """Write `folder/index.html` of a run's folder and return its path.
+
+    Args:
+        titles: By stem, of all notebooks of the run.
+        outcomes: By stem, of those that have ended.
+        running: Stems of those that run now; all others wait.
+        goes_on: The run has not ended: the page is read again by itself.
+    """
     damaged: list[str] = []
     rows = read_rows(folder, say=damaged.append)
     for line in damaged:
         _say_once(line)
     columns, scores = _score_table(rows)
-    top = headline(rows)
+    top = None if goes_on else headline(rows)
     body = (
         templates(Path(__file__).parent)
         .get_template("index.html.j2")
         .render(
             name=folder.name,
+            parts=by_part(titles),
+            titles=titles,
             outcomes=outcomes,
-            failed=sum(bool(outcome.failure) for outcome in outcomes),
-            total=clock(sum(outcome.seconds for outcome in outcomes)),
+            running=running,
+            goes_on=goes_on,
+            failed=sum(bool(outcome.failure) for outcome in outcomes.values()),
+            total=clock(sum(outcome.seconds for outcome in outcomes.values())),
             headline=top,
             damaged=damaged,
             columns=columns,
@@ -76,7 +100,8 @@ def write_index(folder: Path, outcomes: Sequence[Outcome], parameters: dict[str,
         )
     )
     target = folder / "index.html"
-    write_html(target, f"cselab run {folder.name}", body, [top[0]] if top else [])
+    figures, again = [top[0]] if top else [], AGAIN if goes_on else None
+    write_html(target, f"cselab run {folder.name}", body, figures, refresh=again)
     return target
 
 

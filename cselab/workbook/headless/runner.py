@@ -7,9 +7,10 @@ import signal
 import sys
 import time
 from collections.abc import Callable, Collection, Generator, Iterator, Mapping, Sequence
-from concurrent.futures import Future, ProcessPoolExecutor, as_completed
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from contextlib import closing, contextmanager
 from functools import partial
+from itertools import islice
 from multiprocessing import get_context
 from multiprocessing.queues import SimpleQueue
 from pathlib import Path
@@ -26,6 +27,7 @@ from rich.progress import (
 from cselab.errors import CselabError, Interrupted, suggest
 from cselab.machine import MALLOC, clock, cpu_count, gpu_names
 from cselab.paths import absolute
+from cselab.workbook.chapters import by_part, starting_order
 from cselab.workbook.headless.engine import NotebookFailed, execute
 from cselab.workbook.headless.page import write_page
 from cselab.workbook.headless.parameters import assign, read_cells, read_parameters
@@ -38,10 +40,10 @@ ANSI = re.compile(r"\x1b\[[0-9;]*m")
 
 
 def find_notebooks(folder: Path, names: Sequence[str] = ()) -> list[Path]:
-    """Notebooks of a folder, each once, in the order of the names, or of the numbers.
+    """Notebooks of a folder, each once, in the order of the names.
 
     Args:
-        names: Numbers ("03"), stems or paths; none: all numbered ones.
+        names: Numbers ("03"), stems or paths; none: all numbered ones, core chapters first.
 
     Raises:
         CselabError: For a folder without notebooks, a name that is none of them, and two notebooks
@@ -55,7 +57,7 @@ def find_notebooks(folder: Path, names: Sequence[str] = ()) -> list[Path]:
         kind = " with a number, such as 01_name.ipynb" if by_stem else ""
         raise CselabError(f"no notebooks in {folder}{kind}; give the path of one, or `cselab init`")
     chosen: dict[str, Path] = {}
-    for name in names or numbered:
+    for name in names or [stem for stems in by_part(numbered).values() for stem in stems]:
         path = by_name.get(name) or by_name.get(name.zfill(2))
         if path is None and _is_path(name) and absolute(name).is_file():
             path = absolute(name)
@@ -106,9 +108,9 @@ def run(
         outputs: Folder of outputs; the run's folder in it is `runs/<name>`, by default the time.
         timeout: Seconds for each cell.
         limit: Seconds for each notebook.
-        jobs: Number of notebooks at a time, which share the cores and cached steps. Where there
-            are several GPUs, each notebook has one of them, and further notebooks wait; None: as
-            many as there are GPUs, or 1.
+        jobs: Number of notebooks at a time, which share the cores and cached steps, and start in
+            the order of `starting_order`. Where there are several GPUs, each notebook has one of
+            them, and further notebooks wait; None: as many as there are GPUs, or 1.
         resume: Continue the run `name`; finished notebooks are not executed again.
 
     Raises:
@@ -127,55 +129,71 @@ def run(
     record = open_record(folder / "run.json", notebooks, parameters)
     outcomes = {stem: outcome for stem, outcome in record.outcomes.items() if not outcome.failure}
     record.outcomes = outcomes
-    todo = [
-        partial(
+    titles = {notebook.stem: title_of(notebook) for notebook in notebooks}
+    waiting = {each.stem: each for each in notebooks if each.stem not in outcomes}
+    todo = {
+        stem: partial(
             _execute,
-            notebook,
-            values[notebook],
+            waiting[stem],
+            values[waiting[stem]],
             folder,
-            title_of(notebook),
-            label=f"[{number}/{len(notebooks)}] {notebook.stem}",
+            titles[stem],
+            label=f"[{list(titles).index(stem) + 1}/{len(notebooks)}] {stem}",
             timeout=timeout,
             limit=limit,
             live=jobs == 1,
-            stems=frozenset(each.stem for each in notebooks),
+            stems=frozenset(titles),
         )
-        for number, notebook in enumerate(notebooks, 1)
-        if notebook.stem not in outcomes
-    ]
+        for stem in (waiting if jobs == 1 else starting_order(waiting))
+    }
     if outcomes:
         print(f"{len(outcomes)} of {len(notebooks)} notebooks had finished")
+    running: list[str] = []
+    index = folder / "index.html"
 
-    def write_report() -> None:
-        in_order = [outcomes[each.stem] for each in notebooks if each.stem in outcomes]
-        _report(write_index, folder, in_order, dict(parameters))
+    def write_report(goes_on: bool = True) -> None:
+        states: dict[str, Any] = {"running": running, "goes_on": goes_on}
+        _report(write_index, folder, titles, outcomes, dict(parameters), **states)
 
-    write_report()
+    def say_started(stem: str) -> None:
+        running.append(stem)
+        write_report()
+
+    print(f"report, kept current: {index}", flush=True)
     started = time.monotonic()
     variables = {"CSELAB_RUN_DIR": str(folder), "CSELAB_OUTPUTS": str(outputs.resolve()), **MALLOC}
     if jobs > 1 and "OMP_NUM_THREADS" not in os.environ:
         variables["OMP_NUM_THREADS"] = str(max(1, cpu_count() // jobs))
     try:
-        with environment(**variables), closing(_outcomes(todo, jobs, gpus)) as ended:
+        with environment(**variables), closing(_outcomes(todo, jobs, gpus, say_started)) as ended:
             for outcome in ended:
                 outcomes[outcome.stem] = outcome
+                running.remove(outcome.stem)
                 record.write(folder / "run.json")
                 write_report()
+                finished = [each for each in outcomes.values() if not each.failure]
+                if finished == [outcome]:
+                    print(f"the first page to read: {folder / outcome.stem}.html", flush=True)
     except KeyboardInterrupt:
         command = f"cselab run --resume {folder.name} --outputs {outputs}"
         raise Interrupted(f"interrupted; to go on: {command}") from None
+    finally:
+        running.clear()
+        write_report(goes_on=False)
     _link_latest(outputs, folder)
-    print(f"{clock(time.monotonic() - started)} in all; report: {folder / 'index.html'}")
+    print(f"{clock(time.monotonic() - started)} in all; report: {index}")
     return not any(outcome.failure for outcome in outcomes.values())
 
 
 def _outcomes(
-    todo: Sequence[Job], jobs: int, gpus: Sequence[str]
+    todo: Mapping[str, Job], jobs: int, gpus: Sequence[str], say_started: Callable[[str], object]
 ) -> Generator[Outcome, None, None]:
     """Outcomes as notebooks end, of several at a time in processes, since papermill changes the
     working folder; of several GPUs, each process has one."""
     if jobs == 1:
-        yield from (job() for job in todo)
+        for stem, job in todo.items():
+            say_started(stem)
+            yield job()
         return
     context = get_context("spawn")
     free: SimpleQueue[str] = context.SimpleQueue()
@@ -183,9 +201,18 @@ def _outcomes(
         free.put(gpu)
     several = {"initializer": _take_gpu, "initargs": (free,)} if len(gpus) > 1 else {}
     options: dict[str, Any] = {"mp_context": context, **several}
+    left, running = iter(todo.items()), set()
     with ProcessPoolExecutor(jobs, **options) as pool:
         try:
-            yield from (future.result() for future in as_completed(_submit(pool, todo)))
+            ended: Collection[Future[Outcome]] = ()
+            while True:
+                for stem, job in islice(left, jobs - len(running)):
+                    running.add(_submit(pool, job))
+                    say_started(stem)
+                yield from (future.result() for future in ended)
+                if not running:
+                    return
+                ended, running = wait(running, return_when=FIRST_COMPLETED)
         except BaseException:  # an interrupt, which the pool would not pass on
             for process in list(pool._processes.values()):
                 process.terminate()
@@ -197,11 +224,11 @@ def _take_gpu(free: "SimpleQueue[str]") -> None:
     os.environ["CUDA_VISIBLE_DEVICES"] = free.get()
 
 
-def _submit(pool: ProcessPoolExecutor, jobs: Sequence[Job]) -> list[Future[Outcome]]:
-    """Submit jobs to processes that ignore Ctrl-C, at which they would print a traceback."""
+def _submit(pool: ProcessPoolExecutor, job: Job) -> Future[Outcome]:
+    """Submit a job to a process that ignores Ctrl-C, at which it would print a traceback."""
     before = signal.signal(signal.SIGINT, signal.SIG_IGN)  # a new process inherits it
     try:
-        return [pool.submit(job) for job in jobs]
+        return pool.submit(job)
     finally:
         signal.signal(signal.SIGINT, before)
 
@@ -220,7 +247,7 @@ def _execute(
     """Run one notebook and write its page, with links to those of `stems`; its cells are counted
     in a line that is redrawn, if it is the only one (`live`) on a terminal."""
     executed, log = folder / notebook.name, folder / f"{notebook.stem}.log"
-    started, failure, detail = time.monotonic(), "", ""
+    started, failure, detail, stopped = time.monotonic(), "", "", ""
     options: dict[str, Any] = {"log": log, "cwd": notebook.parent.resolve(), **limits}
     columns = (TextColumn("{task.description}  cell", markup=False), MofNCompleteColumn())
     times = (TimeElapsedColumn(), TimeRemainingColumn())
@@ -233,21 +260,21 @@ def _execute(
             options["on_cell"] = lambda index, total: bar.update(
                 line, completed=index + 1, total=total
             )
-            execute(notebook, executed, parameters, **options)
+            stopped = execute(notebook, executed, parameters, **options)
         except Exception as error:  # also of papermill, as for a notebook that is gone
             if getattr(error, "errno", None) == errno.ENOSPC:
                 raise  # the others would fail too
             failure = str(error) if isinstance(error, NotebookFailed) else _in_one_line(error)
             detail = getattr(error, "detail", f"see {log}")
     seconds = time.monotonic() - started
-    outcome = f"FAILED: {failure}" if failure else "finished"
+    outcome = f"FAILED: {failure}" if failure else "finished" + f" early: {stopped}" * bool(stopped)
     print(f"{label}  {outcome}  {clock(seconds)}", flush=True)
     if failure:
         print(detail if sys.stderr.isatty() else ANSI.sub("", detail), file=sys.stderr, flush=True)
     if executed.is_file():
         page = folder / f"{notebook.stem}.html"
         _report(write_page, executed, page, title, beside=stems, folder=notebook.parent)
-    return Outcome(notebook.stem, title, seconds, failure)
+    return Outcome(notebook.stem, title, seconds, failure, stopped)
 
 
 def _report(write: Callable[..., object], *arguments: Any, **options: Any) -> None:

@@ -5,6 +5,8 @@ import json
 import pandas
 from result_values import REFERENCE
 
+from cselab.workbook.chapters import CHAPTERS
+
 
 def benchmarks() -> dict[str, dict]:
     """The figures of `make bench` on a processor, by name."""
@@ -91,13 +93,10 @@ def growth() -> pandas.DataFrame:
 
 
 def times() -> pandas.DataFrame:
-    """How long each notebook runs in each profile (`times.py`)."""
-    notebooks = json.loads((REFERENCE / "times.json").read_text())["notebooks"]
-    rows = {
-        stem: {profile: part["time"] for profile, part in profiles.items()}
-        for stem, profiles in notebooks.items()
-    }
-    return pandas.DataFrame(rows).T
+    """How long each notebook runs, and its memory (`times.py`)."""
+    times = json.loads((REFERENCE / "times.json").read_text())
+    rows = {chapter.stem: times["notebooks"][chapter.stem] for chapter in CHAPTERS.values()}
+    return pandas.DataFrame(rows).T.rename(columns={"time": f"time ({times['machine']})"})
 
 
 def translators() -> pandas.DataFrame:

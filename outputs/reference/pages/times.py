@@ -1,8 +1,9 @@
 """The running times that notebooks print: `python outputs/reference/pages/times.py RUN` reads a
-finished run of the workbook and writes them to outputs/reference/times.json.
+finished run of the workbook, one notebook at a time, and writes them to
+outputs/reference/times.json.
 
-Memory and the times of the other profiles are kept as they are; so are those of notebooks that were
-not run, if the machine is the same. A new notebook needs an entry, written by hand.
+Memory is kept as it is; so are the times of notebooks that were not run, if the machine is the
+same. A new notebook needs an entry, written by hand.
 """
 
 import json
@@ -10,6 +11,14 @@ import sys
 from pathlib import Path
 
 TIMES = Path(__file__).resolve().parents[1] / "times.json"
+
+
+def as_range(seconds: float) -> str:
+    """From the measured time to twice as long, for slower machines, in minutes."""
+    least, most = round(seconds / 60), round(seconds / 30)
+    if most <= 1:
+        return "a minute" if least else "under a minute"
+    return f"{max(least, 1)} to {most} minutes"
 
 
 def main(run: Path) -> None:
@@ -23,14 +32,8 @@ def main(run: Path) -> None:
     done = {stem for stem, outcome in record["outcomes"].items() if not outcome["failure"]}
     if row["hardware"] != times["machine"] and (kept := times["notebooks"].keys() - done):
         sys.exit(f"{row['hardware']} is another machine; time {', '.join(sorted(kept))} there too")
-    for stem, outcome in record["outcomes"].items():
-        if stem not in done & times["notebooks"].keys():
-            continue
-        seconds = outcome["seconds"]
-        minutes = f"{seconds / 60:.1f} minutes"
-        times["notebooks"][stem]["default"]["time"] = (
-            minutes if seconds >= 90 else f"{10 * round(seconds / 10)} s"
-        )
+    for stem in done & times["notebooks"].keys():
+        times["notebooks"][stem]["time"] = as_range(record["outcomes"][stem]["seconds"])
     times["machine"] = row["hardware"]
     TIMES.write_text(json.dumps(times, indent=1, ensure_ascii=False) + "\n")
 

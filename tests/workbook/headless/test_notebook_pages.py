@@ -20,6 +20,7 @@ from cselab.workbook.headless.page import write_page
 from cselab.workbook.headless.report import Outcome, headline, read_rows, write_index
 
 NEW = nbformat.v4
+ENDED = {"01_a": Outcome("01_a", "A", 61.0)}
 
 
 @pytest.fixture
@@ -41,11 +42,19 @@ def payload(page: str) -> dict:
 
 
 def test_pages_fold_the_set_up_and_hold_their_pictures(page, tmp_path):
-    """Prevents pages that begin with a screen of parameters, and pictures that stay behind."""
+    """Prevents pages that begin with a screen of parameters, pictures that stay behind, and answers
+    and equations that fall out of their tags where a page has pictures."""
     (tmp_path / "images").mkdir()
     (tmp_path / "images" / "a.svg").write_text("<svg xmlns='http://www.w3.org/2000/svg'/>")
     tagged = NEW.new_code_cell("seed = 1 < 2", metadata={"tags": ["parameters"]})
-    text = page(NEW.new_markdown_cell("# T\n![two views](images/a.svg)"), tagged)
+    answer = "<details><summary>S</summary>\n\nfolded $\\frac{a}{b}$\n\n</details>"
+    text = page(
+        NEW.new_markdown_cell("# T\n![two views](images/a.svg)"),
+        tagged,
+        NEW.new_markdown_cell(answer),
+    )
+    assert text.index("folded") < text.index("</mfrac>") < text.rindex("</details>")
+    assert "<mfrac></mfrac>" not in text
     assert 'src="data:image/svg+xml;base64,' in text
     folded = text[text.index("<details>") : text.index("</details>")]
     assert "Parameters" in folded
@@ -136,7 +145,7 @@ DAMAGED = {
 def index(folder, *rows) -> str:
     """The index of a run with these rows of results."""
     (folder / "results.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    return write_index(folder, [Outcome("01_a", "A", 61.0)], {}).read_text()
+    return write_index(folder, {"01_a": "A"}, ENDED, {}).read_text()
 
 
 @pytest.mark.parametrize("line", DAMAGED.values(), ids=DAMAGED)
@@ -146,7 +155,7 @@ def test_a_damaged_row_is_named_and_costs_no_other(line, tmp_path, capsys):
     other = WHOLE.replace('"T"', '"other"').encode()
     (tmp_path / "results.jsonl").write_bytes(b"\n".join([WHOLE.encode(), line, other, b""]))
     for _ in range(2):
-        write_index(tmp_path, [Outcome("01_a", "A", 61.0)], {})
+        write_index(tmp_path, {"01_a": "A"}, ENDED, {})
     (said,) = capsys.readouterr().err.splitlines()
     assert re.search(r"results.jsonl: damaged rows are left out, line 2$", said, re.M)
     page = (tmp_path / "index.html").read_text()

@@ -59,8 +59,8 @@ def cselab(tmp_path, monkeypatch, capsys):
 
 @pytest.fixture(scope="module")
 def finished(tmp_path_factory):
-    """One run of four notebooks: two that work, one that raises between them, one whose kernel
-    dies; its folder, result, output and errors."""
+    """One run of five notebooks: two that work, one that raises between them, one whose kernel
+    dies, one that stops early; its folder, result, output and errors."""
     root = tmp_path_factory.mktemp("run")
     record = (
         "import json, os, sys\nrow = dict(method='<M>', task='T', score=50.0 + seed, seed=seed,"
@@ -68,12 +68,14 @@ def finished(tmp_path_factory):
         " pid=os.getpid())\nopen(os.environ['CSELAB_RUN_DIR'] + '/results.jsonl',"
         " 'a').write(json.dumps(row) + '\\n')\nprint('printed')"
     )
+    stops = "from cselab.errors import Stopped\nraise Stopped('The rest needs csts/.')"
     dies = "import os\nos.write(2, b'last words\\n')\nos._exit(3)"
     notebooks = [
         notebook(root / "n", "01_works.ipynb", record, title="# First & <best>"),
         notebook(root / "n", "02_raises.ipynb", "value = 1\nvalue / 0"),
         notebook(root / "n", "03_dies.ipynb", dies),
         notebook(root / "n", "04_works_too.ipynb", record.replace("<M>", "other")),
+        notebook(root / "n", "05_stops.ipynb", stops, "print('of the rest')"),
     ]
     out, err = io.StringIO(), io.StringIO()
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
@@ -85,14 +87,57 @@ def test_a_failure_is_reported_and_the_rest_still_runs(finished):
     """Prevents one failure from ending a run, and a traceback that nobody sees."""
     folder, result, out, err = finished
     assert result is False
-    assert "[1/4] 01_works  finished" in out
-    assert "[2/4] 02_raises  FAILED: cell 3: ZeroDivisionError: division by zero" in out
-    assert "[3/4] 03_dies  FAILED: the kernel died" in out
-    assert "[4/4] 04_works_too  finished" in out
+    assert "[1/5] 01_works  finished" in out
+    assert "[2/5] 02_raises  FAILED: cell 3: ZeroDivisionError: division by zero" in out
+    assert "[3/5] 03_dies  FAILED: the kernel died" in out
+    assert "[4/5] 04_works_too  finished" in out
     assert str(folder / "index.html") in out
     assert "value / 0" in err  # the traceback
     assert "last words" in err  # the dead kernel's log
     assert "unknown parameter" not in err  # papermill's warning of `int | None`
+
+
+def test_a_notebook_that_stops_early_has_finished(finished):
+    """Prevents a chapter without its data from failing a run, or from looking as if it had."""
+    folder, _, out, _ = finished
+    assert "[5/5] 05_stops  finished early: The rest needs csts/." in out
+    page = (folder / "05_stops.html").read_text()
+    assert "stops here" in page
+    assert "of the rest" not in page
+    assert "Exception was encountered" not in page  # papermill
+    assert "early: The rest needs csts/." in (folder / "index.html").read_text()
+
+
+def test_the_index_is_there_from_the_start_and_kept_current(tmp_path, monkeypatch):
+    """Prevents an empty index until the first notebook ends, one that asks for no second look, and
+    one that is read again for ever."""
+    pages = []
+
+    def execute(path, output, parameters, **options):
+        pages.append((tmp_path / "o" / "runs" / "r" / "index.html").read_text())
+        return ""
+
+    monkeypatch.setattr(runner, "execute", execute)
+    for name in ("mine", "05_layernorm_removal", "01_rtt_augmentation"):
+        notebook(tmp_path / "n", f"{name}.ipynb", title=f"# Of {name}")
+    notebooks = find_notebooks(tmp_path / "n", ["mine", "01", "05"])
+    assert runner.run(notebooks, {}, tmp_path / "o", name="r")
+    pages.append((tmp_path / "o" / "runs" / "r" / "index.html").read_text())
+    titles = [
+        "Core chapters",
+        "Of 01_rtt_augmentation",
+        "Electives",
+        "Of 05_layernorm_removal",
+        "Others",
+        "Of mine",
+    ]
+    for number, page in enumerate(pages):
+        assert [page.index(f">{title}<") for title in titles] == sorted(
+            page.index(f">{title}<") for title in titles
+        )
+        states = re.findall(r">(running|waiting|finished)<", page)
+        assert (states.count("running"), states.count("finished")) == (number < 3, number)
+        assert ("http-equiv='refresh'" in page) == (number < 3)
 
 
 def test_every_notebook_has_its_own_process_of_this_interpreter(finished):
@@ -112,7 +157,7 @@ def test_a_run_has_pages_logs_and_an_index_with_links_and_scores(finished):
     page = (folder / "index.html").read_text()
     for text in ("First &amp; &lt;best&gt;", "<td>&lt;M&gt;</td>", "53.00"):
         assert text in page
-    assert "2 of 4 notebooks finished, 2 failed" in page
+    assert "3 of 5 notebooks finished, 2 failed" in page
     links = [link for link in re.findall(r"href='([^']+)'", page) if "03_dies.html" not in link]
     assert len(links) > 8
     assert all((folder / link).exists() for link in links)
@@ -139,6 +184,7 @@ def test_several_at_a_time(tmp_path, capfd):
     out = capfd.readouterr().out
     assert "[1/2] 01_a  finished" in out
     assert "[2/2] 02_b  finished" in out
+    assert out.count("the first page to read: ") == 1
     page = (tmp_path / "o" / "runs" / "r" / "index.html").read_text()
     assert page.index("01_a.html") < page.index("02_b.html")
     assert len(list((tmp_path / "notebooks").iterdir())) == 2  # no kernel's socket is left
@@ -223,6 +269,7 @@ def test_a_run_is_resumed(tmp_path, cselab, monkeypatch):
         executed.append((path.stem, parameters))
         if path.stem == "02_fails" and fails:
             raise NotebookFailed("cell 2", "a traceback")
+        return ""
 
     monkeypatch.setattr(runner, "execute", execute)
     for name in ("01_works", "02_fails", "03_later"):

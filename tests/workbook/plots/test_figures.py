@@ -3,7 +3,6 @@
 import numpy
 import pandas
 import pytest
-import torch
 
 from cselab.data.sources import Source
 from cselab.data.sts import StsData

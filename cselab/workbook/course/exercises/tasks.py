@@ -1,10 +1,9 @@
-"""Exercises whose answer is a function: scores of search, translation and captions."""
+"""Exercises whose answer is a function: scores of search and translation, attention."""
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from cselab.evaluation.retrieval import RetrievalScore, caption_retrieval
 from cselab.workbook.course.checks import Function, randn
 
 
@@ -49,23 +48,15 @@ def languages(rows: int, columns: int, k: int) -> tuple[Tensor, Tensor, int]:
     return F.normalize(one, dim=1), F.normalize(two, dim=1), k
 
 
-def scenes(size: int, noise: float) -> tuple[Tensor, int]:
-    """15.1: vectors of captions, `size` for each of 12 scenes."""
-    captions = randn(12, 1, 4, seed=size) + noise * randn(12, size, 4, seed=size + 10)
-    return F.normalize(captions.flatten(0, 1), dim=1), size
+def attention(scores: Tensor, values: Tensor, mask: Tensor) -> Tensor:
+    """15.1: attention on tokens alone."""
+    return scores.masked_fill(mask[None] == 0, -torch.inf).softmax(-1) @ values
 
 
-def captions(vectors: Tensor, size: int) -> RetrievalScore:
-    """15.1: the library's scores, of captions by name; equal ones would have one vector."""
-    names = [[f"{scene} {i}" for i in range(size)] for scene in range(len(vectors) // size)]
-    return caption_retrieval(lambda sentences: vectors, names)
-
-
-def whole_scenes(similar: Tensor, size: int, of: int) -> Tensor:
-    """15.1: percentage of rows, each `of`-th caption, whose nearest are all of their scene."""
-    near = similar.topk(size - 1).indices // size
-    scene = torch.arange(len(near))[:, None] * of // size
-    return 100 * (near == scene).all(1).float().mean()
+def padded(length: int, tokens: int) -> tuple[Tensor, Tensor, Tensor]:
+    """15.1: scores, values and mask of a sentence with padding behind it."""
+    mask = (torch.arange(length) < tokens).long()
+    return randn(length, length, seed=length), randn(length, 4, seed=tokens), mask
 
 
 TASKS = {
@@ -104,19 +95,22 @@ TASKS = {
         },
     ),
     "15.1": Function(
-        lambda vectors, size: captions(vectors, size).strict_accuracy,
-        [scenes(5, 0.3), scenes(3, 0.8), scenes(2, 0.6)],
-        "One caption that another scene's caption displaces is enough to lose the whole scene.",
+        attention,
+        [padded(6, 4), padded(5, 5), padded(9, 2)],
+        "The padded positions have outputs too; nothing reads them.",
         {
-            "The nearest alone is not enough: all size − 1 have to be of the scene.": (
-                lambda vectors, size: captions(vectors, size).accuracy_at_1
+            "This reads the padding. Set its scores to -inf before the softmax.": (
+                lambda scores, values, mask: scores.softmax(-1) @ values
             ),
-            "The query is its own nearest caption; leave it out.": (
-                lambda vectors, size: whole_scenes(vectors[::size] @ vectors.T, size, size)
+            "A score of 0 still has a weight, exp(0) = 1; -inf has none.": (
+                lambda scores, values, mask: (scores * mask).softmax(-1) @ values
             ),
-            "Only the first caption of a scene is a query.": (
-                lambda vectors, size: whole_scenes(
-                    (vectors @ vectors.T).fill_diagonal_(-torch.inf), size, 1
+            "After the softmax the weights no longer sum to 1; mask the scores before it.": (
+                lambda scores, values, mask: (scores.softmax(-1) * mask) @ values
+            ),
+            "The mask is of the tokens that are read: columns, not rows.": (
+                lambda scores, values, mask: (
+                    scores.masked_fill(mask[:, None] == 0, -torch.inf).softmax(-1) @ values
                 )
             ),
         },
