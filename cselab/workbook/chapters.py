@@ -9,18 +9,18 @@ from typing import NamedTuple
 
 CORE = """
 00_start_here | start | start here | pooling, cosine, Spearman |
-01_rtt_augmentation | text | round-trip translation | round trip, pivot language | 00
-02_twin_pretraining | one tower | twin pretraining | InfoNCE, uniformity, towers | 00
+01_rtt_augmentation | text | round trips as views | round trip, pivot language | 00
+02_twin_pretraining | one tower | training on views | InfoNCE, uniformity, towers | 01
 03_jtcse_training | two towers | JTCSE training | norm constraint, CAELs | 02
 04_loss_ablations | two towers | loss ablations | one term at a time, seeds | 03
 06_attention_and_norms | looking inside | attention and norms | sinks, energy of [CLS] | 03
-07_evaluation | looking inside | evaluation | intervals, seeds, power | 03
+07_evaluation | looking inside | evaluation | intervals, seeds, pairs | 03
 11_loss_playground | your own | loss playground | gradients, a loss of your own | 02
 """
 ELECTIVES = """
 05_layernorm_removal | two towers | LayerNorm removal | LayerNorm, lengths | 03
 08_ensembles_and_distillation | two towers | ensembles, distillation | sums, students | 03
-09_imsimcse | one tower | ImSimCSE | off-dropout, DCL, rank | 02
+09_imsimcse | one tower | ImSimCSE | off-dropout, DCL | 02
 10_bellm | one tower | BeLLM | decoders, causal masks | 02
 13_zero_shot_tasks | looking inside | zero-shot tasks | search, ranking, classes | 07
 14_languages | looking inside | languages | overlap, fertility, bitext | 07
@@ -40,7 +40,7 @@ class Chapter(NamedTuple):
     Examples:
         >>> from cselab.workbook.chapters import CHAPTERS
         >>> CHAPTERS["02"].title, CHAPTERS["02"].before, CHAPTERS["02"].core
-        ('twin pretraining', '00', True)
+        ('training on views', '01', True)
     """
 
     stem: str
