@@ -108,11 +108,6 @@ TASKS = {
             "After the softmax the weights no longer sum to 1; mask the scores before it.": (
                 lambda scores, values, mask: (scores.softmax(-1) * mask) @ values
             ),
-            "The mask is of the tokens that are read: columns, not rows.": (
-                lambda scores, values, mask: (
-                    scores.masked_fill(mask[:, None] == 0, -torch.inf).softmax(-1) @ values
-                )
-            ),
         },
     ),
 }
