@@ -40,8 +40,8 @@ def slides() -> list[Slide]:
         _chart(
             "From the backbone to SimCSE",
             "What does training without labels give a small backbone?",
-            "untrained (first_last)",
-            ["untrained (cls)", "SimCSE", "ImSimCSE", "sum of two towers"],
+            "pretrained only (first_last)",
+            ["pretrained only (cls)", "SimCSE", "ImSimCSE", "sum of two towers"],
         ),
         Slide(
             "Equal direction, equal length",

@@ -88,10 +88,10 @@ def display_name(label: str) -> str:
 
     Examples:
         >>> from cselab.study.recorded import display_name
-        >>> display_name("untrained (cls)"), display_name("JTCSE: nce")
-        ('pretrained only (cls)', 'towers continued alone')
+        >>> display_name("JTCSE: nce"), display_name("TNCSE")
+        ('towers continued alone', 'TNCSE')
     """
-    return NAMES.get(label, label.replace("untrained (", "pretrained only ("))
+    return NAMES.get(label, label)
 
 
 @cache

@@ -129,7 +129,7 @@ class Fitted(TrainingFree):
 
     class Config(MethodConfig):
         start: AnyMethod = Field(default_factory=Untrained.Config)
-        """ImSimCSE Table 4: the untrained backbone, and a finished SimCSE."""
+        """ImSimCSE Table 4: the pretrained backbone, and a finished SimCSE."""
         text: Literal["corpus", "nli"] = "corpus"
         """"corpus" is the training text; "nli" has the premises and hypotheses, without labels."""
         fitted_on: int = Field(10_000, ge=2)
@@ -150,7 +150,7 @@ class Fitted(TrainingFree):
 
 @register("whitened")
 class BertWhitening(Fitted):
-    """An encoder, the untrained backbone by default, whitened on a text
+    """An encoder, the pretrained backbone by default, whitened on a text
     (https://arxiv.org/abs/2103.15316)."""
 
     map_class = Whitened
@@ -159,7 +159,7 @@ class BertWhitening(Fitted):
 
 @register("flow")
 class BertFlow(Fitted):
-    """An encoder, the untrained backbone by default, and a flow to a unit Gaussian
+    """An encoder, the pretrained backbone by default, and a flow to a unit Gaussian
     (https://arxiv.org/abs/2011.05864)."""
 
     map_class = Flowed

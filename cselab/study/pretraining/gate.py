@@ -13,7 +13,7 @@ FLOORS: dict[str, tuple[str, dict[str, Any]]] = {
     "word counts": ("words", {"weights": "counts"}),
     "TF-IDF": ("words", {}),
     "SIF": ("sif", {}),
-    **{f"untrained ({how})": ("untrained", {"pooling": how}) for how in POOLINGS},
+    **{f"pretrained only ({how})": ("untrained", {"pooling": how}) for how in POOLINGS},
     **{f"whitened ({how})": ("whitened", {"start.pooling": how}) for how in ("cls", "first_last")},
 }
 """Rows without contrastive training: a method, and what is changed of it."""

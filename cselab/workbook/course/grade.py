@@ -126,7 +126,7 @@ def _rubric(table: pandas.DataFrame, name: str) -> list[Line]:
     beyond = f"{start.mean:+.2f}, 95 % interval [{start.low:+.2f}, {start.high:+.2f}]"
     return [
         Line("runs", 30, 30, f"trained with {len(table)} seeds"),
-        Line("better than the untrained encoder", 20 * (start.low > 0), 20, beyond),
+        Line("better than the pretrained encoder", 20 * (start.low > 0), 20, beyond),
         Line("mean above SimCSE's", 20 * bool(row.difference > 0), 20, interval),
         Line("the interval of the difference is above zero", 30 * bool(row.low > 0), 30, interval),
     ]

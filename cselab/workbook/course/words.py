@@ -11,7 +11,6 @@ from cselab.evaluation.sts import StsReport
 from cselab.experiments import Lab
 from cselab.paths import shipped
 from cselab.study import recorded
-from cselab.study.texts import markdown
 
 
 def tests(lab: Lab) -> str:
@@ -151,27 +150,6 @@ def interval(row: pandas.Series, digits: int = 2) -> str:
     return f"{difference} [{low}, {high}]"
 
 
-def recorded_differences(tables: Mapping[str, pandas.DataFrame]) -> str:
-    """The differences of `recorded.tables` with intervals: Markdown, a row a label, a column a
-    store.
-
-    Examples:
-        >>> import pandas
-        >>> from cselab.workbook.course import recorded_differences
-        >>> table = pandas.DataFrame({"difference": [1.5], "low": [1.0], "high": [2.0]}, ["TNCSE"])
-        >>> print(recorded_differences({"synthetic text": table}))
-        | | synthetic text |
-        |---|---|
-        | TNCSE | +1.50 [+1.00, +2.00] |
-    """
-    cells = {
-        text: {name: interval(row) for name, row in table.dropna(subset="difference").iterrows()}
-        for text, table in tables.items()
-    }
-    labels = dict.fromkeys(label for column in cells.values() for label in column)
-    return markdown(pandas.DataFrame(cells, labels).fillna(""))
-
-
 def listed(values: Mapping[str, float] | pandas.Series, form: str = ".1f", unit: str = "") -> str:
     """Names with their numbers, in one line.
 
@@ -181,23 +159,6 @@ def listed(values: Mapping[str, float] | pandas.Series, form: str = ".1f", unit:
         ('SimCSE 70.1, TNCSE 71.0', 'fr 25%')
     """
     return ", ".join(f"{name} {value:{form}}{unit}" for name, value in values.items())
-
-
-def extremes(gains: pandas.Series) -> str:
-    """The largest and the smallest of some gains.
-
-    Examples:
-        >>> import pandas
-        >>> from cselab.workbook.course import extremes
-        >>> extremes(pandas.Series({"topic": 3.0, "number": -0.5}))
-        '`topic` gains most (+3.0 points), `number` least (−0.5)'
-    """
-    gains = gains.astype(float)
-    most, least = gains.idxmax(), gains.idxmin()
-    return (
-        f"`{most}` gains most ({signed(gains[most])} points), `{least}` least "
-        f"({signed(gains[least])})"
-    )
 
 
 def _relation(difference: float, low: float, high: float, other: str, digits: int) -> str:
