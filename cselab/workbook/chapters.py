@@ -28,7 +28,7 @@ ELECTIVES = """
 paper_vs_code | looking inside | paper vs. code | papers and released code | 03
 """
 """A line a notebook: stem, group, title, concepts, and the number of the one before it."""
-STARTS = "02 00 01 11 03 04 07 06 09 08 10 05 13 15 14"
+STARTS = "01 02 00 11 03 04 07 06 09 08 10 05 13 15 14"
 """The order in which notebooks start where several run at a time. What trains for others is first,
 with short ones beside it: 03 and later ones start from the towers of 02, 06 to 08, 13 and 14 from
 the twins of 03. Then the longest of the electives, so that none is left alone at the end."""
