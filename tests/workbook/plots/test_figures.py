@@ -86,8 +86,6 @@ def test_intervals_are_those_of_the_scores_and_of_the_pairs():
     assert len(score_intervals(reports).data) == 1
 
 
-
-
 def test_line_chart_draws_each_line_as_given():
     """Prevents lines of the wrong series, and a logarithmic axis that is linear."""
     figure = line_chart(
