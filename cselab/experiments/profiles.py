@@ -105,12 +105,12 @@ PROFILES: dict[str, Profile] = {
                 "head": "mlp_train_only",  # as SimCSE; towers have none
             },
             "tower_i": {
-                **_schedule(steps=60, batch_size=32, learning_rate=1e-4, eval_every=15),
+                **_schedule(steps=45, batch_size=32, learning_rate=1e-4, eval_every=15),
                 "temperature": 0.1,
                 "round_trips": RoundTrips(pivot="pt", translator="bergamot"),
             },
             "tower_ii": {  # the one pivot is taken: dropout alone
-                **_schedule(steps=60, batch_size=32, learning_rate=1.333e-4, eval_every=15),
+                **_schedule(steps=45, batch_size=32, learning_rate=1.333e-4, eval_every=15),
                 "temperature": 0.1,
                 "round_trips": None,
             },
