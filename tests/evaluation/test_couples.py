@@ -5,6 +5,7 @@ import pytest
 from scipy.stats import binomtest
 
 from cselab.data.synthetic import couples
+from cselab.data.synthetic.sets import COUPLES
 from cselab.evaluation import rank_couples
 from cselab.evaluation.couples import _ranked
 
@@ -47,5 +48,5 @@ def test_a_couple_has_three_wordings_and_no_sentence_twice():
     """Prevents a changed copy that is recognised by its sentence's own wording."""
     for change in {couple.change for couple in couples()}:
         own = [text for couple in couples() if couple.change == change for text in couple[:3]]
-        assert len(own) == len({*own}) == 600, change
-    assert len(TEXTS) == 8 * 600
+        assert len(own) == len({*own}) == 3 * COUPLES, change
+    assert len(TEXTS) == 8 * 3 * COUPLES

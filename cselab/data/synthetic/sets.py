@@ -32,7 +32,7 @@ CONDITIONAL_PAIRS = 300
 CONDITIONAL_SEEDS = {"dev": 2_000_001, "test": 2_000_002, "train": 2_000_003}
 APART = 2.0
 """Smallest difference between the two ratings of a pair."""
-COUPLES = 200
+COUPLES = 120
 """Couples of each change."""
 SAME = ("synonym", "paraphrase")
 """Tags of pairs whose meaning is not changed."""
@@ -111,7 +111,7 @@ class Couple(NamedTuple):
 
 @functools.cache
 def couples() -> tuple[Couple, ...]:
-    """200 couples of each change of meaning, equal on every machine."""
+    """120 couples of each change of meaning, equal on every machine."""
     random, found = Random("couples"), []
     for tag, change in CHANGES.items():
         if tag in SAME:
