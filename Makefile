@@ -8,13 +8,16 @@ CODE := cselab tests notebooks benchmarks docs outputs/reference conftest.py
 JOBS ?= $(shell n=$$(nproc 2>/dev/null || echo 2); g=$$(nvidia-smi -L 2>/dev/null | grep -c GPU); \
 	[ $$g -gt 1 ] || echo $$((n < 4 ? n : 4)))
 
-.PHONY: first run test test-slow bench docs slides lab format clean clean-outputs
+.PHONY: first run electives test test-slow bench docs slides lab format clean clean-outputs
 
 first: $(INSTALLED)  ## a first hour: four notebooks; prints the page to read first
 	$(BIN)/cselab run 00 01 02 11 --jobs 2
 
-run: $(INSTALLED)  ## execute the workbook headless, core chapters first; prints its report's path
-	$(BIN)/cselab run $(if $(PROFILE),--profile $(PROFILE)) $(if $(JOBS),--jobs $(JOBS))
+run: $(INSTALLED)  ## execute the core chapters headless; prints their report's path
+	$(BIN)/cselab run core $(if $(PROFILE),--profile $(PROFILE)) $(if $(JOBS),--jobs $(JOBS))
+
+electives: $(INSTALLED)  ## execute the other chapters
+	$(BIN)/cselab run electives $(if $(PROFILE),--profile $(PROFILE)) $(if $(JOBS),--jobs $(JOBS))
 
 test: $(INSTALLED)  ## linters, types, import contracts and the fast tests
 	$(BIN)/ruff check $(CODE)

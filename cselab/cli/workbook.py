@@ -17,7 +17,7 @@ from cselab.paths import shipped
 def run(
     notebooks: Annotated[
         list[str] | None,
-        typer.Argument(help="Numbers, names or paths; default: all numbered."),
+        typer.Argument(help="Numbers, names, paths, core, electives; default: all numbered."),
     ] = None,
     profile: Annotated[
         str | None, typer.Option(help="english, tiny, small or paper; short for -p profile=…")

@@ -123,7 +123,7 @@ PROFILES: dict[str, Profile] = {
             },
             "twin": {
                 **_schedule(
-                    steps=20, batch_size=32, learning_rate=1e-4, max_length=16, eval_every=5
+                    steps=20, batch_size=32, learning_rate=1e-4, max_length=16, eval_every=10
                 ),
                 "temperature": 0.1,
             },

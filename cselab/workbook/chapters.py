@@ -63,6 +63,11 @@ PARTS = {
     "Core chapters": [chapter.stem for chapter in CHAPTERS.values() if chapter.core],
     "Electives": [chapter.stem for chapter in CHAPTERS.values() if not chapter.core],
 }
+NAMED = {
+    "core": PARTS["Core chapters"],
+    "electives": [stem for stem in PARTS["Electives"] if stem[0].isdigit()],
+}
+"""What `cselab run` takes in the place of numbers."""
 
 
 def by_part(stems: Iterable[str]) -> dict[str, list[str]]:

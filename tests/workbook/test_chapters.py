@@ -33,6 +33,13 @@ def test_notebooks_start_after_those_whose_trainings_they_share():
     assert starting_order(["mine", CHAPTERS["11"].stem, CHAPTERS["02"].stem])[-1] == "mine"
 
 
+def test_core_and_electives_are_all_numbered_notebooks():
+    """Prevents a chapter that neither `make run` nor `make electives` executes."""
+    folder = project_path("notebooks")
+    named = [*find_notebooks(folder, ["core"]), *find_notebooks(folder, ["electives"])]
+    assert named == find_notebooks(folder)
+
+
 def test_the_readme_lists_the_chapters_in_their_order():
     """Prevents a list of notebooks with a dead link, or one that lacks a chapter."""
     readme = (project_path("README.md")).read_text(encoding="utf-8")

@@ -27,7 +27,7 @@ from rich.progress import (
 from cselab.errors import CselabError, Interrupted, suggest
 from cselab.machine import MALLOC, clock, cpu_count, gpu_names
 from cselab.paths import absolute
-from cselab.workbook.chapters import by_part, starting_order
+from cselab.workbook.chapters import NAMED, by_part, starting_order
 from cselab.workbook.headless.engine import NotebookFailed, execute
 from cselab.workbook.headless.page import write_page
 from cselab.workbook.headless.parameters import assign, read_cells, read_parameters
@@ -43,12 +43,14 @@ def find_notebooks(folder: Path, names: Sequence[str] = ()) -> list[Path]:
     """Notebooks of a folder, each once, in the order of the names.
 
     Args:
-        names: Numbers ("03"), stems or paths; none: all numbered ones, core chapters first.
+        names: Numbers ("03"), stems, paths, "core" or "electives"; none: all numbered ones, core
+            chapters first.
 
     Raises:
         CselabError: For a folder without notebooks, a name that is none of them, and two notebooks
             of one name, whose outputs would be the same files.
     """
+    names = [each for name in names for each in NAMED.get(name, [name])]
     by_stem = {path.stem: path for path in sorted(folder.glob("*.ipynb"))}
     # the others are not in the default run
     numbered = {stem: path for stem, path in by_stem.items() if re.match(r"[0-9]{2}_", stem)}
