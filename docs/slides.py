@@ -102,21 +102,23 @@ def _temperature() -> Slide:
 
 
 def _chart(title: str, question: str, against: str, rows: list[str]) -> Slide:
-    tables, name = recorded.tables(against, rows), recorded.display_name
+    name = recorded.display_name
+    tables = {
+        text: table.rename(index=name) for text, table in recorded.tables(against, rows).items()
+    }
+    against = name(against)
     lines, sides = [], {"above": [], "below": []}
     for text, table in tables.items():
         known = table.dropna(subset="difference")
-        sides["above"].append({name(label) for label in known.index[known.low > 0]})
-        sides["below"].append({name(label) for label in known.index[known.high < 0]})
+        sides["above"].append(set(known.index[known.low > 0]))
+        sides["below"].append(set(known.index[known.high < 0]))
         best = known.difference.idxmax()
-        lines.append(
-            f"On {text} the highest is {name(best)}, {course.interval(known.loc[best], 1)}."
-        )
+        lines.append(f"On {text} the highest is {best}, {course.interval(known.loc[best], 1)}.")
     everywhere = [
         f"{', '.join(sorted(set.intersection(*found))) or 'nothing'} is {side} it on every text"
         for side, found in sides.items()
     ]
-    lines.insert(0, f"Against {name(against)}: {'; '.join(everywhere)}.")
+    lines.insert(0, f"Against {against}: {'; '.join(everywhere)}.")
     return Slide(title, question, plots.difference_chart(tables, against), "<br>".join(lines))
 
 

@@ -52,8 +52,11 @@ class Chapter(NamedTuple):
 
 
 def _read(lines: str, core: bool) -> dict[str, Chapter]:
-    rows = (map(str.strip, line.split("|")) for line in lines.strip().splitlines())
-    chapters = (Chapter(*row, core) for row in rows)
+    rows = (line.split("|") for line in lines.strip().splitlines())
+    fields = [name for name in Chapter._fields if name != "core"]
+    chapters = [
+        Chapter(**dict(zip(fields, map(str.strip, row), strict=True)), core=core) for row in rows
+    ]
     return {chapter.stem[:2]: chapter for chapter in chapters}
 
 

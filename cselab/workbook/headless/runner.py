@@ -203,7 +203,8 @@ def _outcomes(
         free.put(gpu)
     several = {"initializer": _take_gpu, "initargs": (free,)} if len(gpus) > 1 else {}
     options: dict[str, Any] = {"mp_context": context, **several}
-    left, running = iter(todo.items()), set()
+    left = iter(todo.items())
+    running: set[Future[Outcome]] = set()
     with ProcessPoolExecutor(jobs, **options) as pool:
         try:
             ended: Collection[Future[Outcome]] = ()

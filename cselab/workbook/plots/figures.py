@@ -15,7 +15,6 @@ from cselab.evaluation.couples import RankedCouples
 from cselab.evaluation.significance import compare_pairs
 from cselab.evaluation.sts import StsReport
 from cselab.models.texts import as_sentences
-from cselab.study.recorded import display_name
 from cselab.workbook.analysis.round_trips import token_overlap
 from cselab.workbook.plots.theme import PALETTE
 
@@ -179,14 +178,14 @@ def difference_chart(
             mode="markers",
             name=name,
             marker=dict(color=colour, size=9, symbol=("circle", "diamond")[place % 2]),
-            text=[display_name(method) for method in table.index],
+            text=list(table.index),
             error_x=dict(array=above, arrayminus=below),
         )
     figure.add_vline(x=0, line=dict(color="#888", dash="dot"))
-    name_rows(figure, [display_name(method) for method in methods])
+    name_rows(figure, methods)
     return figure.update_layout(
         title=title,
-        xaxis_title=f"points above {display_name(against)},<br>95 % interval over seeds",
+        xaxis_title=f"points above {against},<br>95 % interval over seeds",
         height=180 + 22 * len(known) + max(34, 16 * len(known)) * len(methods),
         margin=dict(b=80 + 22 * len(known)),  # on a phone each name has a line of the legend
         legend=dict(
