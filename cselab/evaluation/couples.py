@@ -2,10 +2,10 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from statistics import NormalDist
 from typing import Any
 
 import numpy as np
-from scipy.stats import norm
 
 from cselab.data.synthetic import couples
 from cselab.evaluation.sts import unit_rows
@@ -57,7 +57,7 @@ def rank_couples(encode: Callable[[list[str]], Any]) -> dict[str, RankedCouples]
 
 
 def _ranked(right: np.ndarray) -> RankedCouples:
-    n, share, z = len(right), right.mean(), norm.ppf(0.975)
+    n, share, z = len(right), right.mean(), NormalDist().inv_cdf(0.975)
     centre = (share + z**2 / (2 * n)) / (1 + z**2 / n)
     half = z / (1 + z**2 / n) * np.sqrt(share * (1 - share) / n + z**2 / (4 * n**2))
     share, low, high = (100 * float(x) for x in (share, centre - half, centre + half))
