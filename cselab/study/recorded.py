@@ -25,7 +25,6 @@ CLAIMS = {
     "real text, as tuned here": "real-tuned",
 }
 """The stores of the claims (outputs/reference/claims.md)."""
-NAMES = {"JTCSE: nce": "towers continued alone"}
 NOT_TRAINED = (*UNSEEDED, "flow", "pooled")
 """Methods that train nothing themselves."""
 
@@ -81,17 +80,6 @@ def tables(
             scores = read_tables(path, against=against, only=here).numbers["scores"]
             compared[head] = scores.loc[sorted(scores.index, key=position)]
     return compared
-
-
-def display_name(label: str) -> str:
-    """A recorded label in words that need no grid.
-
-    Examples:
-        >>> from cselab.study.recorded import display_name
-        >>> display_name("JTCSE: nce"), display_name("TNCSE")
-        ('towers continued alone', 'TNCSE')
-    """
-    return NAMES.get(label, label)
 
 
 @cache

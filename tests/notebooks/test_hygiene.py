@@ -21,7 +21,7 @@ from cselab.workbook.headless.parameters import read_parameters
 ROOT = Path(__file__).resolve().parents[2]
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
 SOLUTIONS = sorted((ROOT / "notebooks" / "solutions").glob("*.ipynb"))
-LONGEST_CELL, LONGEST_FOLDED = 27, 36
+LONGEST_CELL = 27
 OWN_PARAMETERS = {"seeds", "checkpoints", "tasks", "languages", "entry", "leaderboard"}
 OWN_PARAMETERS |= {"counts", "subsets", "removed", "methods", "baselines"}
 """Read by a notebook's own cells; all others are settings."""
@@ -63,8 +63,7 @@ def test_cells_are_short_and_those_that_make_a_text_folded(notebook):
     path, nb = notebook
     for cell in code_cells(nb):
         length, tags = len(cell.source.splitlines()), cell.metadata.get("tags", [])
-        longest = LONGEST_FOLDED if {"set-up", "text"} & {*tags} else LONGEST_CELL
-        assert length <= longest, f"{path.name} {cell.id}: {length} lines"
+        assert length <= LONGEST_CELL, f"{path.name} {cell.id} has {length} lines"
         if "text" in tags:
             assert cell.metadata["jupyter"]["source_hidden"]
 

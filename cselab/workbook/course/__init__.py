@@ -5,6 +5,7 @@ from cselab.workbook.course.checks import EXERCISES, NotDone, Verdict, Wrong, ch
 from cselab.workbook.course.grade import Grade, grade
 from cselab.workbook.course.leaderboard import enter, read, table_over_seeds
 from cselab.workbook.course.map import concept_map
+from cselab.workbook.course.published import published
 from cselab.workbook.course.words import (
     by_sign,
     compared,
@@ -39,6 +40,7 @@ __all__ = [
     "interval",
     "listed",
     "notice",
+    "published",
     "read",
     "recorded_relation",
     "referee",

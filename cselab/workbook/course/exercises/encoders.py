@@ -47,8 +47,6 @@ NUMBERED = {
     "a man": "one man of 1990",
     "born in 1984": "born in 1984",
 }
-TEXTS = ["a", "b", "c", "d"], ["a", "x", "y", "z"], ["q", "b", "v", "d"]
-TOWERS = randn(2, 4, 8)
 COSINES, RATINGS = randn(8, seed=1), torch.tensor([0.0, 1.0, 1.0, 2.0, 3.0, 3.0, 3.0, 5.0])
 
 ENCODERS = {
