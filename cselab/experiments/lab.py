@@ -80,7 +80,7 @@ class Lab:
         """The run of a method with this lab's settings, and `changes`.
 
         Args:
-            method: A registered name, or a configuration, which takes `changes` only.
+            method: A registered name, or a configuration, which takes `changes` and the lab's data only.
             **changes: Settings that have to fit the method, and profile, seed or preset. Dotted
                 paths are written in a mapping: `lab.run("jtcse", **{"towers.temperature": 0.1})`.
 
@@ -91,9 +91,8 @@ class Lab:
         profile, seed, preset = (
             changes.pop(name, getattr(self, name)) for name in ("profile", "seed", "preset")
         )
-        defaults = self.settings if isinstance(method, str) else {}
         return configure(
-            method, profile, seed=seed, preset=preset, defaults=defaults, changes=changes
+            method, profile, seed=seed, preset=preset, defaults=self.settings, changes=changes
         )
 
     def config(self, method: str | MethodConfig, **changes: Any) -> Any:

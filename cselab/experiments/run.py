@@ -100,7 +100,7 @@ def configure(
         seed: Seed of the whole tree; None: 42.
         preset: "released" for the differences of the methods' released code; None: "paper".
         defaults: Settings for many methods alike, by dotted path; those that do not fit this method
-            are left out.
+            are left out. Of a configuration they set data and machine only.
         changes: Settings by dotted path that have to fit.
 
     Raises:
@@ -118,12 +118,12 @@ def configure(
     defaults, changes = dict(defaults or {}), dict(changes or {})
     if whole := {"profile", "preset"} & {*defaults, *changes}:
         raise SettingsError(f"{min(whole)!r} is of a whole run; give it beside the settings")
-    setup = dict(set_up(profile, seed=seed, preset=preset))
+    setup = dict(set_up(profile, seed=seed, preset=preset, settings=defaults))
     node = registered(method).Config.checked() if isinstance(method, str) else method
     run = RunConfig.checked(**setup, method=node)
     changes = run.flattened(changes)
     if not isinstance(method, str):
-        return _changed(run, defaults, changes)
+        return run.changed(changes)
     # methods of nodes first: a profile's values depend on them
     run = run.changed(_methods(run, run.fitting(defaults)) | _methods(run, changes))
     default = _at_size(run, PROFILES[profile])

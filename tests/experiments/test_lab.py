@@ -97,6 +97,15 @@ def test_other_text_in_one_notebook_is_read(lab):
     assert same_weights(few.train("simcse"), other)
 
 
+def test_a_configuration_is_trained_on_the_labs_data(lab):
+    """Prevents training on another text than the lab's, and the lab's hyperparameters in the place
+    of the configuration's."""
+    few = lab.with_settings(sentences=20, temperature=0.1)
+    assert few.run(lab.config("simcse")).data == few.data.config
+    assert few.config(lab.config("simcse")) == lab.config("simcse")
+    assert same_weights(few.train(lab.config("simcse")), lab.train("simcse", sentences=20))
+
+
 def test_a_method_before_its_training(lab):
     """Prevents figures of a twin at the start of stage 2 that show the backbone twice."""
     twin, towers = lab.create("jtcse", caels=4), lab.towers()

@@ -1,8 +1,9 @@
-"""Notebook 02 and the widgets as a reader uses them: JupyterLab in Chromium, cells run, controls
+"""The widgets and a training as a reader uses them: JupyterLab in Chromium, cells run, controls
 moved with the keyboard."""
 
 import re
 from pathlib import Path
+from textwrap import dedent
 
 import pytest
 from jupyterlab_page import IDLE, TOKEN
@@ -112,13 +113,15 @@ def test_a_saved_notebook_that_is_opened_again_shows_the_figure(open_notebook, j
 def test_a_training_is_watched_stopped_and_goes_on(open_notebook):
     """Prevents a live figure that appears when all is over, a stop button that the kernel hears
     after the training, a page of traceback, and a training that starts again."""
-    page, console_errors = open_notebook(
-        "02_twin_pretraining",
-        until_idle=False,
-        sentences=300,
-        steps=200,
-        settings={"eval_every": 10, "dev_pairs": 20},
-    )
+    cell = """
+        from cselab import open_lab
+        from cselab.workbook import widgets
+
+        lab = open_lab("live", profile="tiny", steps=2000, eval_every=10, dev_pairs=20)
+        with widgets.LiveTraining(lab):
+            lab.train("simcse")
+    """
+    page, console_errors = open_notebook("live", cells=[dedent(cell)], until_idle=False)
     stop = page.get_by_role("button", name="■ stop")
     stop.wait_for()
     drawn = """() => [...document.querySelectorAll('.cselab path')].some(
@@ -129,10 +132,10 @@ def test_a_training_is_watched_stopped_and_goes_on(open_notebook):
     page.wait_for_selector(IDLE, state="attached")
     texts = page.locator(OUTPUT.format("stderr")).all_inner_texts()
     (line,) = [text.strip() for text in texts if "interrupted" in text]
-    found = re.fullmatch(r"(.+): interrupted at step (\d+) of 200; .* from step (\d+)", line)
+    found = re.fullmatch(r"(.+): interrupted at step (\d+) of 2000; .* from step (\d+)", line)
     assert found, line
     name, stopped, start = found[1], int(found[2]), int(found[3])
-    assert 25 < stopped < 200
+    assert 25 < stopped < 2000
     page.evaluate("() => { window.jupyterapp.commands.execute('notebook:run-all-cells') }")
     page.get_by_text(f"{name}: resumed at step {start}").first.wait_for()
     assert console_errors == []
