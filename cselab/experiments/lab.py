@@ -80,7 +80,7 @@ class Lab:
         """The run of a method with this lab's settings, and `changes`.
 
         Args:
-            method: A registered name, or a configuration, which takes `changes` and the lab's data only.
+            method: A registered name, or a configuration, which takes the lab's data and `changes`.
             **changes: Settings that have to fit the method, and profile, seed or preset. Dotted
                 paths are written in a mapping: `lab.run("jtcse", **{"towers.temperature": 0.1})`.
 
