@@ -1,7 +1,7 @@
 """How data/english was made: `python -m cselab.study.english DATA_FOLDER data/english`.
 
 The data folder (data/README.md) has the Wikipedia sentences, SNLI, CAD-NLI and STS17 in full. The
-round trips take about an hour of one core; an interrupted command continues.
+round trips take half an hour of one core; an interrupted command continues.
 """
 
 import gzip
@@ -43,8 +43,9 @@ def main(source: Path, target: Path) -> None:
     text = [s for s in load_corpus("wikipedia-2014", folder=source) if len(s.split()) in WORDS]
     random.Random(0).shuffle(text)
     sentences = text[:SENTENCES]
-    cache = Path("outputs/cache/english-round-trips")
-    trips = RoundTrip("pt", Bergamot(anew=True), cache=cache)(sentences)
+    translator = Bergamot(anew=True)
+    cache = Path("outputs/cache/round-trips") / translator.fingerprint
+    trips = RoundTrip("pt", translator, cache=cache)(sentences)
     table = pa.table({"sentence": sentences, "pt": list(trips)})
     pq.write_table(table, target / "corpus/wikipedia-20k.parquet", compression="zstd")
 

@@ -12,7 +12,7 @@ NEW = "Somebody forgot three umbrellas in our little kitchen yesterday."
 
 @pytest.fixture(autouse=True)
 def _opened_anew():
-    opened = bergamot._translator
+    opened = bergamot._models
     opened.cache_clear()
     yield
     opened.cache_clear()
@@ -26,7 +26,7 @@ def package(monkeypatch):
 
 def test_shipped_round_trips_need_no_package(monkeypatch):
     """Prevents a default run that needs an extra, or that translates what ships."""
-    monkeypatch.setattr(bergamot, "_translator", lambda: pytest.fail("translated"))
+    monkeypatch.setattr(bergamot, "_models", lambda: pytest.fail("translated"))
     translate = Bergamot()
     sentences = list(translate.trips)[:5]
     translate.check(sentences)
@@ -42,6 +42,12 @@ def test_new_sentences_are_translated_in_order_and_blank_ones_kept(package):
     assert back == [translate([text])[0] for text in texts]
     assert back[1] == " "
     assert "kitchen" in back[0]
+
+
+def test_in_the_does_not_become_not(package):
+    """Prevents the package's editing of words, which takes Portuguese "no" for English."""
+    sentence = "The boy is in the park, and there is no time to lose."
+    assert Bergamot()([sentence]) == [sentence]
 
 
 def test_the_shipped_round_trips_are_the_models(package):

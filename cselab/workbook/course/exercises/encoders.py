@@ -59,7 +59,7 @@ ENCODERS = {
     "01.1": Function(
         lambda one, two: sum(map(bool, lost(one, two))) / len(one),
         [(list(NUMBERED), list(NUMBERED.values())), (["5 dogs"], ["5 dogs"])],
-        "Compare it with the share that gained a *not*: numbers pass a translator much better.",
+        "Compare it with the share that the judge calls lost.",
         {
             "A number that only the round trip has is not lost: count those of the sentence.": (
                 lambda one, two: sum(map(bool, lost(two, one))) / len(one)
