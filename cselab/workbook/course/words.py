@@ -98,8 +98,8 @@ def referee(live: PairComparison, against: str, label: str) -> str:
     Examples:
         >>> from cselab.workbook.course import referee
         >>> from cselab.evaluation import PairComparison
-        >>> referee(PairComparison(0.0, -0.1, 0.1, 1.0), "SimCSE", "TNCSE")[:23]
-        'The recorded runs disag'
+        >>> referee(PairComparison(0.0, -0.1, 0.1, 1.0), "SimCSE", "TNCSE")[:31]
+        'The recorded runs do not agree '
     """
     tables = recorded.tables(against, [label])
     rows = {text: table.loc[label] for text, table in tables.items() if label in table.index}
@@ -108,7 +108,7 @@ def referee(live: PairComparison, against: str, label: str) -> str:
         return "The recorded runs agree with this page in sign."
     listed = "; ".join(f"{text}: {interval(row)}" for text, row in other.items())
     return (
-        f"The recorded runs disagree with this page ({listed}). They are over "
+        f"The recorded runs do not agree with this page ({listed}). They are over "
         f"{min(row.seeds for row in other.values()):.0f} or more seeds, this page is one: for the "
         "method, believe them, on their text and backbone; for this text, more seeds have to tell."
     )
