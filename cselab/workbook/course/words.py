@@ -98,17 +98,21 @@ def referee(live: PairComparison, against: str, label: str) -> str:
     Examples:
         >>> from cselab.workbook.course import referee
         >>> from cselab.evaluation import PairComparison
-        >>> referee(PairComparison(0.0, -0.1, 0.1, 1.0), "SimCSE", "TNCSE")[:31]
-        'The recorded runs do not agree '
+        >>> referee(PairComparison(0.0, -0.1, 0.1, 1.0), "SimCSE", "TNCSE")[:34]
+        'The recorded runs find a differenc'
     """
     tables = recorded.tables(against, [label])
     rows = {text: table.loc[label] for text, table in tables.items() if label in table.index}
     other = {text: row for text, row in rows.items() if _sign(row) != _sign(live)}
     if not other:
-        return "The recorded runs agree with this page in sign."
+        alike = "agree with this page in sign" if _sign(live) else "find no difference either"
+        return f"The recorded runs {alike}."
+    found = "find a difference" if not _sign(live) else "do not find the same"
+    if not any(map(_sign, other.values())):
+        found = "find no such difference"
     listed = "; ".join(f"{text}: {interval(row)}" for text, row in other.items())
     return (
-        f"The recorded runs do not agree with this page ({listed}). They are over "
+        f"The recorded runs {found} ({listed}). They are over "
         f"{min(row.seeds for row in other.values()):.0f} or more seeds, this page is one: for the "
         "method, believe them, on their text and backbone; for this text, more seeds have to tell."
     )
