@@ -8,7 +8,7 @@ from cselab.models.encode import Encoder
 
 def published(lab: Lab) -> dict[str, Encoder]:
     """all-MiniLM-L6-v2 (https://huggingface.co/sentence-transformers/all-MiniLM-L6-v2), on the
-    lab's device, by its name; empty without the extra `real`, with a line that says so.
+    lab's device, by its name; empty where it cannot be had, with a line that says why.
 
     Examples:
         >>> from cselab.workbook.course import published
@@ -16,7 +16,8 @@ def published(lab: Lab) -> dict[str, Encoder]:
         >>> encoders = {"pretrained only": None} | published(open_lab("x", profile="tiny"))
     """
     try:
-        return {"all-MiniLM": cselab.load("all-minilm-l6-v2").to(lab.device)}
+        encoder = cselab.load("all-minilm-l6-v2", hub=lab.data.config.hub)
     except CselabError as error:
         print(error)
         return {}
+    return {"all-MiniLM": encoder.to(lab.device)}
